@@ -155,7 +155,6 @@ def visible_character(match: re.Match[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Escape text as in JSON."""
     units = text.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 

@@ -90,8 +90,6 @@ class DeclaringFile(pytest.Module):
 
 
 class UnprovenError(Exception):
-    """A check that did not pass. report: its report."""
-
     def __init__(self, report: CheckReport):
         super().__init__(report.verdict)
         self.report = report

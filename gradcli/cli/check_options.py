@@ -32,7 +32,6 @@ def target_words(call: Call) -> list[str]:
 
 
 def names_of_targets(call: Call) -> str:
-    """Name the targets for a report: one, a few, or their number."""
     if call.request.expression is not None:
         return call.request.expression
     names = target_words(call)

@@ -211,7 +211,6 @@ def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
 
 
 def usage_error(error: click.UsageError, words: list[str]) -> GradcliError:
-    """Return a usage error of click with our hint."""
     message, hint = shorten(error.format_message()), None
     command = error.ctx.command_path if error.ctx else "gradcli"
     typed = next((w for w in words if w.startswith("-") and not w.startswith("--") and set(w) & set("*/^+()")), None)
@@ -235,7 +234,6 @@ INSTEAD = {("gradcheck", "--jac"): "the claim is --grad", ("grad", "--vector"): 
 
 
 def defect(error: Exception) -> GradcliError:
-    """Return the report of a defect in gradcli, with its traceback."""
     import platform
     import traceback
 

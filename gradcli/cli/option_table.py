@@ -104,7 +104,6 @@ def as_names(ctx: Any, param: Any, values: tuple[str, ...]) -> list[str] | None:
 
 
 def as_share(ctx: Any, param: Any, text: str) -> tuple[int, int]:
-    """Return K and N of K/N."""
     first, _, second = text.partition("/")
     if not (first.isdecimal() and second.isdecimal() and 1 <= int(first) <= int(second)):
         raise click.BadParameter(f"'{text}' is not K/N with K from 1 to N, such as 3/16", ctx, param)

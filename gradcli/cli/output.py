@@ -106,7 +106,6 @@ def begun() -> bool:
 
 
 def nobody_reads() -> bool:
-    """Return whether results go to a pipe that nobody reads."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         poll = select.poll()
         poll.register(results(), 0)
@@ -146,7 +145,6 @@ def release() -> None:
 
 
 def silence() -> None:
-    """Discard further results, which nobody reads."""
     discard(_Results.stream, sys.stdout)
 
 
@@ -229,7 +227,6 @@ class Output:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Columns and lines: of the terminal, else those of a file."""
         return terminal_size() if self.path is None and not self.prints_all else FILE_SIZE
 
     def print_text(self, renderable: Any, whole: Any = None) -> str:
@@ -265,7 +262,6 @@ def output_of(command: str, formats: tuple[str, ...], **asked: Any) -> Output:
 
 
 def note_what_is_hidden(result: Any, text: str) -> None:
-    """Note the number of elements that a table elides, and the formats that have all."""
     from ..show.arrays import SHOWN_WHOLE
     from ..show.results import dense_arrays
 
@@ -309,7 +305,6 @@ def console_for(width: int, colour: bool) -> Any:
 
 
 def check_writable(path: str) -> None:
-    """Raise GradcliError if a file cannot be written."""
     if not path:
         raise GradcliError("the name of the output file is empty", hint="for example -o result.json")
     folder, why = os.path.dirname(path) or ".", ""

@@ -137,7 +137,6 @@ def width_of(text: Text) -> int:
 
 
 def elide_to_width(array: np.ndarray | None, style: Style, coloured: bool, width: int) -> Text:
-    """Return an array as text, wrapped or elided to `width` if possible."""
     text = Text()
     whole = array is not None and is_whole(array, style)
     for edge in EDGES[: 1 if whole else None]:
@@ -148,7 +147,6 @@ def elide_to_width(array: np.ndarray | None, style: Style, coloured: bool, width
 
 
 def plain_table(*headings: str | Column, look: str = "bold", gap: int = 2) -> Table:
-    """Return a table without lines; cells that are too long are folded."""
     columns = (Column(heading, overflow="fold") if isinstance(heading, str) else heading for heading in headings)
     return Table(*columns, box=None, header_style=look, pad_edge=False, padding=(0, gap, 0, 0))
 
@@ -220,7 +218,6 @@ def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: li
 
 
 def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Text:
-    """Return a matrix with names of rows and columns, elided if it is large."""
     write, whole = cell_writer(flat, style), is_whole(flat, style)
     down = shown_positions(len(rows), flat.size if whole else None)
     names = [write(None)[0] if i is None else rows[i] for i in down]

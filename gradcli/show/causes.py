@@ -66,8 +66,6 @@ class Explained(NamedTuple):
 
 @declare(json="gradients", columns=("name", "state", "rule", "file", "line", "text", "fix"))
 class Explanation(NamedTuple):
-    """What `why` reports about a script."""
-
     target: str
     gradients: tuple[Explained, ...]
 

@@ -16,7 +16,6 @@ SHORT = 22  # longer values are cut
 
 
 def title(node: GraphNode) -> str:
-    """Return the name and the operation of a node."""
     if node.operations > 1:
         return f"{node.op}: {node.operations} operations ({node.formula})"
     if node.kind == "leaf":

@@ -120,7 +120,6 @@ class Frame:
         return [Text(f" {text:>{self.left}} {mark}", "dim") for text, mark in marks]
 
     def below(self, x: np.ndarray) -> list[Text]:
-        """Return the axis below a picture and its numbers."""
         places, texts = ticks(float(x[0]), float(x[-1]), max(self.columns // 12, 2))
         floor, numbers = [self.floor] * self.columns, [" "] * self.columns
         free = 0
@@ -169,7 +168,6 @@ def with_breaks(result: Sampled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def notes_of(result: Sampled) -> list[str]:
-    """Describe where a curve has kinks, jumps and poles, and where it has no value."""
     ((name, x),) = result.axes.items()
     notes = []
     for kind in ("kink", "jump", "pole"):

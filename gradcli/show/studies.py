@@ -48,7 +48,6 @@ def power_text(n: int, style: Style) -> str:
 
 
 def formula_matrix(result: Formulas, style: Style) -> Group:
-    """Return a Jacobian or a Hessian of formulas as a table, or as a list if that is too wide."""
     matrix = result.matrix
     assert matrix is not None
     head = Text(f"{matrix.kind.capitalize()} of {result.function}", style="bold")
@@ -83,7 +82,6 @@ RAISED = dict(zip("0123456789abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷�
 
 
 def space(dims: tuple[int | str, ...]) -> str:
-    """Return the exponent of ℝ, in raised letters if possible."""
     text = shape_text(dims, "")
     letters = [RAISED.get(c, "ˣ" if c == "×" else "") for c in text]
     return "".join(letters) if all(letters) else f"^({text})"
@@ -106,7 +104,6 @@ def render_longnumbers(result: LongNumbers, style: Style) -> Table:
 
 
 def agreements(items: tuple[Agreement, ...]) -> Group:
-    """Return a table of formulas, their values, and whether the engine agrees."""
     table = plain_table(Column("by sympy", no_wrap=True), "formula", "value in 30 digits", Column("", no_wrap=True))
     for item in items:
         verdict = Text("agrees", style="green") if item.agrees else Text("DISAGREES", style="bold red")

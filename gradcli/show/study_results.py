@@ -354,7 +354,6 @@ class Mutation(NamedTuple):
 
     @property
     def smallest_noticed(self) -> float | None:
-        """The smallest relative error of a factor that was noticed."""
         factors = (m for m in self.mutants if m.killed and m.name.startswith("factor"))
         return min((m.relative_error for m in factors if m.relative_error), default=None)
 

@@ -181,7 +181,6 @@ def render_checkreport(result: CheckReport, style: Style) -> Group:
 
 
 def head_of(result: Any, style: Style) -> list[Any]:
-    """Return the name and value of the output, and an empty line."""
     output = result.output or "value"
     left = cell_len(output) + 1
     value = elide_to_width(result.value, style, False, style.size[0] - left)
@@ -249,7 +248,6 @@ def render_explanation(result: Explanation, style: Style) -> Group:
 
 
 def explained_text(item: Explained, style: Style) -> Text:
-    """Return the state of one gradient, its cause, the line, what happened there, and the fix."""
     mark, plain, colour = MARKS["pass" if item.state == "ok" else "fail"]
     text = Text().append(f"{mark if style.unicode else plain} ", colour).append(visible(f"{item.name}.grad"), "bold")
     if item.state == "ok":
@@ -304,7 +302,6 @@ def tally(item: InputCheck) -> str:
 
 
 def element_table(check: CheckReport, style: Style) -> Text:
-    """Return the tally of the inputs and a table of all elements that fits the terminal."""
     text = Text("    " + ", ".join(map(tally, check.inputs)), "bold")
     rows = [(row, row.name(item.name)) for item in check.inputs for row in item.rows()]
     for digits, headings in looks(style):

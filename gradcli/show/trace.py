@@ -49,7 +49,6 @@ def pass_heading(run: Pass, number: int, several: bool) -> Line:
 
 
 def forward_lines(run: Pass, style: Style) -> list[Line]:
-    """Return the lines of the forward part: the formula and the value of each result."""
     left = [f"{item.label} = {item.formula}" if item.formula else item.label for item in run.forward]
     width = min(max(map(len, left), default=0), 40)
     return [
@@ -85,7 +84,6 @@ def step_lines(step: Step, style: Style) -> list[Line]:
 
 
 def flow_lines(origin: Step, flow: Flow, style: Style) -> list[Line]:
-    """Return the lines for one operand: the rule in symbols, the numbers, and the receiver."""
     rule = f"{flow.slope} = {flow.formula}" if flow.slope else flow.formula
     local = array_on_a_line(flow.local, style)
     if flow.slope and local and local != flow.formula:
@@ -200,14 +198,12 @@ def facts(node: GraphNode, style: Style, values: bool) -> dict[str, str]:
 
 
 def with_values_below(line: TreeLine) -> Text:
-    """Return a line of the tree with value and gradient below it, for a narrow terminal."""
     indent = line.prefix.replace("├─", "│ ").replace("└─", "  ").replace("|-", "| ").replace("`-", "  ")
     facts = [Text(f"{name} {line.facts[name]}", FACTS[name]) for name in ("value", "gradient") if line.facts[name]]
     return line.text + Text(f"\n{indent}   ", "dim") + Text("  ").join(facts) if facts else line.text
 
 
 def render_graph(result: Graph, style: Style) -> Table | Text:
-    """Return a graph as a tree, with as many columns as fit."""
     lines = list(tree(result, style))
     widest = max(line.text.cell_len for line in lines)
     widths = {name: max(cell_len(line.facts[name]) for line in lines) for name in FACTS}

@@ -92,7 +92,6 @@ def title_of(path: Path) -> str:
 
 
 def show_by_man(path: Path) -> bool:
-    """Let man show a page, and return whether it could."""
     import shutil
     import subprocess
 
