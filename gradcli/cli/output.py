@@ -222,8 +222,9 @@ class Output:
 
         if not isinstance(result, Gradients | Hessian | Jacobian | Products):
             return None
-        extras: dict[str, Any] = {name: () for name in ("symbolic", "witnesses") if name in result._fields}
-        return render(result._replace(**extras), "table", style)
+        nothing: dict[str, Any] = {"symbolic": (), "check": None}
+        kept = {name: x for name, x in nothing.items() if name in result._fields}
+        return render(result._replace(**kept), "table", style)
 
     @property
     def size(self) -> tuple[int, int]:
