@@ -114,7 +114,7 @@ def as_delimiter(ctx: Any, param: Any, text: str | None) -> str | None:
     """Return the character that separates cells; a tab may be written \\t."""
     character = "\t" if text == "\\t" else text
     if character is not None and (len(character) != 1 or character.isalnum() or character in "+-._\"'\r\n"):
-        raise click.BadParameter(f"'{text}' cannot separate cells; use one character such as ';'", ctx, param)
+        raise click.BadParameter(f"'{text}' cannot separate cells; it is one character, such as ';'", ctx, param)
     return character
 
 
