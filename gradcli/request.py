@@ -96,6 +96,7 @@ class Request(NamedTuple):
     max_elements: int = DEFAULT_MAX_ELEMENTS
     timeout: float | None = None
     config: str | None = None
+    stress: bool = False
     project: Any = None  # the Project whose settings apply
     # how it is shown
     plot: bool = False

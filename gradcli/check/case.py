@@ -183,11 +183,10 @@ class Elsewhere:
         found = []
         for flat, claimed in points:
             r, error = estimated_columns(Sampler(flat), columns.start + chosen, self.rows.weights, quick_slopes)
-            numbers = [np.full_like(case.r, np.nan) for _ in range(2)]
-            for block, part in zip(numbers, (r, error), strict=True):
-                block[:, chosen] = part[case.rows]
+            known, sure = np.full_like(case.r, np.nan), np.full_like(case.r, np.nan)
+            known[:, chosen], sure[:, chosen] = r[case.rows], error[case.rows]
             if np.isfinite(r).any():
-                found.append(Case(flat, case.k, (claimed[case.rows, columns], *numbers, case.wrong)))
+                found.append(Case(flat, case.k, (claimed[case.rows, columns], known, sure, case.wrong)))
         return found
 
 

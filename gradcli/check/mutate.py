@@ -60,7 +60,8 @@ class SourceFunction:
                     kind="name",
                 )
             scope = definitions[-1]
-        self.node: Any = scope.value if isinstance(scope, ast.Assign | ast.AnnAssign) else scope
+        assigned: Any = getattr(scope, "value", None)
+        self.node: Any = assigned if isinstance(scope, ast.Assign | ast.AnnAssign) else scope
         self.is_lambda = isinstance(self.node, ast.Lambda)
         decorators = getattr(self.node, "decorator_list", [])
         self.line: int = min([self.node.lineno, *(d.lineno for d in decorators)])

@@ -247,7 +247,7 @@ class Block:
             rows = errors[:, chosen], self.relative[:, chosen]  # products, groups, elements
             parts = [v.transpose(1, 2, 0) for v in rows]
             if not where or chosen.shape[1] >= FEWEST:
-                yield f"the derivative {where}" if where else "", slopes_of(*parts, parts[1])
+                yield f"the derivative {where}" if where else "", slopes_of(parts[0], parts[1], parts[1])
             for name, quantity in self.quantities.items() if chosen.shape[1] >= LEAST else ():
                 wide = np.broadcast_to(quantity, errors.shape)[:, chosen]
                 apart = [v.swapaxes(0, 1).reshape(-1, chosen.shape[1], 1) for v in (rows[0], wide, rows[1])]

@@ -341,8 +341,9 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
     if request.wrt is not None:
         check_known(request.wrt, claim.at, "--wrt")
     opens, asked = functools.partial(claim_opened, make), request._replace(grad=None, vjp=None, jvp=None)
-    check = Check(make, {**request.values, **own}, opens=opens, request=asked, name=text, target=target)
-    check.bounds_answers, check.opened = True, claim
+    at, file = {**claim.at, **request.values, **own}, target.path if target.name else None
+    check = Check(make, at, opens=opens, request=asked, name=text, file=file, target=target)
+    check.bounds_answers, check.opened = claim.connection is not None, claim
     return check
 
 

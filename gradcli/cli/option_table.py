@@ -213,8 +213,8 @@ file_option = partial(option, complete="files")
 claim_option = partial(option, multiple=True, callback=one_or_all, complete="complete_function")
 
 
-PYTHON = "script function checks"
-LOCAL = f"expression {PYTHON}"
+PYTHON = "script function checks ase"
+LOCAL = "expression script function checks"
 SHOWN = "table text latex json"
 """Kinds of targets that run Python, and all that gradcli runs itself. Formats in which formulas are shown."""
 
@@ -322,6 +322,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "bisect": option("--bisect", "Exit codes for git bisect run: 125 (skip) if there is no verdict."),
     "config": option("--config JSON", "Config object for an UM-Bridge model.", targets="umbridge"),
+    "stress": option("--stress", "Also check the stress of an ASE calculator.", targets="ase"),
     "mode": option(
         "--mode", "Reverse or forward mode; auto takes the cheaper one [auto].", choices="auto rev fwd", default="auto"
     ),

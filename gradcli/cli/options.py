@@ -16,12 +16,12 @@ from click.core import ParameterSource
 from ..errors import EXIT_OK, GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
-from ..program.target import Target, as_file, is_module, kind_of_address, load_program, project_files
+from ..program.target import Target, as_file, is_module, join_structures, kind_of_address, load_program, project_files
 from ..request import Request
 from ..show import ARRAYS
 from . import messages, output
 from .messages import Command, examples_of
-from .option_table import OPTIONS, Option, import_completion
+from .option_table import OPTIONS, PYTHON, Option, import_completion
 from .output import Output
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Call:
     def move_to_project(self) -> None:
         """Continue in the Python of the user's project, if that is another one and a target is Python."""
         asked = self.request
-        if bound.own_process and not bound.guest and not asked.safe and self.is_any("script", "function", "checks"):
+        if bound.own_process and not bound.guest and not asked.safe and self.is_any(*PYTHON.split()):
             from ..program.interpreter import choose, move
 
             if to := choose(asked.words, asked.python):
@@ -224,6 +224,7 @@ KIND_WORDS = {
     "checks": "files of checks",
     "library": "C libraries (LIB.so:DECLARATION)",
     "umbridge": "UM-Bridge models",
+    "ase": "calculators of ASE (ase:FILE.py:NAME)",
 }
 
 
@@ -307,7 +308,7 @@ def target_command(
             context = click.get_current_context()
             named = frozenset(n for n in options if context.get_parameter_source(n) is ParameterSource.COMMANDLINE)
             asked = {name: value for name in Request._fields if (value := options.get(name)) is not None}
-            asked["words"] = tuple(map(as_file, options["words"]))
+            asked["words"] = tuple(join_structures(options["words"]))
             request = Request(command=str(context.info_name), named=named, argv=context.obj or (), **asked)
             call = Call(request, formats)
             check_uses(call, options)

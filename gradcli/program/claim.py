@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import contextlib
+import copy
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

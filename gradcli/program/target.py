@@ -23,8 +23,9 @@ KINDS = {
     "umbridge": re.compile("https?://|cmd:"),
     "library": re.compile(r"(?s)(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z"),
     "fmu": re.compile(r"(?s).*\.fmu\Z"),
+    "ase": re.compile(r"(?s)ase:(?P<calculator>.*?\.py(?::[\w.]*)?|\S*)(?:\s+(?P<structure>.+))?\Z"),
 }
-"""The forms of addresses: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu."""
+"""The forms of addresses: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu, ase:FILE.py:NAME."""
 
 
 def kind_of_address(text: str) -> str | None:
@@ -51,9 +52,21 @@ def refuse_config(text: str, request: Request) -> None:
 
 
 def split_name(text: str) -> tuple[str, str | None]:
-    """Return file and name of FILE.py:NAME; the text and None for any other."""
-    path, colon, name = text.partition(".py:")
+    """Return file and name of FILE.py:NAME, also in an address of ASE; the text and None for any other."""
+    address = KINDS["ase"].match(text)
+    path, colon, name = (address["calculator"] if address else text).partition(".py:")
     return (path + ".py", name) if colon else (text, None)
+
+
+def join_structures(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command line, with the structure that follows ase:FILE.py:NAME as a part of it."""
+    rest = iter(words)
+    for word in rest:
+        if (address := KINDS["ase"].match(word)) is None:
+            yield as_file(word)
+            continue
+        text = f"ase:{as_file(address['calculator'], installed=True)}"
+        yield " ".join(filter(None, (text, address["structure"] or next(rest, ""))))
 
 
 def project_files(targets: Sequence[str]) -> Iterator[str]:

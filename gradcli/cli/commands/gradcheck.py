@@ -32,7 +32,7 @@ EXIT_SKIP = 125
     "gradcli gradcheck tests/ -o report.html",
     "wrt out grad vjp jvp hess value_and_grad elementwise reference engine shape arg samples order fast calls "
     "no_as_called taylor check_symbolic check_digits rtol atol eps show keyword list stop jobs search save_points "
-    "config junit allow_inconclusive exit_zero bisect",
+    "config stress junit allow_inconclusive exit_zero bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
     common=COMMON.replace("dtype", "check_dtype"),
 )
