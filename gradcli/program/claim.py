@@ -133,6 +133,7 @@ class Claim:
     notes: tuple[str, ...] = ()
     functions: tuple[Callable, ...] = ()  # its Python functions
     constants: Mapping[str, Any] = MappingProxyType({})  # other arguments of its functions, by name
+    jitter: Mapping[str, float] = MappingProxyType({})  # how far a check moves inputs at random
     restriction = ""  # the subspace that a pass is limited to, in words; "" for the whole space
     layout: tuple[OutputPart, ...] = ()  # the arrays that are joined to the output, if known
     recorded: np.ndarray | None = None  # the output of the last backward pass, if that computed it again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ import numpy as np
 from ...errors import GradcliError, describe_error, need_extra, unknown_name
 from ...lang.tables import nearest_file
 from ...request import Request
-from ..claim import Arrays, Capabilities, Claim, failing_as
+from ..claim import Arrays, CallError, Capabilities, Claim, failing_as, in_shape
 from ..target import KINDS, Target, load_named
 from ..user_code import blame_user_code
 
 DISPLACEMENT = 0.05  # standard deviation in Å, about that of an atom at room temperature
+FARTHEST = {"positions": 0.5, "strain": 0.1}
+"""How far from the point the energy is asked for, in Å and 1: where atoms meet, a call may take minutes."""
+MEANING = "the derivative by positions is minus the forces"
 
 
 def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
@@ -50,6 +54,7 @@ class Energy(Claim):
     """The energy of atoms at positions (n, 3), and under a strain (6,) in Voigt order; both derivatives by ASE."""
 
     capabilities = Capabilities(vjp=True, costly=True)
+    jitter = MappingProxyType({"positions": DISPLACEMENT})
 
     def __init__(self, title: str, atoms: Any, inputs: Arrays, request: Request):
         self.atoms, self.cell = atoms, atoms.cell.array.copy()
@@ -58,6 +63,11 @@ class Energy(Claim):
             if name not in own:
                 raise unknown_name(f"{title} has no input '{name}'", name, own, "its inputs are")
         super().__init__(title, {**own, **inputs})
+        for name, x in own.items():
+            in_shape(self.at[name], x.shape, f"'{name}'")
+        meaning = MEANING + (", that by strain the stress times the volume" if request.stress else "")
+        moved = float(np.abs(self.at["positions"] - own["positions"]).max(initial=0.0))
+        self.notes = (f"{meaning}; atoms are up to {moved:.2g} Å from their places in the structure",)
         properties = getattr(atoms.calc, "implemented_properties", ())
         self.free = {"force_consistent": True} if "free_energy" in properties else {}
 
@@ -72,6 +82,9 @@ class Energy(Claim):
 
     def evaluate(self, arrays: Arrays) -> Any:
         self.budget.made += 1
+        for name, x in arrays.items():
+            if (np.abs(x - self.at[name]) > FARTHEST[name]).any():
+                raise CallError(f"{self.title}: {name} more than {FARTHEST[name]} away are not tried")
         with failing_as(self.title):
             self.put(arrays)
             return self.atoms.get_potential_energy(apply_constraint=False, **self.free)
