@@ -100,7 +100,7 @@ $(ELSEWHERE)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(ELSEWHERE)
 	$(ELSEWHERE)/bin/python -m $(INSTALL) torch==2.13.0
 	$(ELSEWHERE)/bin/python -m $(INSTALL) \
-		jax jaxlib autograd umbridge fmpy matplotlib pyarrow 'dask[distributed]' ipykernel nbconvert numdifftools jacobi \
+		jax jaxlib autograd umbridge fmpy ase matplotlib pyarrow 'dask[distributed]' ipykernel nbconvert numdifftools jacobi \
 		pytest pytest-xdist
 	$(ELSEWHERE)/bin/python -m $(INSTALL) -e .
 	@touch $@

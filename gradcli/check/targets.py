@@ -343,15 +343,13 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
     opens, asked = functools.partial(claim_opened, make), request._replace(grad=None, vjp=None, jvp=None)
     at, file = {**claim.at, **request.values, **own}, target.path if target.name else None
     moves = {name: size for name, size in claim.jitter.items() if name not in request.values}
-    point = functools.partial(displaced, at, moves) if moves else at
-    check = Check(make, point, opens=opens, request=asked, name=text, file=file, target=target)
+
+    def displaced(rng: np.random.Generator) -> dict[str, Any]:
+        return {**at, **{name: at[name] + size * rng.standard_normal(at[name].shape) for name, size in moves.items()}}
+
+    check = Check(make, displaced if moves else at, opens=opens, request=asked, name=text, file=file, target=target)
     check.bounds_answers, check.opened = claim.connection is not None, claim
     return check
-
-
-def displaced(at: Mapping[str, Any], moves: Mapping[str, float], rng: np.random.Generator) -> dict[str, Any]:
-    """Return a point where some inputs are moved at random: what symmetry makes 0 there is right by chance."""
-    return {**at, **{name: at[name] + size * rng.standard_normal(at[name].shape) for name, size in moves.items()}}
 
 
 def sort_shapes(text: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -149,6 +149,9 @@ def targets(incomplete: str, folders: bool) -> Items:
     from ..program.target import split_name
 
     path, name = split_name(incomplete)
+    if incomplete.startswith("ase:"):
+        names = () if name is None else names_of(path)[1]
+        return items(names, incomplete, f"ase:{path}:") if names else entries(incomplete[4:], (".py",), "ase:")
     if name is None:
         files = entries(incomplete, FILE_ENDINGS)
         return files if not folders or not incomplete.endswith("/") else [CompletionItem(incomplete, "plain"), *files]
@@ -163,6 +166,8 @@ def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Complete a TARGET, then NAME=VALUE. gradcheck takes several targets and folders, sweep a table after one."""
     given = ctx.params.get("words") or ()
     several = ctx.info_name == "gradcheck"
+    if given and given[-1].startswith("ase:"):
+        return entries(incomplete)
     if "=" in incomplete:
         return complete_input(ctx, param, incomplete)
     first = not given and ctx.params.get("expression") is None

@@ -62,11 +62,11 @@ def join_structures(words: Sequence[str]) -> Iterator[str]:
     """Yield the words of a command line, with the structure that follows ase:FILE.py:NAME as a part of it."""
     rest = iter(words)
     for word in rest:
-        if (address := KINDS["ase"].match(word)) is None:
+        if address := KINDS["ase"].match(word):
+            structure = address["structure"] or next(rest, "")
+            yield f"ase:{as_file(address['calculator'], installed=True)} {structure}".rstrip()
+        else:
             yield as_file(word)
-            continue
-        text = f"ase:{as_file(address['calculator'], installed=True)}"
-        yield " ".join(filter(None, (text, address["structure"] or next(rest, ""))))
 
 
 def project_files(targets: Sequence[str]) -> Iterator[str]:

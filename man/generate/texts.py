@@ -218,6 +218,17 @@ difference, which you judge yourself.
 
 This gradcheck is for gradients in NumPy, or in C behind it. It derives its tolerance from the estimate, takes one-sided
 derivatives at kinks, finds the probable mistake, and cross-checks with formulas and with 50 digits.
+
+# Calculators of ASE
+
+`ase:FILE.py:CALCULATOR STRUCTURE` checks a calculator of ASE (the extra gradcli[ase], or `pip install ase`): an object,
+a class, or a function that returns one. `ase.io.read` reads the structure, a file such as slab.xyz or POSCAR. The
+energy is a function of `positions`; its claimed derivative is minus the forces. With `--stress` it is also a function
+of `strain`, in the order xx, yy, zz, yz, xz, xy; the claimed derivative is the stress times the volume. Constraints are
+not applied. A calculator with a free energy is checked with that, since forces are its derivative.
+
+In a symmetric structure, forces are zero whatever the formula, so every atom is first moved at random, by about 0.05 Å
+along each axis. `--seed` draws other moves, `--samples` several, and `positions=@FILE` gives the positions themselves.
 """,
     "eval": """
 Lines of the value are called `value`, or `value[0,1]` for an element, whatever name the output has.

@@ -53,8 +53,8 @@ def gradcheck(
     the derivative of its framework (PyTorch, JAX or HIPS autograd); or files and folders that declare checks with
     @gradcli.check. A single file without such checks is run as a script, and its own gradient is checked. TARGET may
     also run elsewhere: http://HOST:PORT/MODEL (UM-Bridge), http://HOST:PORT (Tesseract), 'cmd:COMMAND', MODEL.fmu
-    (FMI 2.0, with gradcli[fmu]), or 'LIB.so:DECLARATION' with a declaration for --grad or --vjp; then the derivative
-    that it gives is checked.
+    (FMI 2.0, with gradcli[fmu]), 'LIB.so:DECLARATION' with a declaration for --grad or --vjp, or ase:FILE.py:CALCULATOR
+    STRUCTURE (forces, with gradcli[ase]); then the derivative that it gives is checked.
 
     For an expression, --grad, --vjp, --jvp and --hess take formulas that use its inputs and names: --grad '2*x', or
     --grad x=FORMULA for each of several inputs (or a list of all, in order). The shape of a gradient is that of the
