@@ -118,7 +118,7 @@ class Check:
             raise CallError("no inputs: at names no array")
         for name, x in at.items():
             if not isinstance(name, str):
-                raise CallError(f"at must be a dict of arrays by name; {name!r} is no name")
+                raise CallError(f"at must be a dict of arrays by name; {name!r} is not a name")
             if not is_shape(x):
                 continue
             if any(n < 0 for n in x):

@@ -84,7 +84,7 @@ MOST_COLUMNS = 64  # input elements up to which every one is moved by itself; ab
 DIRECTIONS = 16
 UNITS = 64  # rounding units of itself that a derivative may be off without being accused
 POINTS = 4
-NEARBY = 1e-3  # how far away, relatively, the points are that tell rounding from a wrong rule
+NEARBY = 1e-3  # relative distance of the points that distinguish rounding from a wrong rule
 FEW_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported
 
 
@@ -172,7 +172,7 @@ def nearby(at: Mapping[str, np.ndarray], wrt: Sequence[str], rng: np.random.Gene
 def compare_with_digits(
     claim: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, checks: CrossChecks
 ) -> None:
-    """Compare the derivative with differences in high precision, here and close by: what stays there is no rounding."""
+    """Compare the derivative with differences in high precision, here and close by: a difference that is the same there is not rounding."""
     sharp = Sharp(claim, digits)
     directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)

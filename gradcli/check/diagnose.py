@@ -1,7 +1,7 @@
 """What mistake was probably made: hypotheses of what is claimed, and what it lacks.
 
 A hypothesis makes the claim of the derivative, at any point. It must explain all wrong elements to within the
-reference's error, at the point and at others with other numbers; otherwise nothing is said.
+reference's error, at the point and at others with other numbers; otherwise it is not reported.
 """
 
 from __future__ import annotations
@@ -316,7 +316,7 @@ def places_of_wrong(case: Case) -> list[Finding]:
 
 
 def times(case: Case) -> str:
-    """Return which multiple of the derivative the only wrong element is, to the digits that are known and tell."""
+    """Return which multiple of the derivative the only wrong element is, to the digits that are known and matter."""
     (row,), (column,) = np.nonzero(case.wrong)
     a, r, error = case.a[row, column], case.r[row, column], case.error[row, column]
     if not np.isfinite(a / r) or not a or not error <= 1e-2 * abs(r) < np.inf:

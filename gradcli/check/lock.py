@@ -195,7 +195,7 @@ def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Ve
 
 
 def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
-    """Return one check beside its lock. Raises GradcliError for an entry that holds no numbers."""
+    """Compare a check with its lock. Raises GradcliError for an entry without numbers."""
     name, file = entry["check"], entry["file"] or None
     try:
         at = {key: array_of(x) for key, x in entry["at"].items()}

@@ -32,7 +32,7 @@ MOST_MUTANTS = 300  # mutants of the source; of more, every n-th
 
 
 class Mutant(NamedTuple):
-    """A wrong version. kind: how results are changed; None for a change of the source, which stands at `line`."""
+    """A wrong version. kind: how results are changed; None for a change of the source at `line`."""
 
     name: str
     source: str
@@ -97,7 +97,6 @@ class SourceFunction:
 
 
 def rebuilt(x: Any, changes: Mapping[Any, ast.AST]) -> Any:
-    """Return a copy of a tree with some of its nodes replaced."""
     if isinstance(x, list):
         return [rebuilt(y, changes) for y in x]
     if not isinstance(x, ast.AST):
@@ -269,7 +268,7 @@ class Mutator:
             return "\n".join(file.read().rstrip().splitlines()[-12:])
 
     def read_report(self) -> dict[str, Any]:
-        """Return what the recorded calls told: of the process that called the function most."""
+        """Return the measurements of the process that called the function most."""
         texts = (place.read_text(encoding="utf-8") for place in sorted(Path(self.folder).glob("measured-*.json")))
         reports = [{"loaded": False, "calls": 0, "sizes": []}, *map(json.loads, texts)]
         return max(reports, key=lambda m: (bool(m["sizes"]), m["calls"], m["loaded"]))

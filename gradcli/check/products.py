@@ -102,7 +102,7 @@ COARSEST = 0.05
 """From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
 WIDEST_STAIR = 2.0**-6  # over this part of a number, one in bfloat16 changes at least once
 STAIR_VECTORS = 256
-"""Vectors along which stairs are looked for: so many that what only bends is far from `OWN_NOISE` between them."""
+"""Vectors along which stairs are looked for: enough to keep a curve far from `OWN_NOISE` between them."""
 
 
 def nonlinearity(flat: Flat, seed: int) -> Finding | None:
@@ -192,7 +192,7 @@ def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
 
 CHANGED = 1e-4  # the change of a gradient, relative, from which on it is none of rounding
 SAME_VALUE = 1e-6
-"""Up to which difference two values of a function are one, relative to them and to how they change beside the point."""
+"""The difference of equal values, relative to them and to how they change near the point."""
 
 
 def other_value(flat: Flat) -> Finding | None:
@@ -218,7 +218,7 @@ def other_value(flat: Flat) -> Finding | None:
     )
 
 
-LOST_BESIDE_LARGEST = 1e-6  # the part of the largest product beside which small ones may be rounding
+LOST_BESIDE_LARGEST = 1e-6  # the part of the largest product below which small ones may be rounding
 MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient are tried; of more, each alone
 
 
@@ -295,7 +295,7 @@ KEPT = Finding(
 def claim_at_other_point(flat: Flat) -> np.ndarray | None:
     """Return what a gradient gives at another point: one that keeps it, or lags a call behind, is wrong from then on.
 
-    None where it is no single call, or a dear one, or where there is no gradient at that point. A backward pass is
+    None if it takes several calls, or costly ones, or there is no gradient at that point. A backward pass is
     called there once as well.
     """
     claim, can = flat.claim, flat.claim.capabilities

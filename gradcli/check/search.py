@@ -97,12 +97,12 @@ class SavedPoints:
         return document_of_lines({"schema": SCHEMA}, "points", ordered)
 
 
-LEAST_JUDGED = 12  # so many suspicious points are judged, or a tenth of all
+LEAST_JUDGED = 12  # suspicious points that are judged at least, or a tenth of all
 LEAST_CALLS, MOST_CALLS = 10_000, 150
 """Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
 KNOWN_WITHIN = 0.02  # the relative error of a reference that knows a slope
 CLEARLY = 5.0  # how many times its error a claim must be off to be accused at one of many points
-ROUNDING = 1e3  # so many rounding units of what a gradient is elsewhere are no error
+ROUNDING = 1e3  # rounding units of the gradient's usual size that do not count as an error
 BOUNDARIES = 12
 BISECTIONS = 60
 
@@ -173,7 +173,7 @@ class PointSearch:
         return list(dict.fromkeys(numbers))
 
     def boundary(self, beyond: Point) -> list[Point]:
-        """Return the last point on the way to one without a value that has one, and points beside it."""
+        """Return the last point with a value on the way to one without, and points near it."""
         inside = self.varied
         if not self.has_value(inside):
             return []

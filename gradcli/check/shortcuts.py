@@ -36,7 +36,7 @@ KNOWN = {
     frozenset({"maximum"}): "relu",
 }
 SHARES = {0: "is missing", -1: "has the wrong sign", 2: "is counted twice"}
-"""What is said of a part of the derivative that the claim holds so many times."""
+"""The words for how often the claim contains a part of the derivative."""
 
 
 class Lines(Mode):
@@ -72,7 +72,6 @@ class Run:
         return np.concatenate([real_view(part).astype(float) for part in parts])
 
     def pull(self, i: int, cotangent: Any) -> np.ndarray:
-        """Return the product of a cotangent with the derivative of node i."""
         return self.join(pulled(self.nodes[i], cotangent, [node for node, _ in self.inputs]))
 
     @functools.cached_property
@@ -145,7 +144,7 @@ def hypotheses(runs: list[Run]) -> Iterator[Finding]:
 
 
 def paths(runs: list[Run]) -> Iterator[tuple[Any, Finding]]:
-    """Yield nodes, the latest first, so many times whose part of the derivative is claimed."""
+    """Yield how often the claim contains what goes through a node, the latest node first."""
     here = runs[0]
     for i in reversed(range(len(here.nodes))):
         share = share_of(here.parts[i], here)
@@ -181,7 +180,6 @@ def operations(run: Run, *places: int) -> str:
 
 
 def place_of(run: Run, i: int) -> str:
-    """Return the user's line that made a node."""
     chain = run.nodes[i].origin
     if not chain:
         return ""

@@ -72,7 +72,7 @@ def mentions_checks(path: str) -> bool:
 
 
 def declares_checks(path: str) -> bool:
-    """Return whether a Python file that is named may declare checks: by itself, or by a module beside it.
+    """Return whether a Python file that is named may declare checks: by itself, or by a module in the same folder.
 
     That counts where the file does not speak of gradcli: else it may be a script that uses functions with checks.
     """
@@ -353,7 +353,7 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
 
 
 def sort_shapes(text: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the shapes of inputs, and those of outputs, which only functions of a library are told."""
+    """Return the shapes of inputs, and those of outputs, which only functions of a library need."""
     if kind_of_address(text) != "library":
         return dict(shapes), {}
     from ..program.elsewhere.library import read_declaration, split_address

@@ -38,7 +38,7 @@ class WatchedRun(NamedTuple):
 
 
 def watch_command(command: Sequence[str], points: int, calls: int | None, timeout: float) -> WatchedRun:
-    """Run a command, and judge its derivatives where it used them: at so many `points`, by so many `calls` of each."""
+    """Run a command, and judge its derivatives at `points` of their uses, with at most `calls` calls each."""
     folder = tempfile.mkdtemp(prefix="gradcli-watch-")
     try:
         home = str(Path(gradcli.__file__).parent)
@@ -115,7 +115,7 @@ def environment_with(host: str) -> dict[str, str]:
 
 
 def start_command(command: Sequence[str], **how: Any) -> subprocess.Popen:
-    """Start a command. Raises GradcliError where there is none of that name."""
+    """Start a command. Raises GradcliError if it cannot be run."""
     try:
         return subprocess.Popen(command, **how)
     except OSError as error:

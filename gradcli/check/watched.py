@@ -39,8 +39,6 @@ STEP = 1e-3
 
 
 class UseCheck(Check):
-    """The check of a derivative at one of its uses."""
-
     knows_no_tensors = False
 
     def __init__(self, derivative: Any, use: Any, request: Request, passed: Callable[[Any], bool]):
@@ -55,7 +53,7 @@ class UseCheck(Check):
         return {}
 
     def place(self, seed: int) -> Place:
-        """Return where the derivative is defined; there is no command line that repeats its use."""
+        """Return where the derivative is defined; no command line repeats its use."""
         return Place(self.name, self.file, self.line)
 
     def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
@@ -279,7 +277,7 @@ def dense(x: Any, point: Any) -> np.ndarray:
 
 
 def has_both_products(x: Any) -> bool:
-    """Return whether a derivative is an operator that can be multiplied from both sides, and is no matrix."""
+    """Return whether a derivative is an operator that can be multiplied from both sides, and is not a matrix."""
     if not hasattr(x, "rmatvec") or hasattr(x, "toarray"):
         return False
     try:
@@ -346,7 +344,6 @@ def brief(x: Any) -> str:
 
 
 def arguments_of(use: Any) -> dict[str, Any]:
-    """Return the arguments of a framework's function by name."""
     if hasattr(use.function, "_schema"):  # an operator of torch.library
         names = [argument.name for argument in use.function._schema.arguments]
     else:

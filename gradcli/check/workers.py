@@ -163,7 +163,7 @@ class Worker:
         return None
 
     def end(self, seconds: float) -> int | None:
-        """Wait so many seconds for the process to end, then end it; return its status."""
+        """Wait for the process to end, at most `seconds`, then end it; return its status."""
         late = time.monotonic() > self.end_by and self.status is None
         until = time.monotonic() + (0 if late else seconds)
         while self.status is None:
@@ -227,7 +227,7 @@ def in_processes(
 
 
 def children() -> set[int]:
-    """Return the processes that this one has started, or was given; none where the system does not tell."""
+    """Return the processes that this one has started or adopted; an empty set if the system does not list them."""
     numbers: set[int] = set()
     tasks = "/proc/self/task"
     for task in os.listdir(tasks) if os.path.isdir(tasks) else ():
