@@ -18,6 +18,7 @@ from ..program.claim import CallError
 from ..program.recorded import Traced
 from ..request import Request
 from ..show.check_results import CheckReport, Finding, InputCheck
+from ..show.results import label
 from ..tape.modes import no_grad
 from .verdict import digits_of
 
@@ -100,8 +101,9 @@ class Sharp:
         self.step = self.mp.mpf(10) ** (-digits - 5)
 
     def value(self, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        first = self.claim.first
-        return self.value_of(self.claim, arrays) if first is None else self.products(first, arrays)
+        if self.claim.first is not None:
+            return self.products(self.claim.first, arrays)
+        return self.value_of(self.claim, arrays)
 
     def value_of(self, claim: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
         """Return the value of a function, or of the one whose second derivatives are checked."""
@@ -172,7 +174,7 @@ def nearby(at: Mapping[str, np.ndarray], wrt: Sequence[str], rng: np.random.Gene
 def compare_with_digits(
     claim: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, checks: CrossChecks
 ) -> None:
-    """Compare the derivative with differences in high precision, here and close by: a difference that is the same there is not rounding."""
+    """Compare the derivative with differences in high precision, here and close by: equal ones are not rounding."""
     sharp = Sharp(claim, digits)
     directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)
@@ -218,8 +220,7 @@ def name_element(direction: dict[str, np.ndarray]) -> str:
     if len(direction) > 1 or np.count_nonzero(next(iter(direction.values()))) != 1:
         return "along a random direction"
     ((name, unit),) = direction.items()
-    index = np.unravel_index(int(np.argmax(unit)), unit.shape) if unit.ndim else ()
-    return f"{name}[{','.join(str(int(i)) for i in index)}]" if index else name
+    return label(name, [int(i) for i in np.argwhere(unit)[0]])
 
 
 def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> CheckReport:
