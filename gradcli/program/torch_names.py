@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
 import sys
-from collections.abc import Iterator
-from types import ModuleType
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -71,12 +73,40 @@ def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> 
     return tensor.detach().requires_grad_() if requires_grad else tensor
 
 
+def with_out(function: Callable) -> Callable:
+    """Let a function write its result into the tensor `out`, which it returns."""
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        if out is None:
+            return result
+        name = function.__name__
+        if result.requires_grad:
+            raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic differentiation")
+        if out.shape != result.shape:
+            raise RuntimeError(f"{name}(): out has shape {list(out.shape)}, but the result {list(result.shape)}")
+        return out.copy_(result)
+
+    return call
+
+
+SVD = namedtuple("SVD", ["U", "S", "V"])
+
+
+def svd(input: Tensor, some: bool = True) -> SVD:
+    """The old form of torch.linalg.svd: V instead of its transpose."""
+    u, s, vh = gradcli.linalg.svd(input, full_matrices=not some)
+    return SVD(u, s, vh.mH)
+
+
 EXTRAS: dict[str, dict[str, Any]] = {
     "torch": {
         "__version__": VERSION,
         **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
         **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
         "get_default_device": lambda: gradcli.device("cpu"),
+        "svd": svd,
         "trace": resolve("trace"),
         "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,
         "compile": lambda model=None, **options: model if model is not None else lambda function: function,
@@ -111,9 +141,12 @@ class Names(ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
         try:
-            return getattr(self._real, name)
+            found = getattr(self._real, name)
         except AttributeError:
             raise AttributeError(describe_missing(full, self.public())) from None
+        if isinstance(found, FunctionType) and self.__name__ in WITH_OUT:
+            self.__dict__[name] = found = with_out(found)
+        return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Modules that are also functions, such as torch.autograd.gradcheck."""
@@ -135,6 +168,8 @@ MODULES = {
     "torch.utils": "gradcli.utils",
     "torch.utils.data": "gradcli.utils.data",
 }
+WITH_OUT = ("torch", "torch.linalg", "torch.special")
+"""Modules whose functions have an argument `out`."""
 ABSENT = {"is_available": lambda: False}
 NO_DEVICE = {**ABSENT, "device_count": lambda: 0}
 EMPTY: dict[str, dict[str, Any]] = {

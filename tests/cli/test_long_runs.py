@@ -96,9 +96,7 @@ def test_a_check_has_its_time(folder, jobs, pause):
     assert process.returncode == 3
 
 
-@pytest.mark.parametrize("jobs", [(), pytest.param(("-j", "2"), marks=pytest.mark.nightly)])
-def test_progress_is_shown_on_a_terminal_and_nowhere_else(folder, jobs):
-    words = [sys.executable, "-m", "gradcli", "gradcheck", "slow.py:f", "--grad", "g", "--shape", "x=35", *jobs]
+def run_on_terminal(words):
     child, terminal = pty.fork()
     if not child:
         os.execv(sys.executable, words)
@@ -109,6 +107,22 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(folder, jobs):
     except OSError:  # its end
         pass
     os.waitpid(child, 0)
+    return shown
+
+
+def test_no_bar_of_a_sweep_is_left_on_a_terminal(folder):
+    (folder / "points.csv").write_text("x,y\n1,2\n3,4\n")
+    words = [sys.executable, "-m", "gradcli", "sweep", "x*y", "points.csv"]
+    assert run_on_terminal(words) == b"x,y,value,d_x,d_y\r\n1.0,2.0,2.0,2.0,1.0\r\n3.0,4.0,12.0,4.0,3.0\r\n"
+    shown = run_on_terminal([*words, "-o", "out.csv"])
+    assert b"2 of 2 rows" in shown
+    assert shown.endswith(b"\r\x1b[1A\x1b[2K")  # up, and the line of the bar is empty
+
+
+@pytest.mark.parametrize("jobs", [(), pytest.param(("-j", "2"), marks=pytest.mark.nightly)])
+def test_progress_is_shown_on_a_terminal_and_nowhere_else(folder, jobs):
+    words = [sys.executable, "-m", "gradcli", "gradcheck", "slow.py:f", "--grad", "g", "--shape", "x=35", *jobs]
+    shown = run_on_terminal(words)
     assert re.search(rb"\r\x1b\[2Kcall \d+  f\r", shown)
     assert b"1 passed" in shown.rpartition(b"\x1b[2K")[2]
     quiet = run(words, folder)

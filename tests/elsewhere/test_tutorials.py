@@ -1,10 +1,16 @@
 """What beginners' scripts use, next to PyTorch: values, gradients and learning rates of lines that both engines run."""
 
+import contextlib
+import importlib
+import io
+import re
+
 import gradcli.utils.data
 import numpy as np
 import pytest
 
 import gradcli
+from gradcli.program.torch_names import as_torch
 
 RNG = np.random.default_rng(6)
 MATRIX, CUBE, TIES = RNG.normal(size=(3, 4)), RNG.normal(size=(2, 3, 4)), np.array([[1.0, 3, 3, 0], [0, 2, 2, 2]])
@@ -168,3 +174,204 @@ def test_generators_without_recording():
         assert not body.throw(KeyError()).requires_grad
         body.close()
         assert log == [(5, False), "thrown"]
+
+
+SCRIPTS = {
+    "tensors": """
+import numpy as np
+x = torch.tensor([5.5, 3])
+print(x, x.new_ones(2, 3, dtype=torch.double), torch.zeros(2, 2, dtype=torch.long), x.size())
+total = torch.empty(2)
+print(torch.add(x, x, out=total), total, torch.mul(x, 2, out=total) is total)
+powers = (torch.ones(2, 2) * 2) ** torch.tensor([[1, 2], [3, 4]])
+print(powers, torch.ones((2, 3), dtype=torch.int16), (powers / 3).to(torch.int32))
+print(torch.eq(powers, torch.ones(1, 2) * 4), torch.std(powers), torch.prod(powers), torch.max(powers).item())
+print(torch.bitwise_xor(torch.tensor([1, 5, 11]), torch.tensor([2, 7, 10])), torch.unique(torch.tensor([1, 2, 1])))
+a, b = torch.tensor([0.0, 1, 0]), torch.tensor([1.0, 0, 0])
+print(torch.cross(b, a, dim=0), torch.svd(torch.tensor([[3.0, 0], [0, 2]])).S)
+angles = torch.tensor([0, np.pi / 4])
+print(torch.sin_(angles), angles, torch.asin(angles), torch.clamp(angles, -0.5, 0.5))
+rows = torch.ones(4, 4)
+rows[:, 1] = 0
+print(rows[0], rows[..., -1], torch.cat([rows, rows], dim=1), rows.sum().item(), rows.view(-1, 8).size())
+n = np.ones(3)
+t = torch.from_numpy(n)
+np.add(n, 1, out=n)
+print(t, t.add_(1).numpy(), n, rows.unsqueeze(0).shape, rows.reshape(16).shape, rows.T.is_contiguous())
+print(torch.rand(2, 2, out=torch.zeros(2, 2)).shape, rows.to("cpu", torch.double).dtype, rows.type())
+""",
+    "autograd": """
+x = torch.ones(2, 2, requires_grad=True)
+z = (x + 2) * (x + 2) * 3
+out = z.mean()
+print(x, x + 2, z, out, (x + 2).grad_fn.name())
+out.backward()
+print(x.grad)
+a = torch.linspace(0, 2 * torch.pi, steps=7, requires_grad=True)
+d = 2 * torch.sin(a) + 1
+print(d.grad_fn.name(), [f.name() for f, _ in d.grad_fn.next_functions if f], a.grad_fn, d.sum())
+d.sum().backward()
+print(torch.allclose(a.grad, 2 * torch.cos(a)), a.grad)
+y = torch.tensor([0.5, 1.0, -2.0], requires_grad=True)
+w = y * 2
+while w.data.norm() < 1000:
+    w = w * 2
+w.backward(torch.tensor([0.1, 1.0, 0.0001]))
+print(w, y.grad)
+y.requires_grad = False
+print((y * 2).requires_grad, y.detach())
+square = torch.eye(3, 4, requires_grad=True)
+out = (square + 1).pow(2).t()
+for again in range(2):
+    out.backward(torch.ones_like(out), retain_graph=True)
+    print(square.grad)
+square.grad.zero_()
+print(torch.autograd.functional.jacobian(lambda x, y: 2 * x.exp() + 3 * y, (torch.zeros(2), torch.ones(2))))
+print(torch.autograd.functional.vjp(lambda x: x * x, torch.arange(3.0), v=torch.tensor([0.1, 1, 2])))
+print(torch.autograd.functional.hessian(lambda x: (x**3).sum(), torch.arange(2.0)))
+""",
+    "polynomial": """
+class Legendre(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, input):
+        ctx.save_for_backward(input)
+        return 0.5 * (5 * input**3 - 3 * input)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (input,) = ctx.saved_tensors
+        return grad_output * 1.5 * (5 * input**2 - 1)
+
+
+x = torch.linspace(-3, 2.5, 50, dtype=torch.double)
+y = torch.sin(x)
+a, b, c, d = (torch.full((), v, dtype=torch.double, requires_grad=True) for v in (0.0, -1.0, 0.0, 0.3))
+for t in range(50):
+    loss = (a + b * Legendre.apply(c + d * x) - y).pow(2).sum()
+    loss.backward()
+    with torch.no_grad():
+        for p in (a, b, c, d):
+            p -= 1e-3 * p.grad
+            p.grad = None
+print(f"{loss.item():.6f} {a.item():.6f} {b.item():.6f} {c.item():.6f} {d.item():.6f}")
+
+
+class Polynomial(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = (torch.nn.Parameter(torch.tensor(v)) for v in (0.1, 0.2))
+
+    def forward(self, x):
+        y = self.a + self.b * x
+        for exponent in range(4, 5):
+            y = y + self.b * x**exponent
+        return y
+
+    def string(self):
+        return f"y = {self.a.item():.4f} + {self.b.item():.4f} x"
+
+
+model = Polynomial().double()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-7, momentum=0.9)
+criterion = torch.nn.MSELoss(reduction="sum")
+for t in range(30):
+    loss = criterion(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(model, model.string(), f"{loss.item():.4f}", len(list(model.parameters())))
+features = x.unsqueeze(-1).pow(torch.tensor([1, 2, 3]))
+net = torch.nn.Sequential(torch.nn.Linear(3, 1), torch.nn.Flatten(0, 1)).double()
+fill(net)
+optimizer = torch.optim.RMSprop(net.parameters(), lr=1e-3)
+for t in range(40):
+    loss = criterion(net(features), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(net[0].bias, net[0].weight[:, 0].item(), f"{loss.item():.4f}")
+""",
+    "networks": """
+nn, F = torch.nn, torch.nn.functional
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super(Net, self).__init__()
+        self.conv1 = nn.Conv2d(1, 3, 3)
+        self.pool = nn.MaxPool2d(2, 2)
+        self.fc1 = nn.Linear(3 * 3 * 3, 5)
+        self.fc2 = nn.Linear(5, 4)
+
+    def forward(self, x):
+        x = self.pool(F.relu(self.conv1(x)))
+        x = torch.flatten(x, 1)
+        return self.fc2(F.relu(self.fc1(x)))
+
+
+net = Net()
+fill(net)
+print(net, [(name, tuple(p.size())) for name, p in net.named_parameters()])
+image = torch.linspace(-1, 1, 2 * 64).view(2, 1, 8, 8).cos()
+net.conv1.register_forward_hook(lambda m, i, o: print(type(m).__name__, type(i), len(i), o.data.size()))
+out = net(image)
+loss = nn.CrossEntropyLoss()(out, torch.tensor([3, 1], dtype=torch.long))
+print(loss.grad_fn.name(), out.grad_fn.next_functions[0][0].name(), out.argmax(1), net.conv1.bias.grad)
+loss.backward()
+print(out, loss, net.conv1.bias.grad, net.fc2.weight.grad.norm())
+optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.1)
+for epoch in range(4):
+    optimizer.step()
+    scheduler.step()
+print(scheduler.get_last_lr(), net.fc2.bias)
+embedding, lstm, head = nn.Embedding(6, 4), nn.LSTM(4, 3), nn.Linear(3, 2)
+for part in (embedding, lstm, head):
+    fill(part)
+words = torch.tensor([0, 3, 5])
+hidden, (h, c) = lstm(embedding(words).view(3, 1, -1))
+scores = F.log_softmax(head(hidden.view(3, -1)), dim=1)
+loss = nn.NLLLoss()(scores, torch.tensor([0, 1, 1]))
+loss.backward()
+print(scores, loss, h, lstm.weight_hh_l0.grad[:2], embedding.weight.grad[0])
+_, predicted = torch.max(scores.data, 1)
+print(predicted, (predicted == torch.tensor([0, 1, 1])).sum().item())
+""",
+}
+"""Scripts as the beginners' tutorials of PyTorch's site write them; fill() gives parameters the same numbers."""
+
+
+def run_script(engine, text):
+    def fill(module):
+        with engine.no_grad():
+            for k, p in enumerate(module.parameters()):
+                p.copy_(engine.linspace(-0.5, 0.5 + 0.1 * k, p.numel()).view(p.shape))
+
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(text, {"torch": engine, "fill": fill, "__name__": "__main__"})
+    return out.getvalue()
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_print_the_same(name):
+    import torch
+
+    text = SCRIPTS[name]
+    theirs = run_script(torch, text)
+    with as_torch():
+        ours = run_script(importlib.import_module("torch"), text)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        ("torch.mul(torch.ones(2, requires_grad=True), 2, out=torch.ones(2))", "don't support automatic"),
+        ("torch.mul(torch.ones(2), 2, out=torch.ones(3))", "out has shape [3], but the result [2]"),
+    ],
+)
+def test_results_written_elsewhere(call, text):
+    with as_torch(), pytest.raises(RuntimeError, match=re.escape(text)):
+        eval(call, {"torch": importlib.import_module("torch")})

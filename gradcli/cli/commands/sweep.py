@@ -54,7 +54,8 @@ def sweep(call: Call) -> Swept | None:
             messages.note(f"{target.text} is run row by row: {plan.portions.loop}")
         if points.mark == ",":
             messages.note(f"{points.title}: the commas in its numbers are read as decimal points")
-        with Progress(plan.stop - plan.start) as progress:
+        rows_on_terminal = table == "-" and messages.is_terminal(output.results())
+        with Progress(plan.stop - plan.start, shown=not rows_on_terminal) as progress:
             try:
                 result = run_sweep(plan, path, progress.update, output.write)
             except KeyboardInterrupt:
@@ -93,15 +94,16 @@ def run(call: Call) -> None:
 class Progress:
     """Shows rows, rate, rows that are not finite, and the remaining time while a block runs.
 
-    Only if standard error is a terminal, and not with -q; else rich is not loaded.
+    Only if standard error is a terminal, and not with -q; else rich is not loaded. shown: False if the rows themselves
+    go to the terminal, where a bar would break their lines.
     """
 
-    def __init__(self, rows: int):
-        self.rows, self.bad = rows, 0
+    def __init__(self, rows: int, shown: bool):
+        self.rows, self.shown, self.bad = rows, shown, 0
         self.bar: Any = None
 
     def __enter__(self) -> Progress:
-        if messages.shows_progress():
+        if self.shown and messages.shows_progress():
             from rich import progress as rich
             from rich.console import Console
 
