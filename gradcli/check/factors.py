@@ -136,17 +136,17 @@ def sources(case: Case) -> Iterator[tuple[str, Expected]]:
         yield "the value" if len(case.f0) == 1 else "the output", lambda at: at.f0[:, None]
         held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]
         for name, x in held[:MOST_ARRAYS]:
-            for shape, new in ((flat.out_shape, (-1, 1)), (case.array.shape, (1, -1))):
-                if fits(x.shape, shape):
-                    wide = np.broadcast_to(x, shape).reshape(new).astype(float)
-                    yield name, lambda at, wide=wide: wide  # type: ignore[misc]
+            if fits(x.shape, flat.out_shape):
+                yield name, lambda at, x=x: np.broadcast_to(x, flat.out_shape).reshape(-1, 1).astype(float)  # type: ignore[misc]
+            if fits(x.shape, case.array.shape):
+                yield name, lambda at, x=x: np.broadcast_to(x, case.array.shape).reshape(-1)[at.columns].astype(float)  # type: ignore[misc]
 
 
 def by_element(case: Case, name: str) -> Expected | None:
     shape = case.array.shape
     if not fits(case.at[name].shape, shape):
         return None
-    return lambda at: np.broadcast_to(at.at[name], shape).reshape(-1).astype(float)
+    return lambda at: np.broadcast_to(at.at[name], shape).reshape(-1)[at.columns].astype(float)
 
 
 def by_output(case: Case, name: str) -> Expected | None:
@@ -170,7 +170,7 @@ def quantities(case: Case) -> Iterator[Quantity]:
         for text, function in FUNCTIONS.items():
             yield Quantity(f"a factor {text.format(source)}", after(function, of))
     if case.array.ndim == 2 and case.array.shape[0] == case.array.shape[1]:
-        yield Quantity(f"a factor inv({case.name}).T", lambda at: inverse(at.at[case.name]))
+        yield Quantity(f"a factor inv({case.name}).T", lambda at: inverse(at.at[case.name])[at.columns])
 
 
 def inverse(x: np.ndarray) -> np.ndarray:
@@ -188,18 +188,18 @@ class Fit:
     """Numbers of a case and of the same at other points, side by side, for the constants of hypotheses."""
 
     def __init__(self, case: Case):
-        self.case, self.cases = case, [case, *case.others]
+        self.case, cases = case, [case, *case.others]
         wrong = np.flatnonzero((case.wrong & case.known).any(axis=0))
-        self.columns = [np.flatnonzero(np.isfinite(at.r).any(axis=0))[:MOST_FITTED] for at in self.cases]
-        self.columns[0] = np.union1d(wrong[:MOST_FITTED], self.columns[0])
+        columns = [np.flatnonzero(np.isfinite(at.r).any(axis=0))[:MOST_FITTED] for at in cases]
+        columns[0] = np.union1d(wrong[:MOST_FITTED], columns[0])
+        self.cases = [at.thin(chosen) for at, chosen in zip(cases, columns, strict=True)]
         self.a, self.r = self.join(lambda at: at.a), self.join(lambda at: at.r)
         self.known, self.wrong = self.join(lambda at: at.known), self.join(lambda at: at.wrong)
         self.wrong = self.wrong & self.known
         self.count = int(self.wrong.sum())
 
     def join(self, of: Expected) -> np.ndarray:
-        wide = (np.broadcast_to(of(at), at.r.shape)[:, c] for at, c in zip(self.cases, self.columns, strict=True))
-        return np.concatenate([x.reshape(-1) for x in wide])
+        return np.concatenate([np.broadcast_to(of(at), at.r.shape).reshape(-1) for at in self.cases])
 
     def constant(self, ratio: np.ndarray) -> float | None:
         """Return the number that a ratio is at all wrong places; None where it varies, or is known at too few."""
