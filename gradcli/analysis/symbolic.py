@@ -29,6 +29,7 @@ from .gradient import check_has_inputs
 
 MAX_SYMBOLS = Request().max_symbols
 TIMEOUT = 20.0
+LONGEST_READ = 150  # operations; putting longer formulas in another form takes seconds
 NUMBERS_INSTEAD = "use 'gradcli grad --digits 50' for numbers"
 
 
@@ -401,4 +402,18 @@ def write_code(code: str, symbols: Symbols, known: Mapping[str, np.ndarray], for
 
 def write_formula(expr: Any, unicode: bool) -> Formula:
     expr = printing.with_decimals(resolve_unknown(expr))
-    return Formula(printing.text(expr), printing.latex(expr), sympy.pretty(expr, use_unicode=unicode, wrap_line=False))
+    short = shortest_form(expr)
+    return Formula(
+        printing.text(expr), printing.latex(short), sympy.pretty(short, use_unicode=unicode, wrap_line=False)
+    )
+
+
+def shortest_form(expr: Any) -> Any:
+    """Return the shortest of a formula's forms with the same denominators: what people read, and nothing computes."""
+    if not isinstance(expr, sympy.Expr) or expr.has(sympy.Float) or not 2 < sympy.count_ops(expr) <= LONGEST_READ:
+        return expr
+    joined = sympy.together(expr)
+    above, below = sympy.fraction(joined)
+    above = sympy.expand(above)
+    forms = (expr, joined, above / below, sympy.factor_terms(above) / below)
+    return min(forms, key=sympy.count_ops)
