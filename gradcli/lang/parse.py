@@ -338,6 +338,7 @@ def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
     message = {
         "Perhaps you forgot a comma?": "invalid syntax; perhaps an operator or a comma is missing",
         "unexpected EOF while parsing": "the expression is incomplete",
+        "illegal target for annotation": "a range is not a value here",
     }.get(message, message)
     if "integer string conversion" in message:
         message = "a number has too many digits"

@@ -174,6 +174,7 @@ SAID = {
     "unterminated string": DERIVATIVE,
     "was never closed": "add the bracket that closes it",
     **dict.fromkeys(("unmatched", "does not match"), "brackets come in pairs: ( ), [ ]"),
+    "a range is not": "plot, precision and eval take A:B; for numbers write linspace(1, 3, 5)",
     "expected 'else'": "a choice is: a if condition else b",
     "indent": "every line starts at its beginning",
 }
