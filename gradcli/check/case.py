@@ -109,8 +109,8 @@ class Case:
         return bool((np.abs(self.a - values) <= self.room(values))[known].all()) if known.any() else None
 
     def partly(self, expected: Expected) -> Expected:
-        """Return a claim that is as expected in the elements that are wrong here, and right in the others."""
-        return lambda at: np.where(self.wrong, expected(at), at.r)
+        """Return a claim that is as expected where it is wrong here, and right in other elements known here."""
+        return lambda at: np.where(self.wrong, expected(at), np.where(np.isfinite(self.r), at.r, np.nan))
 
     @property
     def is_right(self) -> bool:

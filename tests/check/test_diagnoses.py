@@ -387,6 +387,12 @@ def test_what_underflows_is_not_an_error():
     assert report.verdict == "pass" and "not decidable" in report.notes[0]
 
 
+def test_a_wrong_element_is_named_where_others_were_not_judged():
+    signs = np.where(np.arange(300) % 2, 1.0, -1.0)
+    report = check_gradient(np.sin, lambda x: np.diag(signs * np.cos(x)), {"x": np.linspace(0.1, 3, 300)})
+    assert report.inputs[0].counts.undecided and "the sign is wrong" in report.diagnosis[0].text
+
+
 def test_elementwise_rules_count_the_diagonal():
     at = {"x": np.arange(1.0, 13)}
     report = check_gradient(lambda x: x**2, lambda x: np.where(at["x"] == 4, 3, 2) * x, at, elementwise=True)
