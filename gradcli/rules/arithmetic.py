@@ -39,7 +39,7 @@ flat = internal.elementwise(
 
 
 def step(condition, x):
-    """where(condition, 1, 0), recorded as flat in x: its derivatives are 0, as in PyTorch, rather than absent."""
+    """where(condition, 1, 0); recorded as flat in x, so that its derivatives are 0, as in PyTorch, and not absent."""
     steps = mask(condition, x)
     return steps if isinstance(x, np.ndarray | np.generic) else flat(steps, x)
 

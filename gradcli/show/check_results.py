@@ -361,7 +361,8 @@ class CheckReport:
             return "the derivative is zero along random directions"
         if not known:
             error = max(item.worst.numeric_error for item in items if item.worst is not None)
-            return self.notes[0] if self.notes else f"the derivative is zero to within {error:.1g}"
+            at_kink = next((note for note in self.notes if note.startswith("a kink")), None)
+            return at_kink or f"the derivative is zero to within {error:.1g}"
         seen = max(item.resolution or 0.0 for item in known)
         digits = f"{min(item.digits for item in known):.1f} digits agree"
         if along:

@@ -135,7 +135,7 @@ def test_expressions_need_no_other_python(project, other):
     refused = gradcli(*words, "--python", other, cwd=project)
     assert (refused.returncode, refused.stderr.splitlines()[0]) == (
         2,
-        "error: --python is for scripts, FILE.py:NAME and files of checks only",
+        "error: --python is for scripts, FILE.py:NAME, files of checks and calculators of ASE (ase:FILE.py:NAME) only",
     )
 
 
