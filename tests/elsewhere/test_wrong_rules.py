@@ -265,11 +265,11 @@ def test_single_precision_is_judged_by_values_in_double():
     def f(x):
         return torch.sin(x).sum()
 
-    report = Check(f, {"x": X}, single=True).run()
+    report = Check(f, {"x": X}, dtype="float32").run()
     assert report.verdict == "pass"
     assert "float32" in report.notes[0]
     wrong = torch_power(RULES["factor 1.01"])
-    assert Check(lambda x: wrong(x).sum(), {"x": X}, single=True).run().verdict == "fail"
+    assert Check(lambda x: wrong(x).sum(), {"x": X}, dtype="float32").run().verdict == "fail"
 
 
 @pytest.mark.framework("jax")
