@@ -175,7 +175,7 @@ def test_grad_gives_minus_the_forces_of_the_structure(folder):
         ("ase:calc.py:lj three.xyz --stress", 3, "stress not present in this calculation"),
         ("ase:calc.py:lj bulk.xyz y=2", 2, "its inputs are positions"),
         ("ase:calc.py:lj bulk.xyz --safe", 2, "--safe"),
-        ("x**2 --stress", 2, "it is for calculators of ASE"),
+        ("x**2 --stress", 2, "--stress is for calculators of ASE"),
     ],
 )
 def test_what_cannot_be_checked_is_said(words, code, said, folder):
