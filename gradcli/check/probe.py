@@ -256,7 +256,7 @@ class Probe:
         for j, i in np.argwhere(open_ & ~small)[:MOST_REASONS].tolist():
             unseen = f"an error of {judgement.bound[j, i]:.2g} could not be seen"
             reason = f"the derivative is lost in rounding or noise: {judgement.claimed[j, i]:.3g} is claimed, {unseen}"
-            judgement.state[j, i] = judgement.undecided(j, i, reason)
+            judgement.state[j, i] = judgement.undecided(j, i, "noise", reason)
         judgement.state[judgement.state == OPEN] = UNDECIDED
 
     @property

@@ -80,7 +80,8 @@ def judge_by_reference(
         shapes = f"of shape {flat.out_shape}, and {golden.title} one of shape {right.out_shape}"
         raise CallError(f"{claim.title} returns an output {shapes}")
     if not np.isfinite(known).all():
-        return report("inconclusive", f"{golden.title} is not finite at this point")
+        text = f"{golden.title} is not finite at this point"
+        return report("inconclusive", text, diagnosis=(Finding("not finite", text),))
     count = 2 if len(value) == 1 else min(16, len(value), max(2, math.ceil(WANTED / max(flat.size, 1))))
     cotangents = rounded(draw_signs(rng, (count, len(value))), dtype).astype(float)
     estimated = not (golden.capabilities.pull or golden.capabilities.push or getattr(golden, "grad", None))

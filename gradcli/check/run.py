@@ -52,29 +52,6 @@ LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven
 FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
 
 
-REASONS = {
-    "jumps": "jump",
-    "staircase": "staircase",
-    "kink": "kink",
-    "solver": "solver",
-    "non-deterministic": "non-deterministic",
-    "changed since": "changed since",
-    "is infinite": "infinite slope",
-    "larger than any number": "infinite slope",
-    "no numeric derivative": "no slope",
-    "not finite": "not finite",
-    "nan or infinity": "not finite",
-    "own rounding": "below rounding",
-    "rounding": "noise",
-    "calls": "out of calls",
-}
-"""The kind of a reason by what it says; the first that fits."""
-
-
-def reason_kind(message: str) -> str:
-    return next((kind for words, kind in REASONS.items() if words in message), "undecided")
-
-
 class Place(NamedTuple):
     """What a check is called, where it was declared, the command line that repeats it, and derivatives by hand."""
 
@@ -126,7 +103,7 @@ def run_check(
     def report(verdict: str, message: str = "", **more: object) -> CheckReport:
         source, claim_sources = sources_of(place) if request.show == "all" else ("", ())
         if verdict == "inconclusive" and not more.get("diagnosis"):
-            more["diagnosis"] = (Finding(reason_kind(message), message),)
+            more["diagnosis"] = (Finding("undecided", message),)
         return CheckReport(
             place.name,
             place.file,
@@ -184,7 +161,8 @@ def run_check(
         return replace(failed, blame=wrong_part())
     except OutOfCallsError:
         allowed = claim.budget.allowed if claim else 0
-        return report("inconclusive", f"{allowed} calls (--calls) do not decide: the products took some")
+        text = f"{allowed} calls (--calls) do not decide: the products took some"
+        return leave_open(report, Finding("out of calls", text))
     except RecursionError:
         return report("error", "the function recurses too deeply")
     except MemoryError:
@@ -198,7 +176,13 @@ def run_check(
 
 
 def judge(claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True) -> CheckReport:
-    return report("inconclusive", claim.doubt) if claim.doubt else Judging(claim, request, report, explain).run()
+    if claim.doubt:
+        return leave_open(report, Finding("changed since", claim.doubt))
+    return Judging(claim, request, report, explain).run()
+
+
+def leave_open(report: Callable[..., CheckReport], reason: Finding, **more: object) -> CheckReport:
+    return report("inconclusive", reason.text, diagnosis=(reason,), **more)
 
 
 TRIVIAL = (
@@ -245,9 +229,10 @@ class Judging:
     def run(self) -> CheckReport:
         flat, request, claim = self.flat, self.request, self.claim
         if not np.isfinite(flat.f0).all():
-            return self.report("inconclusive", "the function is not finite at this point")
+            return leave_open(self.report, Finding("not finite", "the function is not finite at this point"))
         if flat.size and flat.held.all():
-            return self.report("inconclusive", f"the input {', '.join(claim.wrt)} holds nothing but nan or infinity")
+            text = f"the input {', '.join(claim.wrt)} holds nothing but nan or infinity"
+            return leave_open(self.report, Finding("not finite", text))
         by_error, budget = request.tolerances is None, claim.budget
         if budget.left >= 2 * (budget.claim_calls + PER_ESTIMATE):
             self.broken_law = find_broken_law(flat, request.seed)
@@ -255,7 +240,8 @@ class Judging:
             relative = (self.sampler.drift / np.maximum(np.abs(flat.f0), 1e-300)).max()
             if relative > DRIFT:
                 evidence = Evidence(flat.f0.size * flat.size, 0, budget.made)
-                return self.report("inconclusive", differ_by(relative), evidence=evidence, hint=REPEAT)
+                reason = Finding("non-deterministic", differ_by(relative))
+                return leave_open(self.report, reason, evidence=evidence, hint=REPEAT)
         rows = ClaimedRows(flat, np.random.default_rng(request.seed))
         coarse = 0.0
         if self.broken_law is None and by_error and rows.single:
@@ -295,8 +281,8 @@ class Judging:
             findings += self.find_mistakes(judgement, probe)
         message = claim.restriction
         if verdict == "inconclusive":
-            message = too_few(probe) if probe.out_of_calls else text_of_jump(judgement) or judgement.reason()
-            message += "" if probe.out_of_calls else few_digits(flat)
+            findings = [too_few(probe) if probe.out_of_calls else reason_of(judgement)]
+            message = findings[0].text
         elif verdict == "fail" and not (judgement.state == FAIL).any():
             message = findings[0].text if findings and not wrong else probe.text_of_disagreement()
         elif verdict == "fail" and not wrong:
@@ -304,6 +290,7 @@ class Judging:
         negligible = int((judgement.state == NEGLIGIBLE).sum())
         if verdict == "pass" and negligible and negligible == judgement.state[:, ~flat.held].size:
             verdict, message = "inconclusive", "no element is decidable: all are below the function's own rounding"
+            findings = [Finding("below rounding", message)]
         at_kink = [AT_KINK] if judgement.kinks and verdict == "pass" else []
         notes = [*claim.notes, *held_notes(flat), *at_kink, *judgement.notes, *undecided_notes(inputs)]
         if probe.out_of_calls and verdict == "fail":
@@ -342,18 +329,23 @@ class Judging:
         return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
 
 
-def too_few(probe: Probe) -> str:
+def too_few(probe: Probe) -> Finding:
     """Return that a call budget does not decide, and which one would."""
     allowed = probe.flat.claim.budget.allowed
     calls = "1 call" if allowed == 1 else f"{allowed} calls"
-    return f"undecided after {calls}; rerun with --calls {probe.calls_needed}"
+    return Finding("out of calls", f"undecided after {calls}; rerun with --calls {probe.calls_needed}")
+
+
+def reason_of(judgement: Judgement) -> Finding:
+    """Return why a judgement is undecided, with what would decide it."""
+    reason = judgement.reason()
+    text = text_of_jump(judgement) if reason.kind == "jump" else reason.text
+    return Finding(reason.kind, text + few_digits(judgement.flat))
 
 
 def text_of_jump(judgement: Judgement) -> str:
-    """Return where the function jumps next to the point, and by how much; "" where that is not the reason."""
-    if "jumps" not in judgement.reason():
-        return ""
-    j, i = next(place for place, reason in judgement.reasons.items() if "jumps" in reason)
+    """Return where the function jumps next to the point, and by how much."""
+    j, i = next(place for place, reason in judgement.reasons.items() if reason.kind == "jump")
     line, _ = judgement.estimates[i]
     near = np.geomspace(1e-12, 1e-2, 21)
     t, values = line.values(np.concatenate([-near[::-1], [0.0], near]))
@@ -426,7 +418,7 @@ def forgive(judgement: Judgement) -> None:
     tolerance = tolerance_inside(judgement, scatter) if judgement.verdict == "fail" else None
     if tolerance is not None:
         for j, i in np.argwhere(judgement.state == FAIL):
-            judgement.state[j, i] = judgement.undecided(int(j), int(i), tolerance)
+            judgement.state[j, i] = judgement.undecided(int(j), int(i), "solver", tolerance)
 
 
 ROUGH = Finding(

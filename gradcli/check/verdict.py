@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..show.check_results import ElementCounts, InputCheck
+from ..show.check_results import ElementCounts, Finding, InputCheck
 from .estimate import Estimate, estimate
 from .flat import Flat
 from .rows import ClaimedRows
@@ -76,7 +76,7 @@ class Judgement:
         self.state[:, flat.held] = PASS
         self.estimates: dict[int, tuple[Line, Estimate]] = {}
         self.sides: dict[tuple[int, int], tuple[float, float]] = {}
-        self.reasons: dict[tuple[int, int], str] = {}
+        self.reasons: dict[tuple[int, int], Finding] = {}
         self.kinks: dict[int, list[int]] = {}
         self.notes: list[str] = []
         self.rough = False
@@ -133,17 +133,19 @@ class Judgement:
         value, error = float(self.value[j, i]), float(self.error[j, i])
         scale = float(self.flat.scales[i])
         if kind == "jump":
-            return self.undecided(j, i, "the function jumps at this point")
+            return self.undecided(j, i, "jump", "the function jumps at this point")
         if kind == "none":
             trouble = self.flat.claim.trouble
             why = f"next to the point {trouble}" if trouble else "nan, infinities or a singularity in reach"
-            return self.undecided(j, i, f"the numeric derivative does not exist here: {why}")
+            return self.undecided(j, i, "no slope", f"the numeric derivative does not exist here: {why}")
         if kind == "kink":
             self.sides[j, i] = slopes.left[j] / scale, slopes.right[j] / scale
         if np.isinf(value) and (kind != "kink" or a == value):
-            return self.undecided(j, i, "the derivative is infinite at this point") if a == value else FAIL
+            infinite = "the derivative is infinite at this point"
+            return self.undecided(j, i, "infinite slope", infinite) if a == value else FAIL
         if np.isinf(a) and MARGIN * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
-            return self.undecided(j, i, "the derivative is larger than any number, or its size is not known")
+            overflow = "the derivative is larger than any number, or its size is not known"
+            return self.undecided(j, i, "infinite slope", overflow)
         if not np.isfinite(a):
             return FAIL
         if kind == "kink":
@@ -153,9 +155,8 @@ class Judgement:
         trend = float(slopes.trend[j]) / scale
         if kind == "staircase" and abs(a - trend) <= SMALL_EFFECT * abs(trend):
             step = value if abs(value) > MARGIN * error else 0.0
-            return self.undecided(
-                j, i, f"a staircase: the slope is {step:.6g} on the step here and {trend:.6g} over many steps"
-            )
+            slopes_of_both = f"the slope is {step:.6g} on the step here and {trend:.6g} over many steps"
+            return self.undecided(j, i, "staircase", f"a staircase: {slopes_of_both}")
         if self.is_hidden(j, i):
             return NEGLIGIBLE
         return FAIL
@@ -178,7 +179,8 @@ class Judgement:
         if not low - slack <= self.claimed[j, i] <= high + slack:
             return FAIL
         if slack > COARSE * (high - low):
-            return self.undecided(j, i, f"the one-sided derivatives at this kink are known to within {slack:.2g} only")
+            known = f"the one-sided derivatives at this kink are known to within {slack:.2g} only"
+            return self.undecided(j, i, "kink", known)
         self.kinks.setdefault(j, []).append(i)
         return PASS
 
@@ -195,13 +197,12 @@ class Judgement:
             return NEGLIGIBLE
         trouble = self.flat.claim.trouble
         nearby = f"; next to the point {trouble}" if trouble else ""
-        return self.undecided(
-            j, i, f"the derivative is lost in rounding or noise: {value:.3g} ± {MARGIN * error:.2g}{nearby}"
-        )
+        lost = f"the derivative is lost in rounding or noise: {value:.3g} ± {MARGIN * error:.2g}{nearby}"
+        return self.undecided(j, i, "noise", lost)
 
-    def undecided(self, j: int, i: int, reason: str) -> int:
+    def undecided(self, j: int, i: int, kind: str, text: str) -> int:
         """Note why an entry is undecided; return UNDECIDED."""
-        self.reasons[j, i] = reason
+        self.reasons[j, i] = Finding(kind, text)
         return UNDECIDED
 
     def mark_negligible(self) -> None:
@@ -228,7 +229,8 @@ class Judgement:
             if inside is None:
                 unknown = "whether the claimed values lie in its generalized gradient is not known"
                 for i in places:
-                    self.state[j, i] = self.undecided(j, i, f"{len(places)} elements meet at a kink, and {unknown}")
+                    meeting = f"{len(places)} elements meet at a kink, and {unknown}"
+                    self.state[j, i] = self.undecided(j, i, "kink", meeting)
             elif inside:
                 if (self.state[j, places] == FAIL).any():
                     self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
@@ -249,12 +251,13 @@ class Judgement:
             seen = f"between close points it scatters by about {scatter[j, i] / size:.1g} relative"
             settled = PASS if known[j, i] else NEGLIGIBLE
             reason = f"rounding hides the claimed derivative: {seen}"
-            self.state[j, i] = settled if small[j, i] else self.undecided(j, i, reason)
+            self.state[j, i] = settled if small[j, i] else self.undecided(j, i, "noise", reason)
         self.excusable = np.where(own, np.fmax(self.excusable, sigmas * scatter), self.excusable)
 
-    def reason(self) -> str:
+    def reason(self) -> Finding:
+        """Return the most common reason of undecided entries."""
         reasons = Counter(reason for place, reason in self.reasons.items() if self.state[place] == UNDECIDED)
-        return reasons.most_common(1)[0][0] if reasons else "not all elements could be estimated"
+        return reasons.most_common(1)[0][0] if reasons else Finding("undecided", "not all elements could be estimated")
 
     @property
     def verdict(self) -> str:

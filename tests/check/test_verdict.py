@@ -61,9 +61,29 @@ def test_an_entry_is_classified_by_its_own_estimate(name):
     assert (state == UNDECIDED) == ((0, 0) in judgement.reasons)
 
 
+REASONS = {
+    "a jump": "jump",
+    "the trend of a staircase": "staircase",
+    "infinite and right": "infinite slope",
+    "no values next to the point": "no slope",
+    "more noise than slope": "noise",
+}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_a_reason_has_the_name_of_its_page(name):
+    noise = np.random.default_rng(0)
+    more = {
+        "no values next to the point": (lambda x: 1.0 if x == 1 else np.nan, 1.0, 0.0),
+        "more noise than slope": (lambda x: x + noise.uniform(-1e3, 1e3), 1.0, 1.0),
+    }
+    f, x, claimed, *_ = {**ENTRIES, **more}[name]
+    assert judged(lambda x: np.asarray(f(x)), x, claimed).reason().kind == REASONS[name]
+
+
 def test_the_reason_of_a_staircase_has_both_slopes():
     judgement = judged(lambda x: np.floor(1000 * x) / 1000, 1.2345, 1.0)
-    assert judgement.reason().startswith("a staircase: the slope is 0 on the step here and 1")
+    assert judgement.reason().text.startswith("a staircase: the slope is 0 on the step here and 1")
 
 
 def test_a_small_entry_that_agrees_is_negligible_next_to_a_large_one():
