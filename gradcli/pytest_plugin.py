@@ -104,9 +104,10 @@ class DeclaredCheck(pytest.Item):
         """Run the check. Raises UnprovenError unless it passes, or is inconclusive and that is allowed."""
         import numpy as np
 
-        from .program.project import project_of
+        from .program.project import project_in
+        from .program.target import project_files
 
-        project = project_of([str(self.path)])
+        project = project_in(project_files([str(self.path)]))
         self.check.request = self.check.request._replace(project=project)
         with np.errstate(all="ignore"):
             report = self.check.run()

@@ -133,8 +133,7 @@ class Check:
     @property
     def points(self) -> list[Any]:
         """The points to check at: those of a list of dicts, else what was given."""
-        several = isinstance(self.at, list) and self.at and all(isinstance(at, Mapping) for at in self.at)
-        return self.at if several else [self.at]
+        return self.at if are_points(self.at) else [self.at]
 
     @property
     def random(self) -> bool:
@@ -222,7 +221,7 @@ class Check:
         reports = []
         for k in range(self.sample_count):
             report = self.run_one(self.request.seed + k)
-            if isinstance(self.at, list) and not report.passed:
+            if are_points(self.at) and not report.passed:
                 report = replace(report, notes=(*report.notes, f"at point {k + 1} of {len(self.at)}"))
             if report.verdict == "fail":
                 return report
@@ -301,6 +300,11 @@ class Check:
         command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
         words = [command, self.repeated, f"--seed {seed}" if self.random or seed else "", self.arguments]
         return Place(self.name, self.file, self.line, " ".join(filter(None, words)).rstrip(), claims)
+
+
+def are_points(at: Any) -> bool:
+    """Return whether it is a list of points, and not one point."""
+    return isinstance(at, list) and bool(at) and all(isinstance(point, Mapping) for point in at)
 
 
 def as_in_signature(f: Callable, at: Mapping[str, Any]) -> Mapping[str, Any]:

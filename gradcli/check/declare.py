@@ -14,7 +14,7 @@ from ..program.claim import Arrays, CallError, Claim
 from ..program.target import open_address
 from ..request import Request
 from ..show.check_results import CheckReport
-from .check import Check
+from .check import Check, are_points
 from .run import source_place
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
@@ -140,8 +140,7 @@ def check_gradient(
     derivative of the engine is checked that f is written for. at and the options as in `check`.
     """
     refuse_unknown("check_gradient", options, KNOWN)
-    points = isinstance(at, list) and at and all(isinstance(point, Mapping) for point in at)
-    if at is not None and not callable(at) and not isinstance(at, Mapping) and not points:
+    if at is not None and not callable(at) and not isinstance(at, Mapping) and not are_points(at):
         try:
             names = list(inspect.signature(f).parameters) or ["x"]
         except (TypeError, ValueError):

@@ -71,11 +71,12 @@ class Call:
     def use_project(self) -> None:
         """Use the settings of the user's project that the command line does not override."""
         asked = self.request
-        if not any(project_files(asked.words)):
+        files = list(project_files(asked.words))
+        if not files:
             return
-        from ..program.project import project_of
+        from ..program.project import project_in
 
-        project = project_of(asked.words)
+        project = project_in(files)
         if project is None:
             return
         set_there = {"jobs", "timeout"} & project.settings.keys() - asked.named

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from ..errors import GradcliError
 from ..lang.limits import MAX_TEXT
-from .project import project_of
-from .target import is_module, split_name
+from .project import project_in
+from .target import is_module, project_files, split_name
 from .user_code import PACKAGE, same_file, with_parents
 
 OLDEST = (3, 11)
@@ -51,7 +51,7 @@ class Facts(NamedTuple):
 
 def find_interpreter(folder: str, wanted: str | None = None) -> Interpreter | None:
     """Return the Python of the project that a folder belongs to, if anything names one. Raises GradcliError."""
-    project = project_of([folder])
+    project = project_in(project_files([folder]))
     above = [(".venv", os.path.join(place, ".venv")) for place in with_parents(os.path.abspath(folder))]
     asked = [("--python", wanted), ("python in pyproject.toml", project and project.python)]
     virtual, conda = ((name, os.environ.get(name)) for name in ("VIRTUAL_ENV", "CONDA_PREFIX"))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GradcliError, did_you_mean
-from .target import project_files, split_name
+from .target import split_name
 from .user_code import same_file
 
 if TYPE_CHECKING:
@@ -75,12 +75,12 @@ class Project(NamedTuple):
         return replace(report, verdict="accepted", notes=(*report.notes, note))
 
 
-def project_of(targets: Sequence[str]) -> Project | None:
-    """Return the nearest pyproject.toml with [tool.gradcli], above the first target that exists, or this folder.
+def project_in(files: Iterable[str]) -> Project | None:
+    """Return the first of some pyproject.toml files (see `project_files`) that has [tool.gradcli].
 
     Raises GradcliError if it cannot be read, or has an unknown key or an unsuitable value.
     """
-    found = ((path, read(path)) for path in project_files(targets))
+    found = ((path, read(path)) for path in files)
     return next((Project(path, settings) for path, settings in found if settings is not None), None)
 
 
