@@ -68,7 +68,7 @@ class Project(NamedTuple):
             here = report.file is not None and same_file(report.file, os.path.join(self.folder, file))
             if here and name in (report.name, split_name(report.name)[1]):
                 known.add(finding)
-        found = {finding.kind.replace(" ", "-") for finding in report.diagnosis} or {report.verdict}
+        found = {finding.rule for finding in report.diagnosis} or {report.rule}
         if not found <= known:
             return report
         note = f"accepted in {os.path.relpath(self.path)}: {', '.join(sorted(found))}"
