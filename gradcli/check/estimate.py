@@ -51,6 +51,7 @@ MUCH_NOISE = 30.0  # times the least noise of all fits: then a fit is limited by
 UNCLEAR = 0.05  # the relative error from which on a kink is looked for
 FINE = 1e-5  # pieces shorter than this part of the scale are limited precision, ...
 FINE_AT_ONE = 3e-7  # ... and so are pieces shorter than this next to a small x: rounding of something about 1
+CLOSE_SIDE = 1e-6  # width of a first fit on one side of a kink: rounding leaves it ten digits, and few kinks are closer
 SCAN = 65  # points on which jumps are looked for
 JUMP_UNITS = 50.0  # rounding units of the value that a jump must exceed
 BISECTIONS = 50
@@ -517,8 +518,7 @@ def look_aside(line: Line, result: Estimate, where: np.ndarray) -> None:
     """Estimate from the left and from the right where no symmetric fit is to be trusted."""
     sides, jump = [], np.zeros(len(result.value), bool)
     for side in (-1, 1):
-        chain = Chain(line, side).run()
-        value, error = chain.value, chain.error
+        chain, (value, error) = estimate_from_side(line, side)
         for j in np.flatnonzero(where & ~chain.settled()):
             limit, growth = limit_from_side(line, side, int(j), float(result.change[j]))
             jump[j] |= growth == "jump"
@@ -554,10 +554,26 @@ def look_aside(line: Line, result: Estimate, where: np.ndarray) -> None:
             result.value[j], result.error[j], result.kind[j] = np.nan, np.inf, "jump" if jump[j] else "none"
 
 
-def estimate_from_right(line: Line) -> tuple[np.ndarray, np.ndarray]:
-    """Return the one-sided slopes in the direction of a line, and their errors: (R,) each."""
-    chain = Chain(line, 1).run()
-    return chain.value, chain.error
+def estimate_from_side(
+    line: Line, side: int, enough: np.ndarray | float = 0.0
+) -> tuple[Chain, tuple[np.ndarray, np.ndarray]]:
+    """Return the fits on one side of the point, and the slope there with its error: (R,) each."""
+    chain = Chain(line, side, enough).run()
+    result = Estimate.unknown(chain.count)
+    result.value, result.error = chain.value, chain.error
+    judge_pieces(line, chain, result, np.flatnonzero((chain.against >= 0) & np.isfinite(chain.error)))
+    return chain, (result.value, result.error)
+
+
+def slope_to_the_right(line: Line, enough: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the one-sided slopes in the direction of a line, and their errors: by four calls if these decide.
+
+    enough: the error below which no better is looked for, where the relative one is larger.
+    """
+    quick = fit(line, CLOSE_SIDE, min(TAILS), 1)
+    if quick is not None and (quick.error <= np.maximum(WANTED * np.abs(quick.value), enough)).all():
+        return quick.value, quick.error
+    return estimate_from_side(line, 1, enough)[1]
 
 
 LEAST_JUMP = 1e-9  # relative to the change over the scale: less is a kink a hair away

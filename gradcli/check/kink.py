@@ -20,7 +20,7 @@ import itertools
 
 import numpy as np
 
-from .estimate import estimate_from_right, fit
+from .estimate import WANTED, slope_to_the_right
 from .verdict import FAIL, Judgement
 
 
@@ -93,12 +93,16 @@ class Slopes:
 
     def __init__(self, judgement: Judgement, rng: np.random.Generator):
         self.flat, self.sampler, self.rng = judgement.flat, judgement.sampler, rng
-        self.weights, self.count = judgement.rows.weights, len(judgement.claimed)
+        self.weights = judgement.rows.weights
+        size = np.nan_to_num(np.abs(judgement.value), nan=0.0, posinf=0.0)
+        for place, sides in judgement.sides.items():
+            size[place] = np.abs(sides).max()
+        self.enough = WANTED * (size * self.flat.scales).max(axis=1)
 
     def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return one-sided derivatives and their errors: shapes (directions, R)."""
         scaled = directions * self.flat.scales
-        sides = [estimate_from_right(self.sampler.line(d, self.weights)) for d in scaled]
+        sides = [slope_to_the_right(self.sampler.line(d, self.weights), self.enough) for d in scaled]
         return np.array([value for value, _ in sides]), np.array([error for _, error in sides])
 
     @functools.cached_property
@@ -127,8 +131,8 @@ class Slopes:
         return np.array(limits)
 
     def slope_at(self, origin: np.ndarray, i: int, width: float) -> np.ndarray:
-        found = fit(self.sampler.element(i, self.weights, origin), width, 4)
-        return np.full(self.count, np.nan) if found is None else np.where(np.isinf(found.error), np.nan, found.value)
+        t, (up, down) = self.sampler.element(i, self.weights, origin).values(np.array([width, -width]))
+        return np.where(np.isfinite(up - down), (up - down) / (t[0] - t[1]), np.nan)
 
 
 class KinkRow:

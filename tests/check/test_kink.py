@@ -28,6 +28,18 @@ def rows(x):
     return np.maximum(x, np.roll(x, -1))
 
 
+CUTOFF = 3.0
+ENERGY_AT_CUTOFF = 4 * ((1 / CUTOFF) ** 12 - (1 / CUTOFF) ** 6)
+FORCE_AT_CUTOFF = 4 * (6 / CUTOFF**7 - 12 / CUTOFF**13)
+
+
+def pair(x):
+    """Return the Lennard-Jones energy of two atoms: at the cutoff, where its terms cancel, it is rounding alone."""
+    distance = np.sqrt((x[1] - x[0]) ** 2)
+    power = (1 / distance**2) ** 3
+    return 4 * (power**2 - power) - ENERGY_AT_CUTOFF if distance <= CUTOFF else 0.0
+
+
 UNIT = np.random.default_rng(0).standard_normal(50)
 UNIT /= np.linalg.norm(UNIT)
 W = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [1.0, 0.0, 3.0]])
@@ -77,6 +89,12 @@ CASES = {
     ),
     "range": (np.ptp, [1, 1, 1], [[0, 0, 0], [1, -1, 0]], [[1, 1, -1], [1, -1, 0.1]]),
     "convex and concave": (lambda x: abs(x[0]) - abs(x[1]), [0, 0], [[1, 1], [0.3, -0.9]], [[1.1, 0]]),
+    "a pair at its cutoff": (
+        pair,
+        [0, CUTOFF],
+        [[-FORCE_AT_CUTOFF, FORCE_AT_CUTOFF], [0, 0]],
+        [[-1.1 * FORCE_AT_CUTOFF, 1.1 * FORCE_AT_CUTOFF], [-FORCE_AT_CUTOFF, 0]],
+    ),
     "rows": (rows, np.zeros(25), [(np.eye(25) + np.roll(np.eye(25), 1, 1)) / 2], [1.01 * np.eye(25)]),
 }
 
