@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..program.claim import Arrays, CallError, OutOfCallsError, point_beside
-from .estimate import FIRST, Estimate, Fit, estimate, fit
+from .estimate import FIRST, Estimate, estimate
+from .fit import Fit, fit
 from .flat import Flat
 from .sampler import Line, Sampler
 from .verdict import FAIL, MARGIN, Judgement

@@ -1,39 +1,28 @@
 """The slope of a function along a line, with its error: one estimate from fits at many scales that must not contradict.
 
-On [-w, w] the function is sampled at Chebyshev points. The coefficients of its Chebyshev series fall geometrically
-where it is smooth, until they reach a plateau, which is its noise; where they reach none, w is too large. The slope
-is a weighted sum of the odd coefficients, and its error follows from the plateau and from where the series was cut.
-
 Scale consistency: a wide fit sharpens a narrow one only if the two agree; otherwise the wide one has missed
 structure. The exception has to be seen in the values: where they jump between neighbouring points, the function is
 computed in pieces. Pieces as short as rounding are limited precision, and the trend counts; longer ones are a
 staircase, and the slope is that of the piece.
 
-Sources: Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7 (series and their
-decay); More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
+Source: More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
 """
 
 from __future__ import annotations
 
-import functools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from .fit import TAILS, Fit, fit
 from .sampler import Line
 
 FIRST, WIDE = 0.02, 0.6  # half-widths of the first fit and of the widest usual one, in units of the scale
 RATIO = 30.0  # between the widths of fits
 PAIRS = (1e-4, 1e-6, 1e-8)  # widths of the central differences that the first fits must agree with
 FEW, MANY = 8, 16  # degrees of fits: of those with little and with much curvature
-TAILS = {4: 1, 8: 3, 16: 5}  # how many of the last coefficients show the noise, by degree
-BEYOND_PLATEAU = 2.5  # a coefficient counts if it is this many times the plateau
-UNSEEN = 4  # coefficients after the last that counts which may be as large as the plateau
-NOISE_SIGMAS = 3.0  # how many standard deviations of the noise an error covers, ...
-SAFETY = 4.0  # ... times this: noise is known from a few coefficients only (prototype: 0 of 464 errors too small)
 PAIR_SIGMAS = 8.0  # rounding units that a central difference may be off by, over its width
 NOISE_UNITS = 100.0  # rounding units up to which noise is that of rounding: more may be structure
 WANTED = 3e-7  # the relative error at which an estimate is good enough
@@ -45,6 +34,7 @@ ROUGHER = 1e3  # times the noise of the narrowest fit: then a wider one sees pie
 STEEPER = 2.0  # times the slope over points a hundred times further away: a slope that may be infinite
 KINK_ALIKE = 0.1  # the part of a kink's gap by which close points may differ about it
 TINY = float(np.finfo(float).tiny)
+PER_ESTIMATE = 15  # calls of an estimate of a smooth function, with the value at the point
 MOST_WIDTHS, MOST_WIDER = 16, 8
 MOST_REACH = 40.0  # the widest fit, in units of the scale or of 1, whichever is larger
 MUCH_NOISE = 30.0  # times the least noise of all fits: then a fit is limited by its degree
@@ -57,33 +47,6 @@ JUMP_UNITS = 50.0  # rounding units of the value that a jump must exceed
 BISECTIONS = 50
 HALVINGS, STAYS = 10, 0.3  # a jump keeps 0.3 of its size over ten halvings; a steep slope keeps 1/1000
 MOST_SCANNED = 3  # outputs with different jumps that are bisected
-
-
-class Nodes(NamedTuple):
-    """Chebyshev points of one degree, and what turns values there into coefficients and slopes."""
-
-    points: np.ndarray
-    transform: np.ndarray
-    at_centre: np.ndarray  # derivatives of the Chebyshev polynomials at 0
-    at_end: np.ndarray  # and at -1
-
-
-@functools.cache
-def nodes(degree: int) -> Nodes:
-    k = np.arange(degree + 1)
-    points = np.cos(np.pi * k / degree)
-    points[degree // 2] = 0.0
-    odd = k % 2 == 1
-    at_centre = np.where(odd, k * np.where(k % 4 == 1, 1.0, -1.0), 0.0)
-    return Nodes(points, np.linalg.inv(chebyshev_matrix(points)), at_centre, k**2 * np.where(odd, 1.0, -1.0))
-
-
-def chebyshev_matrix(points: np.ndarray) -> np.ndarray:
-    """Return the Chebyshev polynomials, columns, at as many points as there are: chebvander takes 2 ms to import."""
-    columns = [np.ones_like(points), points]
-    while len(columns) < len(points):
-        columns.append(columns[-1] * (2 * points) - columns[-2])
-    return np.stack(columns, axis=-1)
 
 
 @dataclass
@@ -123,64 +86,6 @@ class Estimate:
 
     def row(self, j: int) -> dict[str, Any]:
         return {field.name: getattr(self, field.name).item(j) for field in fields(self)}
-
-
-class Fit(NamedTuple):
-    """One fit: value, error, noise, constant have shape (R,); where values are not finite the error is infinite."""
-
-    width: float
-    value: np.ndarray
-    error: np.ndarray
-    noise: np.ndarray
-    constant: np.ndarray
-    series: np.ndarray  # the coefficients that count
-    points: np.ndarray  # where the function was sampled
-    side: int
-
-    def change(self, t: float) -> np.ndarray:
-        """Return what the fit says about f(t) - f(0)."""
-        start = math.pi / 2 if self.side == 0 else math.pi
-        part = t / self.width
-        angle = math.asin(part) if self.side == 0 else 2 * math.asin(math.sqrt(abs(part)))
-        k = np.arange(len(self.series))
-        # cos(k (start - angle)) - cos(k start), without cancellation
-        return (2 * np.sin(k * (start - angle / 2)) * np.sin(k * angle / 2)) @ self.series
-
-
-def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0) -> Fit | None:
-    """Fit the function on [-width, width], or on [0, width] times a side; None where x cannot resolve the points.
-
-    start: where the interval is, on the line.
-    """
-    at = nodes(degree)
-    wanted = at.points * width if side == 0 else side * (1 + at.points) / 2 * width
-    t, values = line.values(start + wanted)
-    t = t - start
-    if len(set(t.tolist())) <= degree:
-        return None
-    places, weights = (
-        (t / width, at.at_centre / width) if side == 0 else (side * 2 * t / width - 1, at.at_end * side * 2 / width)
-    )
-    finite = np.isfinite(values).all(axis=0)
-    values = np.where(finite, values, 0.0)
-    exact = np.abs(places - at.points).max() < 1e-13
-    series = (at.transform if exact else np.linalg.inv(chebyshev_matrix(places))) @ values
-    size, rounding, tail = np.abs(series), line.rounding(values), TAILS[degree]
-    with np.errstate(under="ignore"):
-        largest = size[-tail:].max(axis=0)
-        relative = size[-tail:] / np.maximum(largest, np.finfo(float).tiny)
-        noise = np.maximum(largest * np.sqrt((relative**2).mean(axis=0)), 0.3 * rounding)
-    plateau = np.maximum(largest, 0.3 * rounding)
-    above = size > BEYOND_PLATEAU * plateau
-    last = np.maximum(np.where(above.any(axis=0), degree - np.argmax(above[::-1], axis=0), 0), 2)
-    used = np.arange(degree + 1)[:, None] <= last
-    series = series * used
-    value = weights @ series
-    spread = np.sqrt((weights[:, None] ** 2 * used).sum(axis=0))
-    following = sum(np.abs(weights[np.minimum(last + k, degree)]) for k in range(1, UNSEEN + 1))
-    error = np.where(finite, SAFETY * (NOISE_SIGMAS * noise * spread + plateau * following), np.inf)
-    constant = finite & (values == values[:1]).all(axis=0)
-    return Fit(width, value, np.where(np.isfinite(error), error, np.inf), noise, constant, series, t, side)
 
 
 class Chain:

@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .estimate import FEW, FIRST, fit
+from .estimate import FEW, FIRST, PER_ESTIMATE
+from .fit import fit
+from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
 
 if TYPE_CHECKING:
     from .probe import Probe, Probed
-    from .verdict import Judgement
+
+ONE_BY_ONE = 8  # elements up to which each is estimated by itself, ...
+SOME = 64  # ... also where directions do not decide
+MOST_LOCATED = 10  # wrong elements that are looked for
+SAMPLE = 64  # elements of a large input that are estimated to explain a fail, ...
+QUICK = 4  # ... by four calls each: a fit of degree 4, at the width that served the probe
+TINY = float(np.finfo(float).tiny)
 
 NARROWER = 4.0  # how many times narrower than the fit that knows most the differences of a bisection are
 TWO_STEPS = np.array([1.0, 0.5])
@@ -33,48 +41,217 @@ def halves(elements: np.ndarray, edges: np.ndarray | Sequence[int]) -> tuple[np.
     return elements[:place], elements[place:]
 
 
-def locate(probe: Probe, probed: Probed, row: int, off: float, known: Sequence[int]) -> int | None:
-    """Return the element at which bisecting a direction that is off ends. known: wrong elements found before."""
-    direction = probed.line.direction
-    h = float(probed.slopes.width[row]) / NARROWER
-    steps = h * TWO_STEPS
-    weights = None if probe.rows.weights is None else probe.rows.weights[row : row + 1]
-    column = row if weights is None else 0
-    elements = np.setdiff1d(np.flatnonzero(direction), np.array(known, int))
+class Locator:
+    """The search for the elements that explain what a probe found."""
 
-    def off_by(places: np.ndarray) -> float:
-        part = np.zeros_like(direction)
-        part[places] = direction[places]
-        _, values = probe.sampler.line(part, weights).values(np.concatenate([steps, -steps]))
-        up, down = np.split(values[:, column], 2)
-        return float(probe.rows.along(part)[row] - ROMBERG @ ((up - down) / (2 * steps)))
+    def __init__(self, probe: Probe):
+        self.probe, self.judgement, self.flat = probe, probe.judgement, probe.flat
+        self.rows, self.sampler = probe.rows, probe.sampler
 
-    return bisect(elements, off, off_by, probe.flat.edges)
+    def search(self, probed: Probed) -> bool:
+        judgement = self.judgement
+        row = int(np.argmax(probed.excess))
+        if not np.isfinite(judgement.claimed[row]).all() and self.rows.known:
+            bad = np.flatnonzero(~np.isfinite(judgement.claimed).all(axis=0))
+            judgement.judge_elements(bad[:MOST_LOCATED])
+            if (judgement.state[row, bad[:MOST_LOCATED]] == FAIL).all():
+                judgement.state[~np.isfinite(judgement.claimed)] = FAIL
+            return bool((judgement.state == FAIL).any())
+        found: list[int] = []
+        if self.common_factor(probed) is not None:
+            sample = self.probe.sample(np.flatnonzero(~self.flat.held), ONE_BY_ONE)
+            sample = np.unique([int(np.argmax(judgement.effects[row])), *sample])
+            for i in sample:
+                self.judge_quickly(int(i), probed)
+            if (judgement.state == FAIL).any():
+                judgement.sampled = sample
+                return True
+        left, room_left = float(probed.off[row]), float(probed.room[row])
+        while abs(left) > room_left and len(found) < MOST_LOCATED:
+            i = self.locate(probed, row, left, found)
+            if i is None or i in found:
+                break
+            self.rows.fill_column(i)
+            judgement.judge_element(i)
+            judgement.report_partial()
+            found.append(i)
+            d = probed.line.direction[i]
+            if judgement.state[row, i] != FAIL and not self.take_from_probe(row, i, left / d, room_left / abs(d)):
+                break
+            left -= float(judgement.claimed[row, i] - judgement.value[row, i]) * d
+            room_left += float(judgement.error[row, i]) * abs(d)
+            if len(found) == 1 and abs(left) > room_left and self.look_around(probed, found):
+                break
+        if found and (judgement.state == FAIL).any():
+            if abs(left) <= room_left and judgement.sampled is None:
+                self.explained(probed, found)
+            return True
+        if probed.family == "relative" and self.flat.size <= SOME:
+            self.probe.judge_all_or_some()
+            return bool((judgement.state == FAIL).any())
+        return self.probe.proven is not None
 
+    def common_factor(self, probed: Probed) -> float | None:
+        """Return c where all claimed products are c times the numeric ones; None where they are not, or not known."""
+        if not self.rows.known or (len(self.probe.probed) < 2 and not self.probe.has_calls(PER_ESTIMATE)):
+            return None
+        if len(self.probe.probed) < 2:
+            self.probe.compare(self.probe.draw("relative"), "relative")
+        claimed, numeric, rooms = (
+            np.concatenate([getattr(p, name) if name != "value" else p.slopes.value for p in self.probe.probed])
+            for name in ("claimed", "value", "room")
+        )
+        known = np.concatenate([p.slopes.known for p in self.probe.probed])
+        if not known.all():
+            return None
+        best = int(np.argmax(np.abs(numeric) / np.maximum(rooms, TINY)))
+        c = float(claimed[best] / numeric[best]) if numeric[best] else np.nan
+        spread = rooms[best] / abs(numeric[best]) if numeric[best] else np.inf
+        near = np.abs(claimed - c * numeric) <= rooms * (1 + abs(c)) + spread * np.abs(claimed)
+        return c if near.all() and abs(c - 1) > 2 * spread else None
 
-def locate_rough(probe: Probe, direction: np.ndarray) -> int | None:
-    """Return the element that makes most of a kink, a jump, or the end of the domain along a direction."""
-    flat, steps = probe.flat, CLOSE * TWO_STEPS[:1]
+    def take_from_probe(self, row: int, i: int, off: float, error: float) -> bool:
+        """Let what a direction says of the element that bisecting it ends at decide, where it knows more."""
+        judgement = self.judgement
+        if not error < MARGIN * judgement.error[row, i]:
+            return False
+        if not abs(off) > error + judgement.slack[row, i] + judgement.floor[row, i]:
+            return False
+        judgement.value[row, i] = judgement.claimed[row, i] - off
+        judgement.error[row, i], judgement.state[row, i] = error / MARGIN, FAIL
+        return True
 
-    def roughness(places: np.ndarray) -> float:
-        part = np.zeros_like(direction)
-        part[places] = direction[places]
-        _, values = probe.sampler.line(part).values(np.concatenate([steps, -steps]))
-        if not np.isfinite(values).all():
-            return np.inf
-        size = np.abs(flat.f0) + 1e-300
-        return float((np.abs(values.sum(axis=0) - 2 * flat.f0) / size).max())
+    def explained(self, probed: Probed, found: list[int]) -> None:
+        """Let the elements pass that agree along the direction once the wrong ones are taken out."""
+        judgement, others = self.judgement, np.ones(self.flat.size, bool)
+        others[found] = False
+        direction = np.where(others, probed.line.direction, 0.0)
+        taken = judgement.claimed[:, found] - judgement.value[:, found]
+        left = np.abs(probed.off - taken @ probed.line.direction[found])
+        more = probed.room + judgement.error[:, found] @ np.abs(probed.line.direction[found])
+        moved = direction != 0
+        most = np.where(left <= more, left + more, np.inf)
+        judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], most[:, None] / np.abs(direction[moved]))
+        self.probe.settle()
 
-    elements = np.flatnonzero(direction)
-    if not len(elements):
-        return None
-    whole = roughness(elements)
-    while len(elements) > 1:
-        first, second = halves(elements, flat.edges)
-        one = roughness(first)
-        other = roughness(second) if not np.isfinite(whole) or one < whole / 2 else 0.0
-        elements, whole = (first, one) if one >= other else (second, other)
-    return int(elements[0]) if whole > 0 else None
+    def look_around(self, probed: Probed, found: list[int]) -> bool:
+        """Estimate a sample of elements quickly; return whether the search for more wrong ones ends."""
+        judgement = self.judgement
+        live = np.flatnonzero(~self.flat.held)
+        sample = [int(i) for i in self.probe.sample(live, SAMPLE - len(found)) if i not in found]
+        for i in sample:
+            self.rows.fill_column(i)
+            self.judge_quickly(i, probed)
+        judgement.sampled = np.array(sorted({*sample, *found}))
+        return bool((judgement.state[:, sample] == FAIL).any()) or len(sample) + len(found) == len(live)
+
+    def judge_quickly(self, i: int, probed: Probed) -> None:
+        """Judge an element by a fit of low degree; by an estimate of its own if that does not decide."""
+        judgement, line = self.judgement, self.sampler.element(i, self.rows.weights)
+        width = float(np.nanmin(np.where(probed.slopes.known, probed.slopes.width, np.nan)))
+        quick = fit(line, min(width, 0.02), QUICK)
+        scale = float(self.flat.scales[i])
+        if quick is not None and np.isfinite(quick.error).all():
+            value, error = quick.value / scale, quick.error / scale
+            a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
+            near = np.abs(a - value) <= room(error, judgement.slack[:, i], judgement.floor[:, i])
+            clear = np.abs(a - value) > 12 * error + judgement.slack[:, i]
+            decides = (near & (error <= 1e-3 * size + TINY)) | clear
+            if decides.all():
+                judgement.value[:, i], judgement.error[:, i] = value, error
+                judgement.state[:, i] = np.where(near, PASS, FAIL)
+                return
+        if self.probe.has_calls(PER_ESTIMATE):
+            judgement.judge_element(i)
+
+    def resolve(self, probed: Probed) -> bool:
+        """Take elements out of a direction whose slope is not known until it is; return whether it is known then.
+
+        Those taken out, and those of the same value, are judged by themselves, or some of them where they are many.
+        """
+        judgement, taken = self.judgement, np.zeros(self.flat.size, bool)
+        direction = probed.line.direction
+        for _ in range(MOST_LOCATED):
+            i = self.locate_rough(np.where(taken, 0.0, direction))
+            if i is None:
+                return False
+            k = self.flat.input_of(i)
+            same = np.zeros(self.flat.size, bool)
+            same[self.flat.columns(k)] = self.flat.x[self.flat.columns(k)] == self.flat.x[i]
+            taken |= same
+            some = np.flatnonzero(same)
+            some = some if len(some) <= ONE_BY_ONE else np.unique([i, *some[:: max(1, len(some) // ONE_BY_ONE)]])
+            for place in some:
+                self.rows.fill_column(int(place))
+            judgement.judge_elements(some)
+            if (judgement.state == FAIL).any():
+                self.probe.proven = probed
+                return True
+            rest = np.where(taken, 0.0, direction)
+            if rest.any():
+                probed = self.probe.compare(rest, probed.family)
+                if probed.wrong.any():
+                    return self.probe.find_wrong(probed)
+                self.probe.bound_by(probed)
+            if not rest.any() or probed.slopes.known.all():
+                self.take_out(taken)
+                return True
+            if not self.probe.has_calls(2 * PER_ESTIMATE):
+                return False
+        return False
+
+    def take_out(self, taken: np.ndarray) -> None:
+        """Let elements that were taken out of all directions pass like those of them that were estimated."""
+        judgement = self.judgement
+        for name in self.probe.families:
+            self.probe.families[name] = np.where(taken, 0.0, self.probe.families[name])
+        open_ = taken & (judgement.state == OPEN).all(axis=0)
+        if open_.any():
+            some = int(taken.sum() - open_.sum())
+            judgement.notes.append(f"{int(taken.sum())} elements are at a kink; {some} of them were estimated")
+            judgement.state[:, open_] = PASS
+
+    def locate(self, probed: Probed, row: int, off: float, known: Sequence[int]) -> int | None:
+        """Return the element at which bisecting a direction that is off ends. known: wrong elements found before."""
+        direction = probed.line.direction
+        h = float(probed.slopes.width[row]) / NARROWER
+        steps = h * TWO_STEPS
+        weights = None if self.rows.weights is None else self.rows.weights[row : row + 1]
+        column = row if weights is None else 0
+        elements = np.setdiff1d(np.flatnonzero(direction), np.array(known, int))
+
+        def off_by(places: np.ndarray) -> float:
+            part = np.zeros_like(direction)
+            part[places] = direction[places]
+            _, values = self.sampler.line(part, weights).values(np.concatenate([steps, -steps]))
+            up, down = np.split(values[:, column], 2)
+            return float(self.rows.along(part)[row] - ROMBERG @ ((up - down) / (2 * steps)))
+
+        return bisect(elements, off, off_by, self.flat.edges)
+
+    def locate_rough(self, direction: np.ndarray) -> int | None:
+        """Return the element that makes most of a kink, a jump, or the end of the domain along a direction."""
+        flat, steps = self.flat, CLOSE * TWO_STEPS[:1]
+
+        def roughness(places: np.ndarray) -> float:
+            part = np.zeros_like(direction)
+            part[places] = direction[places]
+            _, values = self.sampler.line(part).values(np.concatenate([steps, -steps]))
+            if not np.isfinite(values).all():
+                return np.inf
+            size = np.abs(flat.f0) + 1e-300
+            return float((np.abs(values.sum(axis=0) - 2 * flat.f0) / size).max())
+
+        elements = np.flatnonzero(direction)
+        if not len(elements):
+            return None
+        whole = roughness(elements)
+        while len(elements) > 1:
+            first, second = halves(elements, flat.edges)
+            one = roughness(first)
+            other = roughness(second) if not np.isfinite(whole) or one < whole / 2 else 0.0
+            elements, whole = (first, one) if one >= other else (second, other)
+        return int(elements[0]) if whole > 0 else None
 
 
 def bisect(elements: np.ndarray, off: float, off_by: Callable, edges: np.ndarray | Sequence[int]) -> int | None:

@@ -18,7 +18,9 @@ import numpy as np
 
 from ..program.claim import OutOfCallsError
 from ..show.check_results import Direction, Evidence, InputCheck
-from .estimate import FIRST, RATIO, WANTED, Estimate, Fit, estimate, fit
+from .estimate import FIRST, PER_ESTIMATE, RATIO, WANTED, Estimate, estimate
+from .fit import Fit, fit
+from .locate import ONE_BY_ONE, QUICK, SAMPLE, SOME, Locator, locate_output
 from .rows import draw_signs
 from .sampler import Line
 from .verdict import (
@@ -38,14 +40,8 @@ from .verdict import (
     room,
 )
 
-FEW = 8  # elements up to which each is a direction of its own
-SOME = 64  # elements up to which each is estimated where directions do not decide
-MOST_LOCATED = 10  # wrong elements that are looked for
-SAMPLE = 64  # elements of a large input that are estimated to explain a fail, ...
 ADDS_UP = 1e-6  # the relative error to which slopes must add up
-QUICK = 4  # ... by four calls each: a fit of degree 4, at the width that served the probe
 PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, before and after a disagreement
-PER_ESTIMATE = 15  # calls of an estimate of a smooth function, with the value at the point
 MOST_REASONS = 1000  # undecided entries that get a reason of their own
 TINY = float(np.finfo(float).tiny)
 
@@ -168,7 +164,7 @@ class Probe:
         live = np.flatnonzero(~self.flat.held)
         roomy = self.flat.claim.budget.left >= len(live) * PER_ESTIMATE
         try:
-            if every or (len(live) <= FEW and (roomy or len(live) == 1)):
+            if every or (len(live) <= ONE_BY_ONE and (roomy or len(live) == 1)):
                 self.judgement.judge_elements(
                     live, f"element (about {PER_ESTIMATE * len(live)} calls)" if every else "element"
                 )
@@ -193,7 +189,7 @@ class Probe:
                     self.families["array"] = self.families["relative"]
                     self.probed.remove(probed)
                     continue
-                if self.flat.size <= SOME or not self.resolve(probed):
+                if self.flat.size <= SOME or not Locator(self).resolve(probed):
                     self.judge_all_or_some()
                     return
             self.bound_by(probed)
@@ -235,7 +231,7 @@ class Probe:
             count = int(group.sum())
             if not count:
                 return
-            if count <= FEW and self.has_calls(count * PER_ESTIMATE):
+            if count <= ONE_BY_ONE and self.has_calls(count * PER_ESTIMATE):
                 self.judgement.judge_elements(np.flatnonzero(group))
                 return
             probed = self.compare(self.draw("relative", group), "relative")
@@ -322,8 +318,6 @@ class Probe:
         if not places:
             return item
         row, place = places[0]
-        from .locate import locate_output
-
         found = locate_output(self.judgement, row, columns.start + place)
         if found is None:
             return item
@@ -345,25 +339,6 @@ class Probe:
         if (self.judgement.state == OPEN).any() and not (self.judgement.state == FAIL).any():
             self.settle()
             self.leave_open()
-
-    def common_factor(self, probed: Probed) -> float | None:
-        """Return c where all claimed products are c times the numeric ones; None where they are not, or not known."""
-        if not self.rows.known or (len(self.probed) < 2 and not self.has_calls(PER_ESTIMATE)):
-            return None
-        if len(self.probed) < 2:
-            self.compare(self.draw("relative"), "relative")
-        claimed, numeric, rooms = (
-            np.concatenate([getattr(p, name) if name != "value" else p.slopes.value for p in self.probed])
-            for name in ("claimed", "value", "room")
-        )
-        known = np.concatenate([p.slopes.known for p in self.probed])
-        if not known.all():
-            return None
-        best = int(np.argmax(np.abs(numeric) / np.maximum(rooms, TINY)))
-        c = float(claimed[best] / numeric[best]) if numeric[best] else np.nan
-        spread = rooms[best] / abs(numeric[best]) if numeric[best] else np.inf
-        near = np.abs(claimed - c * numeric) <= rooms * (1 + abs(c)) + spread * np.abs(claimed)
-        return c if near.all() and abs(c - 1) > 2 * spread else None
 
     def sample(self, elements: np.ndarray, count: int = SAMPLE) -> np.ndarray:
         """Return elements spread over all inputs."""
@@ -391,7 +366,7 @@ class Probe:
         if probed.family == "relative" and proven.any():
             self.proven = probed
         try:
-            wrong = self.search(probed)
+            wrong = Locator(self).search(probed)
         except OutOfCallsError:
             self.out_of_calls = True
             wrong = self.proven is not None or bool((self.judgement.state == FAIL).any())
@@ -403,151 +378,3 @@ class Probe:
         else:
             self.probed[self.probed.index(probed)] = probed._replace(room=probed.beyond)
         return False
-
-    def search(self, probed: Probed) -> bool:
-        judgement = self.judgement
-        row = int(np.argmax(probed.excess))
-        if not np.isfinite(judgement.claimed[row]).all() and self.rows.known:
-            bad = np.flatnonzero(~np.isfinite(judgement.claimed).all(axis=0))
-            judgement.judge_elements(bad[:MOST_LOCATED])
-            if (judgement.state[row, bad[:MOST_LOCATED]] == FAIL).all():
-                judgement.state[~np.isfinite(judgement.claimed)] = FAIL
-            return bool((judgement.state == FAIL).any())
-        found: list[int] = []
-        if self.common_factor(probed) is not None:
-            sample = self.sample(np.flatnonzero(~self.flat.held), FEW)
-            sample = np.unique([int(np.argmax(judgement.effects[row])), *sample])
-            for i in sample:
-                self.judge_quickly(int(i), probed)
-            if (judgement.state == FAIL).any():
-                judgement.sampled = sample
-                return True
-        from .locate import locate
-
-        left, room_left = float(probed.off[row]), float(probed.room[row])
-        while abs(left) > room_left and len(found) < MOST_LOCATED:
-            i = locate(self, probed, row, left, found)
-            if i is None or i in found:
-                break
-            self.rows.fill_column(i)
-            judgement.judge_element(i)
-            judgement.report_partial()
-            found.append(i)
-            d = probed.line.direction[i]
-            if judgement.state[row, i] != FAIL and not self.take_from_probe(row, i, left / d, room_left / abs(d)):
-                break
-            left -= float(judgement.claimed[row, i] - judgement.value[row, i]) * d
-            room_left += float(judgement.error[row, i]) * abs(d)
-            if len(found) == 1 and abs(left) > room_left and self.look_around(probed, found):
-                break
-        if found and (judgement.state == FAIL).any():
-            if abs(left) <= room_left and judgement.sampled is None:
-                self.explained(probed, found)
-            return True
-        if probed.family == "relative" and self.flat.size <= SOME:
-            self.judge_all_or_some()
-            return bool((judgement.state == FAIL).any())
-        return self.proven is not None
-
-    def take_from_probe(self, row: int, i: int, off: float, error: float) -> bool:
-        """Let what a direction says of the element that bisecting it ends at decide, where it knows more."""
-        judgement = self.judgement
-        if not error < MARGIN * judgement.error[row, i]:
-            return False
-        if not abs(off) > error + judgement.slack[row, i] + judgement.floor[row, i]:
-            return False
-        judgement.value[row, i] = judgement.claimed[row, i] - off
-        judgement.error[row, i], judgement.state[row, i] = error / MARGIN, FAIL
-        return True
-
-    def explained(self, probed: Probed, found: list[int]) -> None:
-        """Let the elements pass that agree along the direction once the wrong ones are taken out."""
-        judgement, others = self.judgement, np.ones(self.flat.size, bool)
-        others[found] = False
-        direction = np.where(others, probed.line.direction, 0.0)
-        taken = judgement.claimed[:, found] - judgement.value[:, found]
-        left = np.abs(probed.off - taken @ probed.line.direction[found])
-        more = probed.room + judgement.error[:, found] @ np.abs(probed.line.direction[found])
-        moved = direction != 0
-        most = np.where(left <= more, left + more, np.inf)
-        judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], most[:, None] / np.abs(direction[moved]))
-        self.settle()
-
-    def look_around(self, probed: Probed, found: list[int]) -> bool:
-        """Estimate a sample of elements quickly; return whether the search for more wrong ones ends."""
-        judgement = self.judgement
-        live = np.flatnonzero(~self.flat.held)
-        sample = [int(i) for i in self.sample(live, SAMPLE - len(found)) if i not in found]
-        for i in sample:
-            self.rows.fill_column(i)
-            self.judge_quickly(i, probed)
-        judgement.sampled = np.array(sorted({*sample, *found}))
-        return bool((judgement.state[:, sample] == FAIL).any()) or len(sample) + len(found) == len(live)
-
-    def judge_quickly(self, i: int, probed: Probed) -> None:
-        """Judge an element by a fit of low degree; by an estimate of its own if that does not decide."""
-        judgement, line = self.judgement, self.sampler.element(i, self.rows.weights)
-        width = float(np.nanmin(np.where(probed.slopes.known, probed.slopes.width, np.nan)))
-        quick = fit(line, min(width, 0.02), QUICK)
-        scale = float(self.flat.scales[i])
-        if quick is not None and np.isfinite(quick.error).all():
-            value, error = quick.value / scale, quick.error / scale
-            a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
-            near = np.abs(a - value) <= room(error, judgement.slack[:, i], judgement.floor[:, i])
-            clear = np.abs(a - value) > 12 * error + judgement.slack[:, i]
-            decides = (near & (error <= 1e-3 * size + TINY)) | clear
-            if decides.all():
-                judgement.value[:, i], judgement.error[:, i] = value, error
-                judgement.state[:, i] = np.where(near, PASS, FAIL)
-                return
-        if self.has_calls(PER_ESTIMATE):
-            judgement.judge_element(i)
-
-    def resolve(self, probed: Probed) -> bool:
-        """Take elements out of a direction whose slope is not known until it is; return whether it is known then.
-
-        Those taken out, and those of the same value, are judged by themselves, or some of them where they are many.
-        """
-        from .locate import locate_rough
-
-        judgement, taken = self.judgement, np.zeros(self.flat.size, bool)
-        direction = probed.line.direction
-        for _ in range(MOST_LOCATED):
-            i = locate_rough(self, np.where(taken, 0.0, direction))
-            if i is None:
-                return False
-            k = self.flat.input_of(i)
-            same = np.zeros(self.flat.size, bool)
-            same[self.flat.columns(k)] = self.flat.x[self.flat.columns(k)] == self.flat.x[i]
-            taken |= same
-            some = np.flatnonzero(same)
-            some = some if len(some) <= FEW else np.unique([i, *some[:: max(1, len(some) // FEW)]])
-            for place in some:
-                self.rows.fill_column(int(place))
-            judgement.judge_elements(some)
-            if (judgement.state == FAIL).any():
-                self.proven = probed
-                return True
-            rest = np.where(taken, 0.0, direction)
-            if rest.any():
-                probed = self.compare(rest, probed.family)
-                if probed.wrong.any():
-                    return self.find_wrong(probed)
-                self.bound_by(probed)
-            if not rest.any() or probed.slopes.known.all():
-                self.take_out(taken)
-                return True
-            if not self.has_calls(2 * PER_ESTIMATE):
-                return False
-        return False
-
-    def take_out(self, taken: np.ndarray) -> None:
-        """Let elements that were taken out of all directions pass like those of them that were estimated."""
-        judgement = self.judgement
-        for name in self.families:
-            self.families[name] = np.where(taken, 0.0, self.families[name])
-        open_ = taken & (judgement.state == OPEN).all(axis=0)
-        if open_.any():
-            some = int(taken.sum() - open_.sum())
-            judgement.notes.append(f"{int(taken.sum())} elements are at a kink; {some} of them were estimated")
-            judgement.state[:, open_] = PASS

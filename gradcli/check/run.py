@@ -27,8 +27,9 @@ from ..program.claim import (
 from ..program.user_code import users_trace
 from ..request import Request
 from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
+from .estimate import PER_ESTIMATE
 from .flat import Flat
-from .probe import PER_ESTIMATE, Probe
+from .probe import Probe
 from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
 from .rows import ClaimedRows
 from .sampler import Sampler

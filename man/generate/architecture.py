@@ -112,7 +112,8 @@ backward. `gradcli/program/elsewhere/torch_calls.py` does so for PyTorch.
 1. `gradcli/check/flat.py` makes real rows and columns of a claim, and `gradcli/check/rows.py` the rows to compare.
 2. `gradcli/check/products.py` requires that products are linear and the same in every call.
 3. `gradcli/check/sampler.py` evaluates the function along lines. No other module calls it.
-4. `gradcli/check/estimate.py` turns values into slopes with errors.
+4. `gradcli/check/fit.py` fits the values on one interval, and `gradcli/check/estimate.py` combines fits into slopes
+   with errors.
 5. `gradcli/check/probe.py` compares claim and function along random directions.
 6. `gradcli/check/locate.py` finds wrong elements by bisection.
 7. `gradcli/check/verdict.py` decides each element.

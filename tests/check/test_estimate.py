@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gradcli.check.estimate import chebyshev_matrix, estimate, fit, nodes
+from gradcli.check.estimate import estimate
 
 from .lines import sampler_of
 
@@ -126,20 +126,3 @@ def test_outputs_have_estimates_of_their_own():
     assert found.value[[0, 2, 3]] == pytest.approx([0, 1, 0], abs=1e-5)
     found = estimate(sampler.element(0, np.array([[1.0, 0, 2, 0]])))
     assert found.value == pytest.approx([2], abs=1e-5)
-
-
-@pytest.mark.parametrize("degree", [4, 8, 16])
-def test_a_fit_of_a_polynomial_is_exact(degree):
-    line = sampler_of(lambda x: 1 + 2 * x + 3 * x**3, 0.0).element(0)
-    found = fit(line, 0.5, degree)
-    assert found.value[0] == pytest.approx(2, abs=1e-12)
-    assert found.change(0.1)[0] == pytest.approx(0.2 + 3 * 0.001, abs=1e-13)
-    right = fit(line, 0.5, degree, side=1)
-    assert right.value[0] == pytest.approx(2, abs=1e-10)
-    assert right.change(0.1)[0] == pytest.approx(0.2 + 3 * 0.001, abs=1e-13)
-    assert fit(line, 0.5, degree, start=0.25).value[0] == pytest.approx(2 + 9 * 0.0625, abs=1e-11)
-
-
-def test_chebyshev_polynomials_are_numpys():
-    points = nodes(8).points
-    np.testing.assert_allclose(chebyshev_matrix(points), np.polynomial.chebyshev.chebvander(points, 8), atol=1e-14)
