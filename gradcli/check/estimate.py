@@ -459,11 +459,9 @@ def look_aside(line: Line, result: Estimate, where: np.ndarray) -> None:
             result.value[j], result.error[j], result.kind[j] = np.nan, np.inf, "jump" if jump[j] else "none"
 
 
-def estimate_from_side(
-    line: Line, side: int, enough: np.ndarray | float = 0.0
-) -> tuple[Chain, tuple[np.ndarray, np.ndarray]]:
+def estimate_from_side(line: Line, side: int) -> tuple[Chain, tuple[np.ndarray, np.ndarray]]:
     """Return the fits on one side of the point, and the slope there with its error: (R,) each."""
-    chain = Chain(line, side, enough).run()
+    chain = Chain(line, side).run()
     result = Estimate.unknown(chain.count)
     result.value, result.error = chain.value, chain.error
     judge_pieces(line, chain, result, np.flatnonzero((chain.against >= 0) & np.isfinite(chain.error)))
@@ -478,7 +476,8 @@ def slope_to_the_right(line: Line, enough: np.ndarray) -> tuple[np.ndarray, np.n
     quick = fit(line, CLOSE_SIDE, min(TAILS), 1)
     if quick is not None and (quick.error <= np.maximum(WANTED * np.abs(quick.value), enough)).all():
         return quick.value, quick.error
-    return estimate_from_side(line, 1, enough)[1]
+    chain = Chain(line, 1, enough).run()
+    return chain.value, chain.error
 
 
 LEAST_JUMP = 1e-9  # relative to the change over the scale: less is a kink a hair away

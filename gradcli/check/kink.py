@@ -65,6 +65,7 @@ def distance(points: np.ndarray, target: np.ndarray) -> float:
 RADIUS = 1e-4  # how far from x gradients are taken, and half as far, in units of the scale
 MOST_MEETING = 60  # elements that may meet in a kink which is looked at in full
 PROBES = 8  # random directions in which derivatives must add up
+PAIRS = 4  # random pairs of directions that must obey the parallelogram law
 KNOWN_WITHIN = 1e-6  # the relative error up to which directional derivatives and gradients close by are known
 MOSTLY = 0.8
 MOST_SUPPORTS = 60
@@ -145,6 +146,7 @@ class KinkRow:
         sides = [judgement.sides.get((j, i)) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
         self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
         kinked = judgement.kinks.get(j, [])
+        self.round: dict[tuple[int, ...], bool] = {}  # what is_round found, by elements
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
         self.uncertain[kinked] = 0.0
 
@@ -228,7 +230,7 @@ class KinkRow:
             return self.in_ellipsoid(block, claimed)
         if len(block) > MOST_MEETING:
             return None
-        probes = self.slopes.random(min(40 + 8 * len(block), 200), block)
+        probes = self.slopes.random(min(24 + 6 * len(block), 200), block)
         gradients = self.slopes.gradients(probes, block)[..., self.j]
         if not np.isfinite(gradients).all():
             return None
@@ -246,12 +248,16 @@ class KinkRow:
 
     def is_round(self, block: np.ndarray) -> bool:
         """Return whether the even part of h is the root of a quadratic form: the parallelogram law holds."""
-        if len(block) < 2:
-            return False
-        u, v = (self.slopes.random(PROBES, block) for _ in range(2))
+        key = tuple(block.tolist())
+        if key not in self.round:
+            self.round[key] = len(block) > 1 and self.obeys_parallelogram_law(block)
+        return self.round[key]
+
+    def obeys_parallelogram_law(self, block: np.ndarray) -> bool:
+        u, v = (self.slopes.random(PAIRS, block) for _ in range(2))
         even, odd, error = self.even_and_odd(np.concatenate([u + v, u - v, u, v]))
-        (a, b, c, d), (p, q, r, _) = (x.reshape((4, PROBES)) for x in (even, odd))
-        room = 1e-5 * (c**2 + d**2) + 100 * error.reshape((4, PROBES)).max(axis=0) * np.abs(even).max()
+        (a, b, c, d), (p, q, r, _) = (x.reshape((4, PAIRS)) for x in (even, odd))
+        room = 1e-5 * (c**2 + d**2) + 100 * error.reshape((4, PAIRS)).max(axis=0) * np.abs(even).max()
         law = np.abs(a**2 + b**2 - 2 * c**2 - 2 * d**2) <= room
         linear = np.abs(p + q - 2 * r) <= 1e-5 * (np.abs(c) + np.abs(r)) + 100 * error.max()
         return bool(law.all() and linear.all() and (np.abs(even) > 10 * error).any())

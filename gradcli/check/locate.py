@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .estimate import FEW, FIRST, PER_ESTIMATE
+from .estimate import FEW, FIRST, MANY, PER_ESTIMATE
 from .fit import fit
+from .sampler import Line
 from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ QUICK = 4  # ... by four calls each: a fit of degree 4, at the width that served
 TINY = float(np.finfo(float).tiny)
 
 NARROWER = 4.0  # how many times narrower than the fit that knows most the differences of a bisection are
+BLUR = 0.1  # the part of what is looked for that differences may be off by: beyond, fits serve
 TWO_STEPS = np.array([1.0, 0.5])
 ROMBERG = np.array([-1.0, 4.0]) / 3  # of central differences over two steps: the error of fourth order is left
 CLOSE = 1e-6  # how close to the point a kink is looked for, in units of the scale
@@ -220,14 +222,23 @@ class Locator:
         column = row if weights is None else 0
         elements = np.setdiff1d(np.flatnonzero(direction), np.array(known, int))
 
-        def off_by(places: np.ndarray) -> float:
+        def differences(line: Line) -> float:
+            _, values = line.values(np.concatenate([steps, -steps]))
+            up, down = np.split(values[:, column], 2)
+            return float(ROMBERG @ ((up - down) / (2 * steps)))
+
+        def fitted(line: Line) -> float:
+            found = fit(line, NARROWER * h, MANY)
+            return float(found.value[column]) if found is not None else np.nan
+
+        def off_by(places: np.ndarray, slope: Callable[[Line], float]) -> float:
             part = np.zeros_like(direction)
             part[places] = direction[places]
-            _, values = self.sampler.line(part, weights).values(np.concatenate([steps, -steps]))
-            up, down = np.split(values[:, column], 2)
-            return float(self.rows.along(part)[row] - ROMBERG @ ((up - down) / (2 * steps)))
+            return float(self.rows.along(part)[row]) - slope(self.sampler.line(part, weights))
 
-        return bisect(elements, off, off_by, self.flat.edges)
+        sharp = abs(off_by(elements, differences) - off) <= BLUR * abs(off)
+        slope = differences if sharp else fitted
+        return bisect(elements, off, lambda places: off_by(places, slope), self.flat.edges)
 
     def locate_rough(self, direction: np.ndarray) -> int | None:
         """Return the element that makes most of a kink, a jump, or the end of the domain along a direction."""

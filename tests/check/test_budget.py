@@ -188,7 +188,7 @@ def test_functions_by_hand_keep_to_it(claim, calls):
     assert report.verdict == ("pass" if calls >= 50 else "inconclusive")
 
 
-@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(k, marks=pytest.mark.nightly) for k in range(6, 20))])
+@pytest.mark.parametrize("seed", [7, 38, *(pytest.param(k, marks=pytest.mark.nightly) for k in range(20))])
 def test_no_error_of_twice_the_stated_size_could_hide(seed):
     """The size is a bound in units of the derivative, whatever the scales of the elements are."""
     rng = np.random.default_rng([3, seed])
