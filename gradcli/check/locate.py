@@ -78,7 +78,9 @@ class Locator:
             judgement.report_partial()
             found.append(i)
             d = probed.line.direction[i]
-            if judgement.state[row, i] != FAIL and not self.take_from_probe(row, i, left / d, room_left / abs(d)):
+            if judgement.state[row, i] != FAIL and not self.take_from_probe(
+                probed.family, row, i, left / d, room_left / abs(d)
+            ):
                 break
             left -= float(judgement.claimed[row, i] - judgement.value[row, i]) * d
             room_left += float(judgement.error[row, i]) * abs(d)
@@ -112,10 +114,10 @@ class Locator:
         near = np.abs(claimed - c * numeric) <= rooms * (1 + abs(c)) + spread * np.abs(claimed)
         return c if near.all() and abs(c - 1) > 2 * spread else None
 
-    def take_from_probe(self, row: int, i: int, off: float, error: float) -> bool:
+    def take_from_probe(self, family: str, row: int, i: int, off: float, error: float) -> bool:
         """Let what a direction says of the element that bisecting it ends at decide, where it knows more."""
         judgement = self.judgement
-        if not error < MARGIN * judgement.error[row, i]:
+        if family != "relative" or not error < MARGIN * judgement.error[row, i]:
             return False
         if not abs(off) > error + judgement.slack[row, i] + judgement.floor[row, i]:
             return False

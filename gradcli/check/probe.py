@@ -41,6 +41,9 @@ from .verdict import (
 )
 
 ADDS_UP = 1e-6  # the relative error to which slopes must add up
+MIXED_UNITS = 1e3
+"""How many times more than elements change the output by moving by their own sizes one may change it by moving by the
+typical size of its array: beyond, elements have different units, and no step suits all of them."""
 PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, before and after a disagreement
 MOST_REASONS = 1000  # undecided entries that get a reason of their own
 TINY = float(np.finfo(float).tiny)
@@ -100,7 +103,14 @@ class Probe:
         for k, part in enumerate(flat.parts):
             x = np.abs(part[np.isfinite(part)].astype(float))
             largest = float(x.max(initial=0.0))
-            typical[flat.columns(k)] = largest * np.sqrt(np.mean((x / largest) ** 2)) if largest > 0 else 1.0
+            size = largest * np.sqrt(np.mean((x / largest) ** 2)) if largest > 0 else 1.0
+            slopes = np.abs(self.judgement.claimed[:, flat.columns(k)])
+            own = flat.scales[flat.columns(k)]
+            with np.errstate(invalid="ignore", over="ignore"):
+                mixed = self.rows.known and np.nanmax(slopes, initial=0.0) * size > MIXED_UNITS * np.nanmax(
+                    slopes * own, initial=0.0
+                )
+            typical[flat.columns(k)] = own if mixed else size
         relative = np.where(flat.x == 0, np.minimum(flat.scales, typical), flat.scales)
         families = {"array": typical, "relative": relative}
         return {name: np.where(flat.held, 0.0, sizes) for name, sizes in families.items()}
@@ -232,8 +242,11 @@ class Probe:
             if not count:
                 return
             if count <= ONE_BY_ONE and self.has_calls(count * PER_ESTIMATE):
-                self.judgement.judge_elements(np.flatnonzero(group))
-                return
+                for i in np.flatnonzero(group):  # one that rounding limits may take many calls
+                    if self.has_calls(PER_ESTIMATE):
+                        self.judgement.judge_element(int(i))
+                self.judgement.mark_negligible()
+                break
             probed = self.compare(self.draw("relative", group), "relative")
             if probed.wrong.any() and self.find_wrong(probed):
                 return

@@ -155,3 +155,22 @@ def test_no_verdict_depends_on_the_clock(monkeypatch, count):
     real = time.perf_counter
     monkeypatch.setattr(time, "perf_counter", lambda: 10 * real() + next(ticks) ** 2 % 7)
     assert said(count) == honest
+
+
+@pytest.mark.parametrize("spread", [1, 3, 4, 6, 12])
+@pytest.mark.parametrize("seed", range(2))
+def test_units_of_many_sizes_in_one_array(spread, seed):
+    """No step suits all elements: what a common one shows of an oscillating function is no evidence."""
+    rng = np.random.default_rng([spread, seed])
+    x = rng.standard_normal(200) * 10.0 ** rng.uniform(-spread, spread, 200)
+    unit = np.abs(x) * rng.uniform(0.3, 3, 200)
+
+    def grad(x, off=1.0):
+        return np.cos(x / unit) / unit * np.where(np.arange(200) == 7, off, 1.0)
+
+    right, wrong = (
+        check_gradient(lambda x: np.sin(x / unit).sum(), at={"x": x}, grad=lambda x, off=off: grad(x, off))
+        for off in (1.0, 1.02)
+    )
+    assert right.verdict == "pass" and right.evidence.points <= 200 + 20 * np.log2(200)
+    assert wrong.verdict == "fail" and wrong.inputs[0].worst.place == (7,)
