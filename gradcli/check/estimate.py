@@ -24,6 +24,7 @@ RATIO = 30.0  # between the widths of fits
 PAIRS = (1e-4, 1e-6, 1e-8)  # widths of the central differences that the first fits must agree with
 FEW, MANY = 8, 16  # degrees of fits: of those with little and with much curvature
 PAIR_SIGMAS = 8.0  # rounding units that a central difference may be off by, over its width
+MISSED_SIGMAS = 30.0  # times its noise a fit may be off where a narrower one sampled: each dropped coefficient is 2.5
 NOISE_UNITS = 100.0  # rounding units up to which noise is that of rounding: more may be structure
 WANTED = 3e-7  # the relative error at which an estimate is good enough
 WANTED_OF_CHANGE = 1e-6  # the same for slopes of about 0, relative to what the function changes over its scale
@@ -106,10 +107,21 @@ class Chain:
         new = fit(self.line, width, degree, self.side)
         if new is None:
             return
+        narrower = max((f for f in self.fits if f.width < width), key=lambda f: f.width, default=None)
+        if narrower is not None:
+            new = new._replace(error=np.where(self.misses(new, narrower.points), np.inf, new.error))
         self.fits = sorted([f for f in self.fits if f.width != width] + [new], key=lambda f: f.width)
         if FIRST <= width <= WIDE:
             seen = np.abs(new.series[1:]).sum(axis=0) / width
             self.change = np.maximum(self.change, np.where(np.isfinite(new.error), seen, 0.0))
+
+    def misses(self, wide: Fit, points: np.ndarray) -> np.ndarray:
+        """Return where a fit does not describe what a narrower one sampled: it has missed structure between its own."""
+        t, values = self.line.values(points)
+        off = np.abs(values - self.line.base - wide.change(t))
+        noise = np.maximum(wide.noise, self.line.rounding(self.line.base[None]))
+        with np.errstate(invalid="ignore"):
+            return (off > MISSED_SIGMAS * noise).any(axis=0)
 
     def intersect(self) -> None:
         """Intersect the intervals from narrow to wide.
@@ -173,7 +185,7 @@ class Chain:
             wider = next((f for f in self.fits if f.width >= abs(offset)), None)
             if wider is None or offset == 0:
                 continue
-            expected = self.line.base + wider.change(offset) + offset * (value - wider.value)
+            expected = self.line.base + wider.change(np.array([offset]))[0] + offset * (value - wider.value)
             with np.errstate(invalid="ignore"):
                 agree &= (np.abs(close - expected) <= noise + abs(offset) * error) | (self.width < wider.width)
         return agree

@@ -63,12 +63,12 @@ class Fit(NamedTuple):
     points: np.ndarray  # where the function was sampled
     side: int
 
-    def change(self, t: float) -> np.ndarray:
-        """Return what the fit says about f(t) - f(0)."""
+    def change(self, t: np.ndarray) -> np.ndarray:
+        """Return what the fit says about f(t) - f(0): (points, R)."""
         start = math.pi / 2 if self.side == 0 else math.pi
-        part = t / self.width
-        angle = math.asin(part) if self.side == 0 else 2 * math.asin(math.sqrt(abs(part)))
-        k = np.arange(len(self.series))
+        part = np.clip(np.asarray(t) / self.width, -1, 1)
+        angle = np.arcsin(part) if self.side == 0 else 2 * np.arcsin(np.sqrt(np.abs(part)))
+        k, angle = np.arange(len(self.series)), angle[:, None]
         # cos(k (start - angle)) - cos(k start), without cancellation
         return (2 * np.sin(k * (start - angle / 2)) * np.sin(k * angle / 2)) @ self.series
 

@@ -126,3 +126,12 @@ def test_outputs_have_estimates_of_their_own():
     assert found.value[[0, 2, 3]] == pytest.approx([0, 1, 0], abs=1e-5)
     found = estimate(sampler.element(0, np.array([[1.0, 0, 2, 0]])))
     assert found.value == pytest.approx([2], abs=1e-5)
+
+
+def test_a_wide_fit_that_misses_what_narrower_ones_saw_is_dropped():
+    """Noise of 1e-13 hides the slope of a bump's tail; a fit over 100 units sees no bump, and no slope."""
+    drawn = np.random.default_rng(4)
+    line = sampler_of(lambda x: 1e-8 * np.exp(-x * x) + 1e-13 * drawn.standard_normal(), -3.0).element(0)
+    found = estimate(line)
+    slope = 3.0 * 6e-8 * np.exp(-9)
+    assert abs(found.value[0] - slope) <= found.error[0]

@@ -13,10 +13,10 @@ def test_a_fit_of_a_polynomial_is_exact(degree):
     line = sampler_of(lambda x: 1 + 2 * x + 3 * x**3, 0.0).element(0)
     found = fit(line, 0.5, degree)
     assert found.value[0] == pytest.approx(2, abs=1e-12)
-    assert found.change(0.1)[0] == pytest.approx(0.2 + 3 * 0.001, abs=1e-13)
+    assert found.change(np.array([0.1]))[0, 0] == pytest.approx(0.2 + 3 * 0.001, abs=1e-13)
     right = fit(line, 0.5, degree, side=1)
     assert right.value[0] == pytest.approx(2, abs=1e-10)
-    assert right.change(0.1)[0] == pytest.approx(0.2 + 3 * 0.001, abs=1e-13)
+    assert right.change(np.array([0.1]))[0, 0] == pytest.approx(0.2 + 3 * 0.001, abs=1e-13)
     assert fit(line, 0.5, degree, start=0.25).value[0] == pytest.approx(2 + 9 * 0.0625, abs=1e-11)
 
 
