@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import GradcliError, TargetError, check_known
 from ..func.reverse import functional_call
+from ..request import Request
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .arguments import ADVICE, WHOLE, annotation_name, default_arrays, missing_values, named_parameters, pass_by_name
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
 from .detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
 from .user_code import blame_user_code, check_callable
-
-if TYPE_CHECKING:
-    from .target import Target
 
 
 class FunctionProgram(Program):
@@ -185,12 +183,11 @@ def refuse_foreign(function: Any, title: str) -> None:
         raise TargetError(message, hint=hint)
 
 
-def load_function(function: Any, target: Target) -> Program:
+def load_function(function: Any, title: str, path: str, request: Request) -> Program:
     """Return the program of FILE.py:NAME. Raises GradcliError if it is not a function."""
-    title, path, dtype = target.text, target.path, target.request.input_dtype
-    if target.request.engine == "object":
+    if request.engine == "object":
         raise GradcliError("--engine object is for gradcheck")
-    engine = engine_of(function, target.request.engine)
+    dtype, engine = request.input_dtype, engine_of(function, request.engine)
     if engine is not None:
         from .elsewhere.program import framework_program
 

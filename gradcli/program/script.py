@@ -9,20 +9,18 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TargetError, check_known
+from ..request import Request
 from ..tape.modes import Observer, enable_grad, observing, random_numbers
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from ..tape.walk import reachable
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, is_module, line_of
 from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
-
-if TYPE_CHECKING:
-    from .target import Target
 
 
 def keep_random_state() -> Callable[[], None]:
@@ -47,10 +45,10 @@ class ScriptProgram(Program):
 
     is_script = True
 
-    def __init__(self, source: str, target: Target):
-        self.path = self.title = target.text
-        self.source, self.stdout = source, target.stdout
-        self.argv, self.torch = target.request.argv, target.request.torch
+    def __init__(self, source: str, path: str, request: Request, stdout: Any = None):
+        self.path = self.title = path
+        self.source, self.stdout = source, stdout
+        self.argv, self.torch = request.argv, request.torch
         self.runs = 0
         self.second_numbers: Callable[[], None] | None = None
 

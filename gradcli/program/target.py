@@ -161,7 +161,7 @@ def load_program(target: Target) -> Program:
     if target.name is not None:
         from .python_file import load_function
 
-        return load_function(load_named(target), target)
+        return load_function(load_named(target), text, target.path, target.request)
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
     if text.endswith(os.sep):
@@ -214,7 +214,7 @@ def script(source: str, target: Target, reason: GradcliError | None = None) -> S
         raise GradcliError(message, span=span, hint="run it without --safe if you trust it")
     from .script import ScriptProgram
 
-    return ScriptProgram(source, target)
+    return ScriptProgram(source, target.text, target.request, target.stdout)
 
 
 def load_script(target: Target) -> ScriptProgram:
