@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import describe_error
-from .claim import Arrays
+from .claim import Arrays, Difference
 
 CHANGED, CHANGED_NARROW = 1e-4, 1e-2
 """Differences up to this part of the largest element count as rounding, in float64 and in narrower types."""
@@ -20,13 +19,6 @@ FIXES = {
     "second-backward": "keep what is saved for backward as it is; retain_graph=True runs backward again",
 }
 FILLING = 17  # memory between the elements of a strided array; a right rule does not read it
-
-
-class Difference(NamedTuple):
-    """How the results of two ways of calling a rule differ. rule: the name of the finding."""
-
-    rule: str
-    text: str
 
 
 def compare(

@@ -9,16 +9,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ENDINGS, GradcliError, NotBatchableError, TargetError, describe_error, text_of
 from .arguments import OutputPart
 from .user_code import end_fork
-
-if TYPE_CHECKING:
-    from .as_called import Difference
 
 Arrays = Mapping[str, np.ndarray]
 ProgressCallback = Callable[..., None]
@@ -47,6 +44,13 @@ class NotElementwiseError(CallError):
 
 class ComplexError(CallError):
     """The derivative for a real input has an imaginary part."""
+
+
+class Difference(NamedTuple):
+    """How the results of two ways of calling a rule differ. rule: the name of the finding."""
+
+    rule: str
+    text: str
 
 
 class OutOfCallsError(Exception):

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under, rebuild
-from .as_called import LAYOUTS, Difference, compare
+from .as_called import LAYOUTS, compare
 from .claim import (
     Arrays,
     CallError,
     Capabilities,
     Claim,
+    Difference,
     NotElementwiseError,
     WrongShapeError,
     as_kind_of_input,

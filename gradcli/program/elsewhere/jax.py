@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..as_called import Difference, compare
-from ..claim import Arrays, CallError, point_beside
+from ..as_called import compare
+from ..claim import Arrays, CallError, Difference, point_beside
 from .framework import FrameworkCall, join_real, to_double
 
 CALLS_AS_WRITTEN = 4  # calls before a function is compiled; the comparison calls it four times more

@@ -15,8 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..arguments import Arguments, arrays_in, call_with, tensor_data
-from ..as_called import Difference
-from ..claim import Arrays, CallError, Claim
+from ..claim import Arrays, CallError, Claim, Difference
 from ..detect_framework import reachable_from
 from ..user_code import place_of_return
 from .framework import FrameworkCall

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from ..arguments import arrays_in, tensor_data
-from ..as_called import FILLING, Difference, compare
+from ..as_called import FILLING, compare
+from ..claim import Difference
 from .framework import FrameworkCall
 
 MOST_OUTPUTS = 8  # outputs up to which each is used alone
