@@ -20,7 +20,7 @@ from ..show.check_results import CheckReport
 from ..show.study_results import Comparison, Difference, Lock, Verification
 from .check import Check, settings_kept
 from .flat import Flat, arrays_behind
-from .noise import ON_LINE, neighbours, noise_differences, points_on_line
+from .rows import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
 NEIGHBOURS = 5  # points a few rounding units away at which value and gradient are asked again

@@ -12,7 +12,7 @@ import numpy as np
 from ..program.claim import CallError, Claim, NoForwardError, point_beside
 from ..show.check_results import CheckReport, Finding
 from .flat import Flat
-from .noise import neighbours
+from .rows import neighbours
 from .verdict import OWN_NOISE, digits_of
 
 ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}

@@ -1,18 +1,25 @@
-"""The claimed Jacobian as rows of numbers: all of them where they are few, else random combinations."""
+"""The claimed Jacobian as rows of numbers: all of them where they are few, else random combinations.
+
+Also how far claims scatter about a smooth curve: rounding, seen at points close by.
+"""
 
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ..program.claim import Arrays
+from ..program.claim import Arrays, CallError, Claim
 from .flat import Flat
 
 MOST_ROWS = 64  # outputs up to which a backward pass is asked for every row
 MOST_COLUMNS = 256  # inputs up to which a forward derivative is asked for every column
 COMBINATIONS = 2
 SCATTER_LIMIT = 200_000  # entries up to which a claim is called again to see its own rounding
+NEIGHBOURS = 3  # points a few rounding units away at which a derivative is asked again to see its own rounding
+ON_LINE = np.arange(-4, 5)  # the places of close points on a line, in units of their spacing
 
 
 class ClaimedRows:
@@ -46,15 +53,43 @@ class ClaimedRows:
         """Return the claimed rows at another point: (R, n)."""
         return self.flat.matrix(arrays) if self.weights is None else self.flat.pull(self.weights, arrays)
 
+    def try_at(self, arrays: Arrays) -> np.ndarray | None:
+        """Return the claimed rows at another point; None if the claim raises."""
+        try:
+            return self.at(arrays)
+        except CallError:
+            return None
+
+    def measure_scatter(self) -> np.ndarray:
+        """Return how much the claimed rows change a few rounding units away from the point: (R, n)."""
+        most = np.zeros_like(self.claimed)
+        for near in neighbours(self.flat.claim):
+            moved = self.try_at(near)
+            if moved is not None:
+                with np.errstate(invalid="ignore"):
+                    most = np.fmax(most, np.abs(moved - self.claimed))
+        return np.where(np.isfinite(most), most, 0.0)
+
+    def roughness(self) -> np.ndarray:
+        """Return how far the claim is from a smooth curve: the lower quartile, which an edge nearby leaves alone."""
+        most = np.zeros_like(self.claimed)
+        for spacing in (3e-9, 3e-11):
+            stack = []
+            for near in points_on_line(self.flat.claim, spacing, seed=1):
+                row = self.try_at(near)
+                if row is None:
+                    return np.zeros_like(most)
+                stack.append(row)
+            most = np.fmax(most, np.quantile(noise_differences(np.stack(stack), 3), 0.25, axis=0))
+        return np.where(np.isfinite(most), most, 0.0)
+
     @functools.cached_property
     def scatter(self) -> np.ndarray:
         """How much the claimed rows change between points that are rounding units apart; 0 where that is not asked."""
-        from .noise import scatter_of_claim
-
         claim = self.flat.claim
         asked = self.known and self.claimed.size <= SCATTER_LIMIT and not claim.budget.claim_calls
         asked = asked and not (claim.capabilities.traced or claim.capabilities.costly)
-        return scatter_of_claim(self) if asked and self.again is not None else np.zeros_like(self.claimed)
+        return self.measure_scatter() if asked and self.again is not None else np.zeros_like(self.claimed)
 
     @property
     def single(self) -> bool:
@@ -97,3 +132,38 @@ def combinations(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
 def draw_signs(rng: np.random.Generator, shape: tuple[int, ...] | int) -> np.ndarray:
     """Return numbers of random sign and of a size between 1/2 and 3/2: nothing hides behind a small one."""
     return rng.choice([-1.0, 1.0], shape) * rng.uniform(0.5, 1.5, shape)
+
+
+def noise_differences(values: np.ndarray, order: int, axis: int = 0) -> np.ndarray:
+    """Return the sizes of differences of an order along an axis, each as large as noise that makes it.
+
+    They are divided by the root of the sum of their squared weights: then they are equal for noise whatever their
+    order, and fall for a smooth curve (More and Wild, SIAM J. Sci. Comput. 33, 2011, equation 1.4).
+    """
+    return np.abs(np.diff(values, n=order, axis=axis)) / math.sqrt(math.comb(2 * order, order))
+
+
+def neighbours(
+    claim: Claim, count: int = NEIGHBOURS, rng: np.random.Generator | None = None
+) -> Iterator[dict[str, np.ndarray]]:
+    rng = np.random.default_rng(1) if rng is None else rng
+    for _ in range(count):
+        moves = {}
+        for name in claim.wrt:
+            x = claim.at[name]
+            unit = max(np.finfo(x.dtype).eps, 2 * (claim.capabilities.claim_unit or 0))
+            moves[name] = unit * rng.integers(-2, 3, x.shape)
+        yield move_by(claim, moves)
+
+
+def points_on_line(claim: Claim, spacing: float, seed: int) -> Iterator[dict[str, np.ndarray]]:
+    """Yield nine close points along a line of random signs; spacing: relative to the inputs."""
+    rng = np.random.default_rng(seed)
+    signs = {name: rng.choice([-1.0, 1.0], claim.at[name].shape) for name in claim.wrt}
+    for k in ON_LINE:
+        yield move_by(claim, {name: spacing * k * sign for name, sign in signs.items()})
+
+
+def move_by(claim: Claim, moves: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    at = claim.at
+    return {**at, **{name: (at[name] * (1 + move)).astype(at[name].dtype) for name, move in moves.items()}}

@@ -407,15 +407,14 @@ def forgive(judgement: Judgement) -> None:
         size = np.fmax(np.abs(judgement.claimed), np.abs(judgement.value))
         if not (np.abs(judgement.claimed - judgement.value) <= LIKE_ROUNDING * size)[wrong].all():
             return
-    from .noise import roughness, scatter_of_claim
     from .tolerance import is_rough, tolerance_inside
 
-    scatter = scatter_of_claim(rows) if rows.flat.claim.capabilities.traced else rows.scatter
+    scatter = rows.measure_scatter() if rows.flat.claim.capabilities.traced else rows.scatter
     steady = np.where(scatter <= JUMPS * np.abs(rows.claimed), scatter, 0.0)
     judgement.rough = is_rough(judgement, scatter)
     if judgement.rough:
         return
-    judgement.forgive_rounding(np.fmax(roughness(rows), steady), OWN_NOISE)
+    judgement.forgive_rounding(np.fmax(rows.roughness(), steady), OWN_NOISE)
     tolerance = tolerance_inside(judgement, scatter) if judgement.verdict == "fail" else None
     if tolerance is not None:
         for j, i in np.argwhere(judgement.state == FAIL):

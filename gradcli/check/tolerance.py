@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .noise import claim_at
 from .verdict import FAIL, Judgement
 
 MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on a tolerance
@@ -43,7 +42,7 @@ class WrongEntry:
         flat, claims = self.flat, []
         for start in starts:
             moved = flat.x + start * self.line.direction
-            claim = claim_at(self.rows, {**flat.claim.at, **flat.arrays_at(moved)})
+            claim = self.rows.try_at({**flat.claim.at, **flat.arrays_at(moved)})
             if claim is None:
                 return None
             claims.append(claim[self.j, self.i])

@@ -117,7 +117,7 @@ backward. `gradcli/program/elsewhere/torch_calls.py` does so for PyTorch.
 5. `gradcli/check/probe.py` compares claim and function along random directions.
 6. `gradcli/check/locate.py` finds wrong elements by bisection.
 7. `gradcli/check/verdict.py` decides each element.
-8. Modules for other causes of a mismatch: `gradcli/check/kink.py`, `gradcli/check/noise.py`,
+8. Modules for other causes of a mismatch: `gradcli/check/kink.py`,
    `gradcli/check/tolerance.py` and `gradcli/check/symmetric.py`.
 
 Code in plain NumPy needs neither the engine nor the table. With `--reference`, `gradcli/check/reference.py` replaces
