@@ -33,26 +33,24 @@ def layer_of(path: Path) -> str:
 
 
 IMPORT = re.compile(r"^ *from (\.*)([\w.]*) import (\([^)]*\)|.*)", re.M)
-TYPES_ALONE = re.compile(r"^( *)if TYPE_CHECKING:\n(?:\1 +.*\n|\n)*", re.M)
 TEXTS = re.compile(r"""'''.*?'''|\"{3}.*?\"{3}|#.*?$""", re.M | re.S)
 
 
-def imports_of(path: Path, of_types: bool = True) -> set[str]:
-    """Return the modules of gradcli that one imports, at the top or inside functions, those of TYPE_CHECKING or not.
+def imports_of(path: Path) -> set[str]:
+    """Return the modules of gradcli that one imports: at the top, inside functions, and under TYPE_CHECKING.
 
-    The package itself and notebooks' HTML, which is made where a notebook asks, are left out.
+    Left out are the package itself, and modules that a table names: `show.FORMATS`, `cli.main.HOMES`, addresses in
+    `program.target.KINDS`, families of rules. What such a table loads may import the module of the table.
     """
     text = TEXTS.sub("", path.read_text())
     name = name_of(path)
     package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     found = set()
-    for dots, module, names in IMPORT.findall(text if of_types else TYPES_ALONE.sub("", text)):
+    for dots, module, names in IMPORT.findall(text):
         home = package[: len(package) - len(dots) + 1] if dots else []
         base = ".".join([*home, *([module] if module else [])])
         imported = re.findall(r"\w+", re.sub(r" as \w+", "", names))
         found |= {full if (full := f"{base}.{part}") in NAMES else base for part in imported}
-    if name in RESULTS:  # notebooks ask them for their HTML (`_repr_html_`), which pages make when they do
-        found = {other for other in found if not other.startswith("gradcli.show.") or other in RESULTS}
     return {other for other in found if other.startswith("gradcli.")} - {name}
 
 
@@ -90,4 +88,4 @@ def test_all_rule_modules_are_listed():
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    graphlib.TopologicalSorter({name_of(path): imports_of(path, of_types=False) for path in MODULES}).prepare()
+    graphlib.TopologicalSorter({name_of(path): imports_of(path) for path in MODULES}).prepare()

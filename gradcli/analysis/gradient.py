@@ -87,7 +87,7 @@ def check_has_inputs(run: Run) -> None:
 def describe_input(run: Run, name: str, leaf: Tensor, script: bool) -> InputGradient:
     value, gradient = np.array(leaf._data), read_gradient(leaf, script)
     root = None if run.output is None else run.output._node
-    if gradient is None or (root is not None and change_since(leaf._data, root) is None):
+    if gradient is None or (root is not None and change_since(leaf._data, root.seq) is None):
         return InputGradient(name, value, gradient)
     at = run.ran_at.get(name)
     if at is None:

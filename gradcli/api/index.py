@@ -13,8 +13,8 @@ from ..rules.shapes import at_axis, negative_axis
 from ..tape.dtypes import as_dtype
 from ..tape.modes import report_event
 from ..tape.record import dispatch, relabel
-from ..tape.shape_errors import BoundsError
 from ..tape.tensor import Tensor, as_operand, as_raw
+from ..tape.torch_errors import BoundsError
 from .shape import expand
 from .wrap import METHOD_FORMS, operand, public
 

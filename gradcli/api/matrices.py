@@ -10,8 +10,8 @@ import numpy as np
 
 from ..rules import entry
 from ..tape.dtypes import imitation
-from ..tape.shape_errors import as_pytorch, stacks_text, types_error
 from ..tape.tensor import Tensor, multiply
+from ..tape.torch_errors import as_pytorch, stacks_text, types_error
 from .wrap import offer, operand, public
 
 

@@ -14,8 +14,8 @@ from ..rules.movement import fill_in_length
 from ..rules.shapes import at_axis, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
 from ..tape.record import dispatch, relabel
-from ..tape.shape_errors import BoundsError
 from ..tape.tensor import Tensor, as_raw
+from ..tape.torch_errors import BoundsError
 from .create import lengths
 from .wrap import offer, operand, public
 

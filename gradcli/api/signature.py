@@ -23,8 +23,8 @@ from ..rules.shapes import negative_axes, negative_axis
 from ..rules.table import IN_NUMPY, LANES, REDUCTION, Primitive, parameters_of
 from ..tape.operators import recorder_for
 from ..tape.record import cast, dispatch, name_nodes, relabel
-from ..tape.shape_errors import as_pytorch
 from ..tape.tensor import Tensor
+from ..tape.torch_errors import as_pytorch
 from .matrices import as_torch, check_operand
 from .wrap import METHODS, PUBLIC, guard, operand, records_as, rename_function, stand_alone
 

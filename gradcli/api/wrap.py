@@ -14,8 +14,8 @@ import numpy as np
 from ..errors import describe_missing
 from ..rules.table import rename_keywords
 from ..tape.record import name_nodes
-from ..tape.shape_errors import as_pytorch
 from ..tape.tensor import Tensor, as_raw
+from ..tape.torch_errors import as_pytorch
 
 PUBLIC: dict[str, Callable] = {}
 METHODS: set[str] = set()

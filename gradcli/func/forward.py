@@ -12,7 +12,7 @@ import numpy as np
 from ..rules.shapes import is_complex
 from ..rules.table import batched_call
 from ..tape.function import FunctionNode, push_tangents
-from ..tape.memory import check_unchanged, newest
+from ..tape.memory import newest
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import Node, OutputNode, Slots
 from ..tape.record import times_partial
@@ -73,7 +73,7 @@ class Forward:
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
         if newest.seq < node.seq and node.rule.saves:
-            check_unchanged(node)
+            node.check_unchanged()
         if isinstance(node, FunctionNode):
             result = self.push_each(node, tangents) if self.batched else push_tangents(node, tangents)
             if result is not None:

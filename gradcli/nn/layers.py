@@ -22,8 +22,8 @@ from ..tape import inplace as changes
 from ..tape.dtypes import as_dtype, imitation
 from ..tape.modes import no_grad, random_numbers
 from ..tape.record import dispatch
-from ..tape.shape_errors import types_error
 from ..tape.tensor import Parameter, Tensor, multiply
+from ..tape.torch_errors import types_error
 from . import init
 from .module import Module
 

@@ -24,8 +24,8 @@ from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, as_dtype, as_numpy, defaults, imitation, set_default_dtype
 from ..tape.function import Function
 from ..tape.printing import get_printoptions, set_printoptions
-from ..tape.shape_errors import BoundsError, DimensionError, ShapeError
 from ..tape.tensor import Parameter, Size, Tensor
+from ..tape.torch_errors import BoundsError, DimensionError, ShapeError
 
 VERSION = "2.13.0+cpu"  # the version of PyTorch whose behaviour is followed
 

@@ -16,11 +16,12 @@ from ..rules.shapes import fit
 from .dtypes import imitation
 from .hooks import innermost, pack_tensor
 from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
-from .memory import CUSTOM, mark_changed, name_in_messages, next_seq, text_of_change, track_view
+from .memory import mark_changed, next_seq
 from .modes import enable_grad, no_grad, observers, state
 from .node import USED_UP, Node, OutputNode, Packed, Rule, Slots, refusing_node, to_parents
 from .record import cast_cotangent, outline, recorder
-from .tensor import Tensor
+from .tensor import CUSTOM, Tensor, track_view
+from .torch_errors import name_in_messages, text_of_change
 
 
 class Saved:

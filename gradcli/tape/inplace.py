@@ -10,11 +10,12 @@ import numpy as np
 from ..errors import add_advice
 from ..rules import entry
 from ..rules.index import Index
-from .memory import CUSTOM, lender_of, mark_changed, memory_of, next_seq, register, views_of, why_not
+from .memory import lender_of, mark_changed, memory_of, next_seq
 from .modes import report_event, state
 from .node import Node, refusing_node
 from .record import cast, make_node, record, recorder, relabel
-from .tensor import Tensor
+from .tensor import CUSTOM, Tensor, register_view, views_of
+from .torch_errors import why_not
 
 
 def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:
@@ -158,7 +159,7 @@ def take_form(target: Tensor, view: Tensor) -> Tensor:
     if target._base is None and others:
         base = Tensor._wrap(target._data, target._node)
         for other in (*others, target):
-            register(other, base)
+            register_view(other, base)
     target._chain, target._views = view._chain if target._base is not None else (), None
     if target.is_leaf:
         if target._node is not None:

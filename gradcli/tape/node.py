@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .dtypes import imitation
-from .memory import mark_changed, next_seq
+from .memory import change_since, mark_changed, next_seq
 from .modes import observers, report_event
 
 USED_UP = (
@@ -165,6 +165,21 @@ class Node:
         if self.rule.send is refuse_again:
             raise RuntimeError(USED_UP)
         return self.kept if self.hooks is None or not self.hooks.packed else unpack(self.kept)
+
+    def check_unchanged(self, saved: tuple | None = None) -> None:
+        """Raise RuntimeError if a saved value was changed since; drop it instead where the rule can spare it."""
+        spares = () if self.rule.primitive is None else self.rule.primitive.spares
+        for position, array in enumerate(self.kept if saved is None else saved):
+            if isinstance(array, tuple):
+                self.check_unchanged(array)
+            elif isinstance(array, np.ndarray | np.generic):
+                stamp = change_since(array, self.seq)
+                if stamp is not None and position in spares:
+                    self.kept = (*self.kept[:position], None, *self.kept[position + 1 :])
+                elif stamp is not None:
+                    from .torch_errors import changed_error
+
+                    raise changed_error(array, stamp, self, position)
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
         """Return a copy with other parents, for one use. wrap: makes Tensors, with nodes, of saved arrays."""

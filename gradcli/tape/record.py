@@ -19,10 +19,9 @@ from ..rules import entry
 from ..rules.shapes import fit
 from ..rules.table import ARRAY, SHAPE, SKIP, Primitive, first_operand, recorder_of, second_operand
 from .dtypes import defaults, result_type
-from .memory import track_view
 from .modes import moded, report_event, state
 from .node import Node, OutputNode, Rule, Slots, new_node, to_parents
-from .tensor import Tensor, as_operand
+from .tensor import Tensor, as_operand, track_view
 
 
 def run_rules(node: Node, g: Any) -> tuple:
@@ -173,7 +172,7 @@ class Engine:
         try:
             out = primitive.forward(*raws, **params)
         except ValueError as error:
-            from .shape_errors import as_pytorch
+            from .torch_errors import as_pytorch
 
             raise as_pytorch(error, raws) from None
         if primitive.outputs > 1:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import add_advice, describe_missing
 from ..rules import entry
+from ..rules.table import Primitive
 from . import memory
 from .dtypes import DType, as_dtype, as_numpy, cpu, defaults, imitation, package_name
 from .modes import report_event, state
@@ -407,6 +408,45 @@ class Tensor(Methods, metaclass=TensorClass):
         return result
 
 
+NO_GRAD, CUSTOM, PART = "no_grad", "custom", "part"
+"""Origins of views that may not be changed in place while gradients are recorded; `why_not` says why."""
+OF_PARTS = frozenset(("real_part", "imag_part", "view_as_real", "view_as_complex"))
+"""Entries whose views have another type than the base."""
+
+
+def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
+    """Note that `view` shares memory with `source`, if so, and by which primitives to take it again."""
+    data = view._data
+    if not isinstance(data, np.ndarray) or memory.memory_of(data) is not memory.memory_of(source._data):
+        return
+    view._chain = (*source._chain, (primitive, params))
+    origin = source._origin if state.grad else NO_GRAD
+    if origin is None and primitive.name in OF_PARTS:
+        origin = PART
+    if origin is not None:
+        view._origin = origin
+    register_view(view, source if source._base is None else source._base)
+
+
+def register_view(view: Tensor, base: Tensor) -> None:
+    """Note that a tensor is a view of a base."""
+    view._base = base
+    references = base._views
+    if references is None:
+        references = base._views = []
+    elif (
+        len(references) >= 16 and len(references).bit_count() == 1
+    ):  # at powers of two, drop dead views if they are half
+        living = [r for r in references if r() is not None]
+        if 2 * len(living) <= len(references):
+            references[:] = living
+    references.append(weakref.ref(view))
+
+
+def views_of(base: Tensor) -> list[Tensor]:
+    return [view for view in (r() for r in base._views or ()) if view is not None]
+
+
 def as_operand(x: Any) -> Any:
     """Return a list or tuple as an array; everything else as it is."""
     return np.asarray(x) if isinstance(x, list | tuple) else x
@@ -420,7 +460,7 @@ def is_operand(x: Any) -> bool:
 def matrix_product(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError for shapes, and with `import torch` types, that do not fit."""
     if imitation.of_torch and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
-        from .shape_errors import types_error
+        from .torch_errors import types_error
 
         raise types_error(x, y)
     return multiply(x, y)
@@ -431,7 +471,7 @@ def multiply(x: Any, y: Any) -> Any:
     try:
         return entry("matmul").forward(x, y)
     except ValueError as error:
-        from .shape_errors import as_pytorch, shapes_error
+        from .torch_errors import as_pytorch, shapes_error
 
         raise shapes_error(x, y) or as_pytorch(error) from None
 

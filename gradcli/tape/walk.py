@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .memory import check_unchanged, newest
+from .memory import newest
 from .modes import record_in_this_thread, state
 from .node import AccumulateGrad, Node, Pairs, Slots, used_up_rule
 from .tensor import Tensor
@@ -43,7 +43,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
                 continue
         elif rule.saves:
             if latest.seq < node.seq:
-                check_unchanged(node)
+                node.check_unchanged()
             pairs = rule.send(node, g)
         elif node.leaf:
             if wanted is None:
@@ -172,7 +172,7 @@ class Plan:
     def run_node(self, node: Node, parents: tuple, g: Cotangent) -> Pairs:
         """Return what a node sends to its parents, None for parents that are not wanted."""
         if newest.seq < node.seq and node.rule.saves:
-            check_unchanged(node)
+            node.check_unchanged()
         runner = node.standing_in(parents, Tensor._wrap if self.create else None)
         pairs = list(runner.rule.send(runner, g))
         return self.after(node, pairs, g) if node.hooks is not None and node.hooks.post else pairs
