@@ -230,11 +230,6 @@ def names_loaded() -> list[str]:
     return [name for name in sys.modules if name.split(".")[0] == "torch"]
 
 
-def item_of_size(self: Size, key: Any) -> Any:
-    part = tuple.__getitem__(self, key)
-    return Size(part) if isinstance(key, slice) else part
-
-
 @contextlib.contextmanager
 def as_torch() -> Iterator[None]:
     """Let `import torch` mean this engine, with float32 and PyTorch's prints; nested blocks change nothing."""
@@ -248,14 +243,12 @@ def as_torch() -> Iterator[None]:
     set_default_dtype(np.float32)
     shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN}
     give_names(SHOWN)
-    Size.__getitem__ = item_of_size  # type: ignore
     imitation.of_torch = True
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
         give_names(shown)
-        del Size.__getitem__
         for name in names_loaded():
             del sys.modules[name]
         sys.modules.update(hidden)

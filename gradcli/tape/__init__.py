@@ -1,3 +1,8 @@
-"""The dynamic graph. Importing any module here completes the Tensor: operators, recording and backward."""
+"""The dynamic graph. Importing any module here completes the class Tensor, whose methods record and run backward."""
 
-from . import backward, operators  # noqa: F401
+from . import backward, operators
+from .tensor import Tensor
+
+for _name, _method in {**operators.METHODS, "backward": backward.backward_from}.items():
+    _method.__name__ = _name  # in tracebacks and help
+    setattr(Tensor, _name, _method)

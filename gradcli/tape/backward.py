@@ -12,7 +12,6 @@ from ..errors import add_advice
 from .dtypes import as_dtype
 from .modes import observers
 from .node import Node
-from .operators import install
 from .record import cast
 from .tensor import Size, Tensor
 from .walk import Cotangent, Plan, as_tuple
@@ -164,11 +163,8 @@ def as_gradient(g: Cotangent, target: Tensor, create: bool, materialize: bool) -
     return Tensor._wrap(np.array(g, dtype) if g.base is not None or g.dtype != dtype else g, None)
 
 
-def backward_method(
+def backward_from(
     self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
 ) -> None:
     """Add to the leaves' `.grad` the gradient of this tensor times `gradient` (1 for a scalar)."""
     backward(self, gradient, retain_graph, create_graph, inputs=inputs)
-
-
-install("backward", backward_method)

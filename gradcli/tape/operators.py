@@ -185,22 +185,18 @@ def recorder_for(primitive: Primitive) -> Callable | None:
 
 
 SYMMETRIC = ("add", "mul")
+METHODS: dict[str, Callable] = {}
+"""The operators by name; the package makes them methods of Tensors."""
 
 
-def install(name: str, method: Callable) -> None:
-    """Set a method of Tensor under a name that tracebacks and help show."""
-    method.__name__ = name
-    setattr(Tensor, name, method)
+def offer_operator(name: str, function: Callable, reflected: Callable) -> None:
+    """Offer an operator, its reflection, and its in-place form."""
+    METHODS[f"__{name}__"] = function
+    METHODS[f"__r{name}__"] = reflected
+    METHODS[f"__i{name}__"] = lambda self, other: changes().update(self, lambda: function(self, as_operand(other)))
 
 
-def install_operator(name: str, function: Callable, reflected: Callable) -> None:
-    """Install an operator, its reflection, and its in-place form."""
-    install(f"__{name}__", function)
-    install(f"__r{name}__", reflected)
-    install(f"__i{name}__", lambda self, other: changes().update(self, lambda: function(self, as_operand(other))))
-
-
-def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> None:
+def offer_arithmetic(name: str, apply: Callable | None, primitive: Any) -> None:
     function = recorders[primitive.name] = binary(primitive, apply)
 
     def reflected(self: Tensor, other: Any) -> Any:
@@ -211,11 +207,11 @@ def install_arithmetic(name: str, apply: Callable | None, primitive: Any) -> Non
                 return recorders["multiply"](recorders["reciprocal"](self), other)  # as PyTorch rounds
         return function(as_operand(other), self) if is_operand(other) else NotImplemented
 
-    install_operator(name, function, reflected)
+    offer_operator(name, function, reflected)
 
 
-def install_constant(name: str, primitive: Any) -> None:
-    """Install an operator without derivative. Python reflects comparisons, which have no in-place form."""
+def offer_constant(name: str, primitive: Any) -> None:
+    """Offer an operator without derivative. Python reflects comparisons, which have no in-place form."""
 
     def function(self: Tensor, other: Any) -> Any:
         return dispatch(primitive, (self, as_operand(other))) if is_operand(other) else NotImplemented
@@ -224,23 +220,23 @@ def install_constant(name: str, primitive: Any) -> None:
         return dispatch(primitive, (as_operand(other), self)) if is_operand(other) else NotImplemented
 
     if name in COMPARISONS:
-        install(f"__{name}__", function)
+        METHODS[f"__{name}__"] = function
     else:
-        install_operator(name, function, reflected)
+        offer_operator(name, function, reflected)
 
 
 for _name, _entry in BINARY.items():
-    install_arithmetic(_name, None if _name == "pow" else getattr(operator, _name), entry(_entry))
+    offer_arithmetic(_name, None if _name == "pow" else getattr(operator, _name), entry(_entry))
 for _name, _entry in {**COMPARISONS, **BITS}.items():
-    install_constant(_name, entry(_entry))
+    offer_constant(_name, entry(_entry))
 for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "invert": "invert"}.items():
     _primitive = entry(_entry)
     if _primitive.rules:
         recorders[_entry] = unary(_primitive)
-        install(f"__{_name}__", recorders[_entry])
+        METHODS[f"__{_name}__"] = recorders[_entry]
     else:
-        install(f"__{_name}__", lambda self, primitive=_primitive: dispatch(primitive, (self,)))
+        METHODS[f"__{_name}__"] = lambda self, primitive=_primitive: dispatch(primitive, (self,))
 recorders["reciprocal"] = unary(entry("reciprocal"))
-install("__setitem__", lambda self, key, value: changes().setitem(self, key, value))
-install("__array_ufunc__", lambda self, *args, **named: protocols().array_ufunc(self, *args, **named))
-install("__array_function__", lambda self, *args: protocols().array_function(self, *args))
+METHODS["__setitem__"] = lambda self, key, value: changes().setitem(self, key, value)
+METHODS["__array_ufunc__"] = lambda self, *args, **named: protocols().array_ufunc(self, *args, **named)
+METHODS["__array_function__"] = lambda self, *args: protocols().array_function(self, *args)

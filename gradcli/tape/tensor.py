@@ -31,14 +31,6 @@ def rebuild(kind: type[Tensor], data: np.ndarray, wanted: bool) -> Tensor:
     return result.requires_grad_() if wanted else result
 
 
-NOT_LEAF = (
-    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
-    "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access "
-    "the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations."
-)
-
-
 class Size(tuple):
     """The shape of a tensor: a tuple of ints."""
 
@@ -47,6 +39,10 @@ class Size(tuple):
 
     def __add__(self, other: Any) -> Size:
         return Size(tuple(self) + tuple(other))
+
+    def __getitem__(self, key: Any) -> Any:
+        part = tuple.__getitem__(self, key)
+        return Size(part) if isinstance(key, slice) else part
 
     def __repr__(self) -> str:
         return f"{package_name()}.Size({list(self)})"
@@ -191,6 +187,8 @@ class Tensor(Methods, metaclass=TensorClass):
         """The gradient added up by backward, or None. Reading it on a non-leaf warns."""
         report_event("read", self)
         if self._grad is None and self._node is not None and not self._node.leaf and not self.retains_grad:
+            from .torch_errors import NOT_LEAF
+
             warnings.warn(NOT_LEAF, UserWarning, stacklevel=2)
         return self._grad
 
@@ -434,9 +432,7 @@ def register_view(view: Tensor, base: Tensor) -> None:
     references = base._views
     if references is None:
         references = base._views = []
-    elif (
-        len(references) >= 16 and len(references).bit_count() == 1
-    ):  # at powers of two, drop dead views if they are half
+    elif len(references) >= 16 and len(references).bit_count() == 1:  # a power of two: drop dead ones if half are dead
         living = [r for r in references if r() is not None]
         if 2 * len(living) <= len(references):
             references[:] = living
