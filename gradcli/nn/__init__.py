@@ -11,13 +11,12 @@ NAMES = {
         Dropout Dropout2d ELU Embedding Flatten GELU Identity LeakyReLU Linear LogSoftmax PReLU ReLU SiLU Sigmoid
         Softmax Softplus Tanh
     """,
-    "gradcli.nn.attention": "MultiheadAttention",
     "gradcli.nn.conv": "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d Conv1d Conv2d MaxPool1d MaxPool2d",
     "gradcli.nn.norm": "BatchNorm1d BatchNorm2d GroupNorm LayerNorm",
     "gradcli.nn.loss": """
         BCELoss BCEWithLogitsLoss CrossEntropyLoss HuberLoss KLDivLoss L1Loss MSELoss NLLLoss SmoothL1Loss
     """,
-    "gradcli.nn.rnn": "GRU LSTM RNN RNNBase",
+    "gradcli.nn.sequences": "GRU LSTM MultiheadAttention RNN RNNBase",
 }
 PARAMETER = {"gradcli.tape.tensor": "Parameter"}
 namespace(f"{__name__}.modules", NAMES)

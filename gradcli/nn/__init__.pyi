@@ -7,7 +7,6 @@ from gradcli.tape.tensor import Tensor
 from gradcli.nn import functional as functional
 from gradcli.nn import init as init
 from gradcli.nn import utils as utils
-from gradcli.nn.attention import MultiheadAttention as MultiheadAttention
 from gradcli.nn.containers import ModuleDict as ModuleDict
 from gradcli.nn.containers import ModuleList as ModuleList
 from gradcli.nn.containers import Sequential as Sequential
@@ -50,8 +49,9 @@ from gradcli.nn.norm import BatchNorm1d as BatchNorm1d
 from gradcli.nn.norm import BatchNorm2d as BatchNorm2d
 from gradcli.nn.norm import GroupNorm as GroupNorm
 from gradcli.nn.norm import LayerNorm as LayerNorm
-from gradcli.nn.rnn import GRU as GRU
-from gradcli.nn.rnn import LSTM as LSTM
-from gradcli.nn.rnn import RNN as RNN
-from gradcli.nn.rnn import RNNBase as RNNBase
+from gradcli.nn.sequences import GRU as GRU
+from gradcli.nn.sequences import LSTM as LSTM
+from gradcli.nn.sequences import MultiheadAttention as MultiheadAttention
+from gradcli.nn.sequences import RNN as RNN
+from gradcli.nn.sequences import RNNBase as RNNBase
 from gradcli.tape.tensor import Parameter as Parameter

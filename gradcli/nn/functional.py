@@ -11,7 +11,7 @@ __all__, __getattr__ = lazy(
             dropout dropout2d elu embedding gelu leaky_relu linear log_softmax logsigmoid one_hot prelu relu relu_
             sigmoid silu softmax softplus tanh
         """,
-        "gradcli.nn.attention": "scaled_dot_product_attention",
+        "gradcli.nn.sequences": "scaled_dot_product_attention",
         "gradcli.nn.conv": """
             adaptive_avg_pool1d adaptive_avg_pool2d avg_pool1d avg_pool2d conv1d conv2d max_pool1d max_pool2d pad
         """,

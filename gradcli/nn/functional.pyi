@@ -4,7 +4,6 @@ from typing import Any
 
 from gradcli.tape.tensor import Tensor
 
-from gradcli.nn.attention import scaled_dot_product_attention as scaled_dot_product_attention
 from gradcli.nn.conv import adaptive_avg_pool1d as adaptive_avg_pool1d
 from gradcli.nn.conv import avg_pool1d as avg_pool1d
 from gradcli.nn.conv import max_pool1d as max_pool1d
@@ -27,6 +26,7 @@ from gradcli.nn.loss import kl_div as kl_div
 from gradcli.nn.loss import l1_loss as l1_loss
 from gradcli.nn.loss import mse_loss as mse_loss
 from gradcli.nn.loss import nll_loss as nll_loss
+from gradcli.nn.sequences import scaled_dot_product_attention as scaled_dot_product_attention
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor: ...
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = ..., padding: Any = ...) -> Tensor: ...
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = ..., bias: Tensor | None = ..., training: builtins.bool = ..., momentum: builtins.float = ..., eps: builtins.float = ...) -> Tensor: ...
