@@ -153,7 +153,7 @@ class Check:
         if request.value_and_grad:
             f, claims["grad"] = value_and_gradient(in_order(f, at))
         if request.engine == "object":
-            from ..program.objects import with_objects
+            from ..program.hand_written import with_objects
 
             f, claims["grad"] = with_objects(in_order(f, at), f, self.name)
         if claims:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import gradcli
 
 from ..errors import GradcliError
-from ..program.interpreter import what_to_lend
+from ..program.project import what_to_lend
 from ..show.study_results import WatchedDerivative, WatchSummary
 
 HOSTS = str(Path(__file__).with_name("in_command"))

@@ -123,7 +123,7 @@ def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
         return
     click.echo(f"gradcli, version {__version__}")
     if ctx.params["verbose"]:
-        from ..program.interpreter import describe
+        from ..program.project import describe
 
         click.echo(describe())
     ctx.exit()

@@ -88,7 +88,7 @@ class Call:
         """Continue in the Python of the user's project, if that is another one and a target is Python."""
         asked = self.request
         if bound.own_process and not bound.guest and not asked.safe and self.is_any(*PYTHON.split()):
-            from ..program.interpreter import choose, move
+            from ..program.project import choose, move
 
             if to := choose(asked.words, asked.python):
                 output.release()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, GradcliError
-from ...program.interpreter import activate
+from ...program.project import activate
 from ...program.target import as_file
 from ...request import Request
 from ...show import TEXT
