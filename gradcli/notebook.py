@@ -86,8 +86,8 @@ def differentiate_cell(shell: Any, line: str, cell: str) -> tuple[Gradients, Gra
     from .errors import GradcliError
     from .request import Request
     from .show.results import Gradients
+    from .tape.backward import reachable
     from .tape.tensor import Tensor
-    from .tape.walk import reachable
 
     passes: list[Any] = []
     with watching(lambda which, _: passes.append(which)):

@@ -16,11 +16,11 @@ from ..program.script import is_made_module, named_tensors
 from ..request import Request
 from ..show.graph_results import Graph, GraphNode
 from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
+from ..tape.backward import reachable
 from ..tape.modes import Observer, observing
 from ..tape.node import OutputNode
 from ..tape.record import recording
 from ..tape.tensor import Tensor
-from ..tape.walk import reachable
 from . import op_formulas
 from .gradient import run_backward, run_for
 

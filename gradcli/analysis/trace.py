@@ -13,9 +13,9 @@ from ..lang.operations import rule_text
 from ..program.base import Program, Run, Values
 from ..request import Request
 from ..show.graph_results import Computed, Flow, HookCall, Pass, Step, Trace
+from ..tape.backward import reachable
 from ..tape.function import FunctionNode
 from ..tape.node import OutputNode, Slots
-from ..tape.walk import reachable
 from . import graph, op_formulas
 from .graph import Labels
 

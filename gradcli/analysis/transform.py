@@ -15,8 +15,8 @@ from ..program.base import Program, Values, check_output
 from ..request import Request
 from ..rules.shapes import is_complex
 from ..show.results import Hessian, Jacobian, Products
+from ..tape.backward import reachable
 from ..tape.tensor import Tensor
-from ..tape.walk import reachable
 from .gradient import check_has_inputs, reword_engine_errors
 
 

@@ -21,8 +21,8 @@ from ..program.recorded import Traced
 from ..program.user_code import users_path
 from ..program.user_lines import users_chain
 from ..show.check_results import Finding
+from ..tape.backward import Plan, reachable
 from ..tape.record import Mode, recording
-from ..tape.walk import Plan, reachable
 from .case import Case
 from .flat import real_view
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..tape.backward import as_tuple
 from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
-from ..tape.walk import as_tuple
 from .batched_tensor import cover
 from .forward import forward_blocks, push_all
 from .trace import Trace, check_cotangents, cover_products, pull, reverse_blocks, trace_function

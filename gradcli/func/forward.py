@@ -11,13 +11,13 @@ import numpy as np
 
 from ..rules.shapes import is_complex
 from ..rules.table import batched_call
+from ..tape.backward import Plan, reachable
 from ..tape.function import FunctionNode, push_tangents
 from ..tape.memory import newest
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import Node, OutputNode, Slots
 from ..tape.record import times_partial
 from ..tape.tensor import Tensor
-from ..tape.walk import Plan, reachable
 from .trace import (
     Argnums,
     Trace,

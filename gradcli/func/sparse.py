@@ -17,9 +17,9 @@ import numpy as np
 from ..errors import GradcliError
 from ..rules.shapes import kept_shape
 from ..rules.table import ELEMENTWISE, LANES, PRODUCT, REDUCTION, SELECTION
+from ..tape.backward import reachable
 from ..tape.node import Node
 from ..tape.tensor import Tensor
-from ..tape.walk import reachable
 from .forward import push_both
 from .trace import Trace, chunks_of, pull
 

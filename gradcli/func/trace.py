@@ -12,11 +12,11 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..rules import entry
+from ..tape.backward import Plan, reachable
 from ..tape.modes import enable_grad, set_grad_enabled, state
 from ..tape.node import Node, is_array
 from ..tape.record import cast_cotangent
 from ..tape.tensor import Tensor, as_raw
-from ..tape.walk import Plan, reachable
 from .batched_tensor import active, cover, lift
 
 Rebuild = Callable[[list], Any]

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..tape.backward import as_tuple
 from ..tape.modes import Observer, observing, state
 from ..tape.node import OutputNode, Slots
 from ..tape.record import Mode, recording
 from ..tape.tensor import Tensor
-from ..tape.walk import as_tuple
 from .base import is_module
 from .user_code import is_users
 from .user_lines import Chain, Place, is_users_object, place_of_checkpoint, users_chain, users_frames

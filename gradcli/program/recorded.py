@@ -17,11 +17,10 @@ from ..func.mapping import batch_or_loop
 from ..func.trace import Trace, pull, reverse_blocks
 from ..func.trace import trace_function as trace
 from ..rules import entry
-from ..tape.backward import grad
+from ..tape.backward import grad, reachable
 from ..tape.function import FunctionNode
 from ..tape.modes import Observer, enable_grad, no_grad, observing, set_grad_enabled
 from ..tape.tensor import Tensor
-from ..tape.walk import reachable
 from .arguments import arrays_in, layout_of
 from .base import Run, tensor
 from .claim import (

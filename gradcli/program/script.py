@@ -15,10 +15,10 @@ import numpy as np
 
 from ..errors import ENDINGS, GradcliError, TargetError, check_known
 from ..request import Request
+from ..tape.backward import reachable
 from ..tape.modes import Observer, enable_grad, observing, random_numbers
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
-from ..tape.walk import reachable
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, is_module, line_of
 from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
 

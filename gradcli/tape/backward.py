@@ -1,20 +1,304 @@
-"""Backward as users call it, from tensors."""
+"""Backward: as users call it, from tensors; the plan of one pass; and the walk, from the newest node to the oldest."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
 from ..errors import add_advice
 from .dtypes import as_dtype
-from .modes import observers
-from .node import Node
+from .memory import newest
+from .modes import observers, record_in_this_thread, state
+from .node import AccumulateGrad, Node, Pairs, Slots, used_up_rule
 from .record import cast
 from .tensor import Size, Tensor
-from .walk import Cotangent, Plan, as_tuple
+
+Cotangent = Any
+
+
+def walk(roots: Pairs, plan: Plan) -> None:
+    """Run every node that the roots lead to, newest first.
+
+    An entry [node, sum, owned] waits for more cotangents; owned: the sum's memory was made here, or by a rule that says
+    so, and may be added to in place. The newest parent of the node just run is not queued unless a newer node waits:
+    that halves the time of a chain.
+    """
+    frees, latest, is_special, pending, wanted = not plan.retain, newest, plan.is_special, plan.pending, plan.wanted
+    waiting: dict[int, list] = {}
+    heap: list[int] = []
+    node: Any = None
+    for start, vector in roots if pending is None else plan.deliver(roots, waiting):
+        send(start, vector, waiting, heap)
+    while True:
+        if node is None:
+            if not heap:
+                break
+            node, g, owned = waiting.pop(heappop(heap))
+        rule = node.rule
+        if is_special or node.hooks is not None:
+            pairs = plan.visit(node, g, owned)
+            if pairs is None:
+                node = None
+                continue
+        elif rule.saves:
+            if latest.seq < node.seq:
+                node.check_unchanged()
+            pairs = rule.send(node, g)
+        elif node.leaf:
+            if wanted is None:
+                node.accumulate(g, owned, False)
+            else:
+                wanted[node] = g
+            node = None
+            continue
+        else:
+            pairs = rule.send(node, g)
+        if frees and rule.saves:
+            node.kept_out = node.kept_x = node.kept_y = node.all_kept = None
+            node.rule = rule.used_up or used_up_rule(rule.name)
+        if pending is not None:
+            pairs = plan.deliver(pairs, waiting)
+        received, node = g, None
+        for parent, part in pairs:
+            if parent is None or part is None:
+                continue
+            seq = parent.seq
+            if seq in waiting:
+                entry = waiting[seq]
+                if entry[2]:
+                    entry[1] += part
+                else:
+                    entry[1] = entry[1] + part
+                    entry[2] = type(part) is np.ndarray
+            elif node is None:
+                node, g, first = parent, part, seq
+            elif seq == first:
+                g = g + part
+            else:
+                if seq < first:
+                    node, g, parent, part, seq, first = parent, part, node, g, first, seq
+                waiting[seq] = [parent, part, parent.leaf and rule.fresh and is_mine(part, received)]
+                heappush(heap, seq)
+        if node is None:
+            continue
+        owned = node.leaf and rule.fresh and is_mine(g, received)
+        if heap and heap[0] < first:
+            waiting[first] = [node, g, owned]
+            heappush(heap, first)
+            node = None
+    for held, total, _ in waiting.values():  # leaves still waiting for a node that received no cotangent
+        if total is not None:
+            plan.arrive(held, total, False)
+
+
+def is_mine(g: Cotangent, received: Cotangent) -> bool:
+    """Report whether a cotangent that a rule computed has memory of its own: not the received one, nor a view."""
+    return type(g) is np.ndarray and g is not received and g.base is None
+
+
+def as_tuple(x: Any) -> tuple:
+    """Return one tensor or a sequence of them as a tuple."""
+    return tuple(x) if isinstance(x, tuple | list) else (x,)
+
+
+def send(node: Node, gradient: Cotangent, waiting: dict[int, list], heap: list[int]) -> None:
+    """Add a cotangent to those waiting for a node; queue a node that has none yet."""
+    entry = waiting.get(node.seq)
+    if entry is None:
+        waiting[node.seq] = [node, gradient, False]
+        heappush(heap, node.seq)
+    else:
+        entry[1] = entry[1] + gradient
+
+
+class Plan:
+    """What one backward pass is to do.
+
+    retain: keep saved values for another pass. create: cotangents are Tensors and the pass is recorded. wanted: nodes
+    whose cotangents are collected here (None: add to every leaf's `.grad`). accumulates: add to wanted leaves, too.
+    on_path: the nodes that lead to wanted ones. pending: the number of cotangents still to come, by leaf. is_special:
+    visit nodes one by one even without hooks.
+    """
+
+    def __init__(self, retain: bool, create: bool, wanted: dict[Node, Any] | None = None, accumulates: bool = False):
+        self.accumulates = accumulates or wanted is None
+        self.retain = retain
+        self.create = create
+        self.wanted = wanted
+        self.is_special = False
+        self.on_path: set[Node] | None = None
+        self.pending: dict[Node, int] | None = None
+        self.wrap = (lambda g: g) if create else (lambda g: Tensor._wrap(g, None))
+
+    def run(self, roots: Pairs) -> dict[Node, Any]:
+        """Walk the graph from pairs of a node and its cotangent; return the cotangents of wanted nodes."""
+        selects = self.wanted is not None and self.selects([node for node, _ in roots], self.wanted)
+        if self.on_path is not None:
+            roots = [root for root in roots if root[0] in self.on_path]
+        if AccumulateGrad.hooked and any(leaf.hooks for leaf in AccumulateGrad.hooked):
+            self.pending = uses_of_leaves([node for node, _ in roots], self.on_path)
+        records = state.grad
+        self.is_special = state.anomaly or self.create or selects or self.pending is not None
+        try:
+            record_in_this_thread(self.create)
+            with np.errstate(all="ignore"):
+                walk(roots, self)
+        finally:
+            record_in_this_thread(records)
+        return self.wanted or {}
+
+    def selects(self, starts: list[Node], wanted: dict[Node, Any]) -> bool:
+        """Note the paths to wanted nodes; report whether there is more to do than run every node to the leaves."""
+        nodes = reachable(starts)
+        self.on_path = path = set(wanted)
+        for node in nodes:  # the oldest first
+            if any(p in path for p in node.parents):
+                path.add(node)
+        is_whole = self.on_path.issuperset(nodes) and all(node.leaf for node in wanted)
+        return self.accumulates or not is_whole
+
+    def visit(self, node: Node, g: Cotangent, owned: bool) -> Pairs | None:
+        """Run one node with its hooks; return its parents with their cotangents, None if it was not run."""
+        parents, g = self.arrive(node, g, owned)
+        if not parents:
+            return None
+        if state.anomaly:
+            from .anomaly import run_observed
+
+            return run_observed(self.run_node, node, parents, g)
+        return self.run_node(node, parents, g)
+
+    def run_node(self, node: Node, parents: tuple, g: Cotangent) -> Pairs:
+        """Return what a node sends to its parents, None for parents that are not wanted."""
+        if newest.seq < node.seq and node.rule.saves:
+            node.check_unchanged()
+        runner = node.standing_in(parents, Tensor._wrap if self.create else None)
+        pairs = list(runner.rule.send(runner, g))
+        return self.after(node, pairs, g) if node.hooks is not None and node.hooks.post else pairs
+
+    def before(self, node: Node, g: Cotangent) -> Cotangent:
+        """Run a node's pre-hooks; return the cotangent that they leave."""
+        for hook in list(node.hooks.pre.values()):
+            given = self.as_seen_by_hooks(node, g)
+            result = hook(given)
+            if result is not None:
+                parts = self.replace_gradients(given, result, hook)
+                g = Slots({i: x for i, x in enumerate(parts) if x is not None}) if isinstance(g, Slots) else parts[0]
+        return g
+
+    def as_seen_by_hooks(self, node: Node, g: Cotangent) -> tuple:
+        """Return the cotangents of a node's outputs as hooks see them, None for unused outputs."""
+        if isinstance(g, Slots):
+            return tuple(self.wrap(g[i]) if i in g else None for i in range(node.output_count))
+        return (self.wrap(g),)
+
+    def replace_gradients(self, given: tuple, result: Any, hook: Any) -> tuple:
+        """Return a node hook's result as this pass carries cotangents."""
+        from .hooks import check_hook_results
+
+        return tuple(None if x is None else self.unwrap(x) for x in check_hook_results(result, given, hook))
+
+    def unwrap(self, tensor: Tensor) -> Cotangent:
+        return tensor if self.create else tensor._data
+
+    def after(self, node: Node, pairs: Pairs, g: Cotangent) -> Pairs:
+        """Run a node's post-hooks, which may replace what it sends to its parents."""
+        parents, grads = zip(*pairs, strict=True)
+        for hook in list(node.hooks.post.values()):
+            given = tuple(
+                None if x is None or p is None else self.wrap(x) for x, p in zip(grads, node.parents, strict=True)
+            )
+            result = hook(given, self.as_seen_by_hooks(node, g))
+            if result is not None:
+                grads = self.replace_gradients(given, result, hook)
+        return list(zip(parents, grads, strict=True))
+
+    def arrive(self, node: Node, g: Cotangent, owned: bool) -> tuple[tuple, Cotangent]:
+        """Run a node's hooks on its cotangent; add it to a leaf, collect it for a wanted node.
+
+        Returns the parents to send to (None for those that lead nowhere, () if the node is not to run) and the
+        cotangent. As in PyTorch, a wanted node gets the cotangent after its hooks, but before them if the node is to
+        run.
+        """
+        table, received = node.hooks, g
+        if table is not None:
+            from .hooks import run_tensor_hooks
+
+            g, owned = run_tensor_hooks(node, g, self), False
+        parents = () if node.leaf else node.parents
+        if self.on_path is not None:
+            parents = tuple(p if p in self.on_path else None for p in parents)
+        leads_on = any(p is not None for p in parents)
+        if self.wanted is not None and node in self.wanted:
+            self.wanted[node] = received if leads_on else g
+        if node.leaf:
+            if self.accumulates:
+                self.add_to_leaf(node, g, owned)
+            return (), g
+        if table is not None and (leads_on or self.accumulates):
+            g = self.before(node, g)
+        return (parents if leads_on else ()), g
+
+    def add_to_leaf(self, node: Any, g: Cotangent, owned: bool) -> None:
+        """Add a cotangent to a leaf's `.grad`, running the hooks around it."""
+        if node.hooks is None:
+            node.accumulate(g, owned, self.create)
+            return
+        g = self.before(node, g)
+        leaf = node.variable
+        if leaf._node is None:
+            return  # frozen since
+        taken = leaf._grad is None
+        node.accumulate(g, owned, self.create)
+        if taken:
+            g = self.unwrap(leaf._grad)
+        for hook in list(node.hooks.accumulated.values()):
+            if hook(node.variable) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+        for hook in list(node.hooks.post.values()):
+            hook((), (self.wrap(g),))
+
+    def deliver(self, pairs: Pairs, waiting: dict[int, list]) -> Pairs:
+        """Send cotangents to leaves, finishing each at its last one; return the other parents with theirs."""
+        assert self.pending is not None
+        rest: list[tuple[Node, Cotangent]] = []
+        for parent, g in pairs:
+            if parent not in self.pending:  # not a leaf that is wanted
+                rest.append((parent, g))
+                continue
+            held = waiting.pop(parent.seq, [parent, None, False])
+            if g is not None:
+                held[1] = g if held[1] is None else held[1] + g
+            self.pending[parent] -= 1
+            if self.pending[parent]:
+                waiting[parent.seq] = held
+            elif held[1] is not None:
+                self.arrive(parent, held[1], False)
+        return rest
+
+
+def reachable(starts: Iterable[Node]) -> list[Node]:
+    """Return all nodes that the starts lead to, oldest first."""
+    nodes = set(starts)
+    stack = list(nodes)
+    while stack:
+        for parent in stack.pop().parents:
+            if parent is not None and parent not in nodes:
+                nodes.add(parent)
+                stack.append(parent)
+    return sorted(nodes, key=lambda node: -node.seq)
+
+
+def uses_of_leaves(starts: Iterable[Node], on_path: set[Node] | None) -> dict[Node, int]:
+    """Return how many cotangents each reachable leaf will receive."""
+    nodes = (node for node in reachable(starts) if on_path is None or node in on_path)
+    targets = [*starts, *(p for node in nodes for p in node.parents)]
+    return Counter(p for p in targets if p is not None and p.leaf and (on_path is None or p in on_path))
 
 
 def as_inputs(x: Any) -> tuple:

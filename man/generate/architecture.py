@@ -42,7 +42,7 @@ gradcli calculates gradients in the shell, shows how backward computes them, and
 1. **An entry owns its function.** One entry of the table (`gradcli/rules/table.py`) has the value, the derivative, the
    names, PyTorch's signature and the batching rule. Method, help, manual, stubs and tests follow from it.
 2. **One node, one layout, one walk.** A node has parents, saved values and a rule. The rule turns a cotangent into the
-   cotangents of the parents (`gradcli/tape/node.py`, `gradcli/tape/walk.py`).
+   cotangents of the parents (`gradcli/tape/node.py`, `gradcli/tape/backward.py`).
 3. **A mode is a recorder on a stack.** Nothing is patched from outside (`gradcli/tape/record.py`).
 4. **Program is the one interface** of everything that can run (`gradcli/program/base.py`). Claim is the one interface
    of everything with a claimed derivative (`gradcli/program/claim.py`): gradcli's own, one written by hand, or one
@@ -97,9 +97,9 @@ be called on Tensors. `load_program` (`gradcli/program/target.py`) selects it, a
 A `Claim` (`gradcli/program/claim.py`) evaluates a function and has its claimed derivative: it pulls cotangents, pushes
 tangents, or returns the whole matrix. A failed call is always a `CallError`. The adapters are:
 
-- derivatives written by hand (`gradcli/program/hand_written.py`);
+- derivatives written by hand, and by a small engine of the user's own, such as micrograd
+  (`gradcli/program/hand_written.py`);
 - functions that gradcli's engine records (`gradcli/program/recorded.py`);
-- a small engine of the user's own, such as micrograd (`gradcli/program/objects.py`);
 - formulas (`gradcli/program/formula.py`);
 - frameworks, servers, processes and libraries (`gradcli/program/elsewhere/`), one module each.
 
@@ -141,8 +141,8 @@ each. tsv, csv, json, npz and npy have one function each, which uses the `rows`,
 Tables, pages and pictures have one function for each type of result. A command lists its `formats=`.
 """,
     "User code": """
-`gradcli/program/interpreter.py` selects the Python of the user's project and restarts the command in it.
-`gradcli/program/project.py` reads `[tool.gradcli]` from pyproject.toml. A Python file runs with the modules of its own
+`gradcli/program/project.py` selects the Python of the user's project and restarts the command in it. It also reads
+`[tool.gradcli]` from pyproject.toml. A Python file runs with the modules of its own
 folder, which are unloaded afterwards (`gradcli/program/user_code.py`). If a program does not execute Python, the
 operating system limits its memory (`gradcli/lang/limits.py`).
 """,
@@ -160,7 +160,7 @@ CHANGES = [
     ("what a function computes, or its derivative", "gradcli/rules/", "the module of its family; `gradcli ops NAME`"),
     ("the names and arguments that PyTorch has", "gradcli/api/signature.py", "`torch=` of the entry"),
     ("how operations are recorded", "gradcli/tape/record.py", "the fast path: `gradcli/tape/operators.py`"),
-    ("how backward walks", "gradcli/tape/walk.py", "`.backward()` itself: `gradcli/tape/backward.py`"),
+    ("how backward walks", "gradcli/tape/backward.py", "hooks: `gradcli/tape/hooks.py`"),
     ("in-place changes and views", "gradcli/tape/inplace.py", "versions: `gradcli/tape/memory.py`"),
     ("Jacobians, vmap, jvp", "gradcli/func/reverse.py", "`gradcli/func/mapping.py`, `gradcli/func/forward.py`"),
     ("sparse Jacobians", "gradcli/func/sparse.py", "patterns: `pattern=` of entries"),
@@ -169,7 +169,7 @@ CHANGES = [
     ("values and files after NAME=", "gradcli/lang/values.py", "`gradcli/lang/files.py`, `gradcli/lang/tables.py`"),
     ("formulas, many digits", "gradcli/exact/symbolic.py", "`gradcli/exact/multiprecision.py`"),
     ("how a target is found and opened", "gradcli/program/target.py", ""),
-    ("which Python runs a target", "gradcli/program/interpreter.py", "settings: `gradcli/program/project.py`"),
+    ("which Python runs a target", "gradcli/program/project.py", "also the settings of the project"),
     ("how the user's files run", "gradcli/program/user_code.py", "scripts: `gradcli/program/script.py`"),
     ("an adapter of a framework or an address", "gradcli/program/elsewhere/", "the module of its name"),
     ("the stages of a check", "gradcli/check/run.py", ""),
