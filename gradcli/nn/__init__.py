@@ -6,10 +6,9 @@ from ..api.wrap import lazy, namespace
 
 NAMES = {
     "gradcli.nn.module": "Module",
-    "gradcli.nn.containers": "ModuleDict ModuleList Sequential",
     "gradcli.nn.layers": """
-        Dropout Dropout2d ELU Embedding Flatten GELU Identity LeakyReLU Linear LogSoftmax PReLU ReLU SiLU Sigmoid
-        Softmax Softplus Tanh
+        Dropout Dropout2d ELU Embedding Flatten GELU Identity LeakyReLU Linear LogSoftmax ModuleDict ModuleList PReLU
+        ReLU Sequential SiLU Sigmoid Softmax Softplus Tanh
     """,
     "gradcli.nn.conv": "AdaptiveAvgPool1d AdaptiveAvgPool2d AvgPool1d AvgPool2d Conv1d Conv2d MaxPool1d MaxPool2d",
     "gradcli.nn.norm": "BatchNorm1d BatchNorm2d GroupNorm LayerNorm",

@@ -7,9 +7,6 @@ from gradcli.tape.tensor import Tensor
 from gradcli.nn import functional as functional
 from gradcli.nn import init as init
 from gradcli.nn import utils as utils
-from gradcli.nn.containers import ModuleDict as ModuleDict
-from gradcli.nn.containers import ModuleList as ModuleList
-from gradcli.nn.containers import Sequential as Sequential
 from gradcli.nn.conv import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from gradcli.nn.conv import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from gradcli.nn.conv import AvgPool1d as AvgPool1d
@@ -28,8 +25,11 @@ from gradcli.nn.layers import Identity as Identity
 from gradcli.nn.layers import LeakyReLU as LeakyReLU
 from gradcli.nn.layers import Linear as Linear
 from gradcli.nn.layers import LogSoftmax as LogSoftmax
+from gradcli.nn.layers import ModuleDict as ModuleDict
+from gradcli.nn.layers import ModuleList as ModuleList
 from gradcli.nn.layers import PReLU as PReLU
 from gradcli.nn.layers import ReLU as ReLU
+from gradcli.nn.layers import Sequential as Sequential
 from gradcli.nn.layers import SiLU as SiLU
 from gradcli.nn.layers import Sigmoid as Sigmoid
 from gradcli.nn.layers import Softmax as Softmax
