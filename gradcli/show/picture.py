@@ -14,11 +14,10 @@ from .check_results import CheckSummary
 from .data import number
 from .dot import FILLS, HOOKED, run_graphviz
 from .graph_results import Graph, Sampled
-from .layers import lay_out
 from .plot import LARGEST, extent, notes_of, with_breaks
 from .results import Jacobian, label
 from .study_results import Precision
-from .svg import STROKE
+from .svg import STROKE, lay_out
 from .svg import render_graph as render_svg
 
 MOST_TICKS = 12
