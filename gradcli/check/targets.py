@@ -205,10 +205,10 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     if is_python_file(target) and declares_checks(text):
         return of_file(text, target, request)
     if by_hand:
-        from .formula_check import formula_checks
+        from .program_checks import formula_checks
 
         return [*formula_checks(target, request)]
-    from .script import of_program
+    from .program_checks import of_program
 
     return [of_program(target, request)]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradcli.check.formula_check import formula_checks
+from gradcli.check.program_checks import formula_checks
 from gradcli.program.recorded import Traced
 from gradcli.program.target import Target
 from gradcli.request import Request
