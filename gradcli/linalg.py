@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .api.matrices import LinAlgError, as_torch, matmul, on_matrices
-from .api.signature import resolve
+from .api.signature import LinAlgError, as_torch, matmul, on_matrices, resolve
 from .api.wrap import missing, operand
 from .rules import entry
 from .rules.matrix_functions import LstsqResult, default_tolerance, pinv_with

@@ -18,7 +18,7 @@ import numpy as np
 import gradcli
 
 from ..api import resolve
-from ..api.matrices import LinAlgError
+from ..api.signature import LinAlgError
 from ..errors import describe_missing
 from ..tape.anomaly import AnomalyError
 from ..tape.dtypes import DType, as_dtype, as_numpy, defaults, imitation, set_default_dtype
