@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import GradcliError, Span
+from ..lang.operations import constant_text, formula_of_operation, number_text
 from ..program.base import Program, Run, Values
 from ..program.script import is_made_module, named_tensors
 from ..request import Request
@@ -21,7 +22,6 @@ from ..tape.modes import Observer, observing
 from ..tape.node import OutputNode
 from ..tape.record import recording
 from ..tape.tensor import Tensor
-from . import op_formulas
 from .gradient import run_backward, run_for
 
 Place = tuple[Any, int]
@@ -80,7 +80,7 @@ class Labels:
             elif np.ndim(raw) == 0 and np.asarray(raw).dtype.kind in "iuf":
                 operands.append(float(raw))
             else:
-                operands.append(op_formulas.constant_text(raw))
+                operands.append(constant_text(raw))
         return operands
 
     def formula(self, node: Any) -> str:
@@ -93,9 +93,9 @@ class Labels:
         if seen is None:
             inside = ", ".join(self.label(p) for p in node.parents if p is not None)
             return f"{node.name().removesuffix('Backward')}({inside})"
-        words = [x if isinstance(x, str) else op_formulas.number_text(x) for x in self.operands(node, seen)]
+        words = [x if isinstance(x, str) else number_text(x) for x in self.operands(node, seen)]
         shapes = [np.shape(x) for x in seen.operands]
-        return op_formulas.formula_of_operation(seen.primitive, words, shapes, seen.params)
+        return formula_of_operation(seen.primitive, words, shapes, seen.params)
 
 
 class Kept(NamedTuple):

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..lang.operations import rule_text
+from ..lang.operations import number_text, rule_text, slope_text
 from ..program.base import Program, Run, Values
 from ..request import Request
 from ..show.graph_results import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.backward import reachable
 from ..tape.function import FunctionNode
 from ..tape.node import OutputNode, Slots
-from . import graph, op_formulas
+from . import graph
 from .graph import Labels
 
 
@@ -220,7 +220,7 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
         return "", labels.rules[which]
     slope = f"d({labels.formula(node)})/d{target}"
     rule = primitive.rules[place]
-    formula = op_formulas.slope_text(rule, labels.operands(node, seen), labels.label(node), seen.params)
+    formula = slope_text(rule, labels.operands(node, seen), labels.label(node), seen.params)
     return slope, formula or rule_text(rule)
 
 
@@ -230,7 +230,7 @@ def describe_rule(rule: Any, node: Any, seen: Any, labels: Labels) -> str:
     code = getattr(rule, "__wrapped__", rule).__code__
     names = [name.strip("_").removesuffix("_shape") for name in code.co_varnames[2 : code.co_argcount]]
     words = {name: str(x) for name, x in zip(names, labels.operands(node, seen), strict=False) if len(name) == 1}
-    settings = {k: op_formulas.number_text(v) for k, v in seen.params.items() if type(v) in (int, float)}
+    settings = {k: number_text(v) for k, v in seen.params.items() if type(v) in (int, float)}
     is_formula = all(len(word) == 1 or word in settings for word in re.findall(r"\b[A-Za-z_]+\b(?!\()", text))
     if is_formula:
         words |= settings
