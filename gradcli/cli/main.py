@@ -68,13 +68,11 @@ GROUPS = {
 """The commands by purpose, with a line of help each."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 HOMES = {
-    **dict.fromkeys(("jacobian", "hessian", "vjp", "jvp", "hvp"), "commands.transforms"),
+    **dict.fromkeys(("grad", "jacobian", "hessian", "vjp", "jvp", "hvp", "symbolic"), "commands.derivatives"),
     **dict.fromkeys(("eval", "plot", "precision"), "commands.ranges"),
-    **dict.fromkeys(("graph", "trace", "why"), "commands.backward"),
+    **dict.fromkeys(("graph", "trace", "why", "run"), "commands.runs"),
     **dict.fromkeys(("lock", "mutate", "watch"), "commands.guard"),
-    "run": "commands.sweep",
-    "ops": "commands.symbolic",
-    "schema": "commands.help",
+    **dict.fromkeys(("ops", "schema"), "commands.help"),
     "completion": "complete",
 }
 """The modules of commands that share one."""

@@ -21,7 +21,7 @@ from .graph_results import Graph, GraphNode
 
 Point = tuple[float, float]
 Node = Any
-BETWEEN, GAP, HEIGHT, LETTER = 42, 24, 54, 7.4
+BETWEEN, GAP, BOX_HEIGHT, LETTER = 42, 24, 54, 7.4
 """In pixels: between layers, between neighbours, height of a box, width of a letter."""
 SWEEPS = 6
 
@@ -52,7 +52,7 @@ def text_width(lines: Sequence[str]) -> float:
     return max([60.0, *(len(text) * LETTER + 20 for text in lines)])
 
 
-def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node]], height: float = HEIGHT) -> Drawing:
+def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node]], height: float = BOX_HEIGHT) -> Drawing:
     """Lay out a graph. widths: of each node, tops first; below: the operands of each; height: of all boxes."""
     depth = dict.fromkeys(widths, 0)  # the longest path from a top: nodes come in topological order
     for node in widths:

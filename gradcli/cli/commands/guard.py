@@ -48,7 +48,7 @@ def lock(call: Call, *, verify: str | None) -> Lock | Verification:
     from ...check.lock import lock as lock_checks
     from ...check.lock import read_lock
     from ...check.lock import verify as verify_checks
-    from ..check_options import select_checks
+    from .gradcheck import select_checks
 
     call.output.check()
     if verify is None:

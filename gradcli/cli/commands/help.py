@@ -1,17 +1,47 @@
-"""gradcli help and schema: the manual's pages, and the form of the JSON that commands print."""
+"""gradcli help, ops and schema: pages of the manual, functions of the language, and the form of JSON."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from ...errors import GradcliError, did_you_mean
+from ...show import TEXT
 from .. import messages, output
 from ..messages import Command
 from ..option_table import OPTIONS, import_completion, option
+from ..options import Call, target_command
 from ..output import output_of, terminal_size
+
+if TYPE_CHECKING:
+    from ...show.study_results import Operations
+
+
+@target_command(
+    "Examples: gradcli ops; gradcli ops tanh; gradcli ops --json",
+    formats=TEXT,
+    common="format json output color",
+    metavar="[NAME]...",
+    complete="functions",
+)
+def ops(call: Call) -> Operations:
+    """List the functions of the language with their derivatives, or describe those named."""
+    from ...lang.operations import describe
+    from ...rules import full_table
+    from ...rules.table import NAMES
+    from ...show.study_results import Operations
+
+    call.output.check()
+    names = call.request.words
+    public = {name: entry for name, entry in full_table().items() if entry.public}
+    for name in names:
+        if name not in NAMES or not NAMES[name].public:
+            raise GradcliError(f"no function '{name}'", hint=did_you_mean(name, NAMES), kind="name")
+    chosen = [NAMES[name] for name in names] if names else [public[name] for name in sorted(public)]
+    return Operations(tuple(describe(entry) for entry in chosen), bool(names))
 
 
 @click.command(cls=Command, epilog="Examples: gradcli schema; gradcli schema grad; gradcli schema error -o error.json")

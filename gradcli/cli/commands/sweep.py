@@ -1,4 +1,4 @@
-"""gradcli run and sweep: run a script as it is, and compute a target at every row of a table."""
+"""gradcli sweep: compute a target at every row of a table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GradcliError
-from ...program.target import load_program, load_script
+from ...program.target import load_program
 from .. import messages, output
 from ..options import Call, target_command
 from ..output import check_writable
@@ -68,27 +68,6 @@ def sweep(call: Call) -> Swept | None:
         return result
     messages.detail(f"{result.rows} rows, {result.seconds:.1f} s")
     return None
-
-
-@target_command(
-    "Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5",
-    common="dtype seed safe torch python color quiet verbose",
-    metavar="SCRIPT.py [NAME=VALUE]...",
-)
-def run(call: Call) -> None:
-    """Run SCRIPT.py as `python SCRIPT.py` would, and print nothing but what it prints.
-
-    With --torch, PyTorch's modules in it mean gradcli's own engine, so that a tutorial runs without PyTorch.
-    NAME=VALUE replaces the value of a leaf where the script makes it; the script's own arguments follow after --.
-    """
-    words = call.request.words
-    stray = [word for word in words[1:] if "=" not in word]
-    if not words or stray:
-        raise GradcliError(
-            f"'{stray[0]}' is not NAME=VALUE" if stray else "no script given",
-            hint=f"for example: gradcli run {words[0] if words else 'train.py'} -- {' '.join(stray) or '--epochs 3'}",
-        )
-    load_script(call.target()).execute(call.values())
 
 
 class Progress:

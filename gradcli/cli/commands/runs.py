@@ -1,4 +1,4 @@
-"""gradcli graph, trace and why: the recorded graph, the steps of backward, and where a gradient gets lost."""
+"""gradcli graph, trace, why and run: what happens when a target runs, and where a gradient gets lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import click
 
 from ...errors import GradcliError
+from ...program.target import load_script
 from ...show import PICTURES, TEXT, Style
 from ...show.causes import Explanation
 from ...show.graph_results import Graph, Trace
@@ -77,7 +78,6 @@ def why(call: Call) -> Explanation:
     `gradcli help WORD` explains it. Exit code 1 means that a gradient is not fine.
     """
     from ...analysis.why import explain
-    from ...program.target import load_script
 
     call.output.check()
     target = call.target()
@@ -85,6 +85,27 @@ def why(call: Call) -> Explanation:
     names = [word for word in call.words if "=" not in word]
     values = call.values(tuple(word for word in call.words if "=" in word))
     return explain(load_script(target), values, names)
+
+
+@target_command(
+    "Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5",
+    common="dtype seed safe torch python color quiet verbose",
+    metavar="SCRIPT.py [NAME=VALUE]...",
+)
+def run(call: Call) -> None:
+    """Run SCRIPT.py as `python SCRIPT.py` would, and print nothing but what it prints.
+
+    With --torch, PyTorch's modules in it mean gradcli's own engine, so that a tutorial runs without PyTorch.
+    NAME=VALUE replaces the value of a leaf where the script makes it; the script's own arguments follow after --.
+    """
+    words = call.request.words
+    stray = [word for word in words[1:] if "=" not in word]
+    if not words or stray:
+        raise GradcliError(
+            f"'{stray[0]}' is not NAME=VALUE" if stray else "no script given",
+            hint=f"for example: gradcli run {words[0] if words else 'train.py'} -- {' '.join(stray) or '--epochs 3'}",
+        )
+    load_script(call.target()).execute(call.values())
 
 
 def step_through(output: Output, result: Trace) -> None:

@@ -1,0 +1,178 @@
+"""gradcli grad, jacobian, hessian, vjp, jvp, hvp and symbolic: derivatives as numbers and as formulas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...analysis.gradient import compute_gradient, first_nan
+from ...errors import GradcliError
+from ...lang.values import read_values
+from ...request import Request
+from ...show import ARRAYS, CODE, PICTURES
+from ...show.results import Gradients, Hessian, Jacobian, Products, nan_in
+from .. import messages
+from ..option_table import dimensions_of, shapes_of
+from ..options import COMMON, Call, add_check, formulas_of, target_command
+
+if TYPE_CHECKING:
+    from ...show.study_results import Formulas, LongNumbers
+
+MOST_LISTED = 50
+"""Elements of a script's parameters; if there are more, a terminal shows only sizes."""
+
+
+@target_command(
+    "Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py",
+    "wrt out columns strict value engine config library_grad library_vjp library_jvp arg gradient hook retain "
+    "retain_all check symbolic digits max_symbols detect_anomaly",
+)
+def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> Gradients | LongNumbers:
+    """Print the value and the gradient of TARGET for every input."""
+    asked = call.request
+    program, values = call.program()
+
+    def request() -> Request:
+        return call.asked(retain=None) if retain_all else call.asked()
+
+    if asked.digits:
+        from ...analysis.precision import gradient_in_digits
+
+        return gradient_in_digits(program, call.values, request(), asked.digits)
+    result = compute_gradient(program, values, request())
+    if detect_anomaly and not asked.strict and nan_in(result) is not None:
+        result = result._replace(anomaly=first_nan(program, values, request()) or ("", None))
+    count = sum(item.value.size for item in result.inputs)
+    if program.is_script and count > MOST_LISTED and asked.wrt is None:
+        result = result._replace(summary=True)
+    if asked.symbolic:
+        formulas = formulas_of(call, program)
+        inputs = {item.name: item.value for item in result.inputs}
+        slopes = {item.name: item.slope for item in result.inputs}
+        result = result._replace(symbolic=formulas.gradient(inputs, slopes))
+    result = result._replace(why=call.why(program))
+    return add_check(call, result, symbolic=count <= asked.max_symbols) if check else result
+
+
+@target_command(
+    "Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse; "
+    "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
+    "wrt out columns strict engine config library_grad library_vjp library_jvp arg mode chunk_size sparse symbolic "
+    "max_symbols check plot",
+    formats=(*ARRAYS, *PICTURES),
+)
+def jacobian(call: Call, *, check: bool) -> Jacobian:
+    """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
+    from ...analysis.transform import compute_jacobian
+
+    program, values = call.program()
+    asked, form = call.request, call.form
+    result = compute_jacobian(program, values, call.asked(), printed=call.output.prints_all)
+    if result.products is not None:
+        messages.detail(f"the Jacobian took {result.products} products")
+    for option, given in (("--symbolic", asked.symbolic), ("--plot", asked.plot or form in PICTURES)):
+        if given and not result.is_dense:
+            raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse")
+    if asked.symbolic:
+        formulas = formulas_of(call, program)
+        result = result._replace(symbolic=formulas.jacobian(result.inputs, result.blocks))
+    result = add_check(call, result) if check else result
+    return result._replace(drawn=asked.plot and form == "table")
+
+
+@target_command(
+    "Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json",
+    "wrt out columns strict engine chunk_size symbolic max_symbols",
+)
+def hessian(call: Call) -> Hessian:
+    """Print all second derivatives of TARGET, whose output must be a single number."""
+    from ...analysis.transform import compute_hessian
+
+    program, values = call.program()
+    result = compute_hessian(program, values, call.asked(), printed=call.output.prints_all)
+    if call.request.symbolic:
+        blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
+        formulas = formulas_of(call, program)
+        result = result._replace(symbolic=formulas.hessian(result.inputs, blocks))
+    return result
+
+
+@target_command(
+    "Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'",
+    "wrt out columns strict engine gradient config library_grad library_vjp library_jvp arg check",
+)
+def vjp(call: Call, *, check: bool) -> Products:
+    """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
+    from ...analysis.transform import compute_vjp
+
+    program, values = call.program()
+    result = compute_vjp(program, values, call.asked())
+    return add_check(call, result) if check else result
+
+
+@target_command(
+    "Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1",
+    "wrt out columns strict engine tangent config library_grad library_vjp library_jvp arg check",
+)
+def jvp(call: Call, *, tangent: tuple[str, ...], check: bool) -> Products:
+    """Print the derivative of TARGET in the direction given by --tangent."""
+    from ...analysis.transform import compute_jvp
+
+    program, values = call.program()
+    result = compute_jvp(program, values, call.asked(), read_values(tangent, call.request))
+    return add_check(call, result) if check else result
+
+
+@target_command(
+    "Example: gradcli hvp 'x**2 * y' x=2 y=3 --tangent x=1", "wrt out columns strict engine tangent config arg check"
+)
+def hvp(call: Call, *, tangent: tuple[str, ...], check: bool) -> Products:
+    """Print the product of the Hessian of TARGET with the vector given by --tangent."""
+    from ...analysis.transform import compute_hvp
+
+    program, values = call.program()
+    result = compute_hvp(program, values, call.asked(), read_values(tangent, call.request))
+    return add_check(call, result, order=2) if check else result
+
+
+@target_command(
+    "Examples: gradcli symbolic 'x**2 * sin(y)'; gradcli symbolic 'x**2 * sin(y)' --at x=2 --at y=3; "
+    "gradcli symbolic 'exp(-x**2)' --order 2 --simplify; gradcli symbolic loss.expr -f c",
+    "wrt out columns high_order simplify at value_digits symbol_shape matrix symmetric spd steps max_symbols gradient",
+    formats=("table", "text", "latex", *CODE, "json"),
+    common=COMMON.replace("dtype ", ""),
+)
+def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
+    """Print the derivative of TARGET for every input as a formula, by sympy.
+
+    Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
+    value, or a shape as in --shape x=2,3. If every input has a value, or with --at, the formulas are evaluated at that
+    point. For an output with several elements the result is the Jacobian, with --order 2 the Hessian. -f python and
+    -f c write a function.
+
+    With --matrix, the formulas are of vectors and matrices of any size: shapes may have names (--shape A=m,n), and
+    inputs without a shape are numbers. Each formula is compared with the engine at random sizes before it is printed.
+    """
+    asked, form = call.request, call.form
+    if matrix:
+        from ...analysis.matrix_symbolic import matrix_formulas
+
+        program, values = call.program()
+        return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)
+    from ...analysis.symbolic import derive_formulas  # importing sympy does not count for --timeout
+    from ...exact.record import exactly
+    from ...exact.symbolic import Symbolic
+
+    program, values = call.program()
+    drawn = shapes_of(asked.shapes, asked.max_elements, values)
+    point, missing = None, [*drawn, *program.missing({**values, **drawn})]
+    if missing and not at and form not in CODE and any(np.size(x) == 1 for x in values.values()):
+        messages.note(f"not evaluated: there is no value for {', '.join(missing)}")
+    if at or asked.digits or (values and form not in CODE and not missing):
+        with exactly(Symbolic()):
+            point = {**values, **read_values(at, asked)} if at else call.values()
+    given = {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}}
+    digits = asked.digits or call.output.precision or 15
+    code = form if form in CODE else ""
+    return derive_formulas(program, given, call.asked(digits=digits), at=point, code=code, unicode=call.output.unicode)
