@@ -9,7 +9,7 @@ DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements
 
 ENGINES = ("torch", "jax", "autograd", "gradcli", "object")
 """Engines for functions of Python files: frameworks with an adapter, our own, and one in the file."""
-SHORT = ("bfloat16", "float16")
+SHORT_TYPES = ("bfloat16", "float16")
 """Types of few digits, checked against a reference (--reference)."""
 
 
@@ -110,7 +110,7 @@ class Request(NamedTuple):
 
     @property
     def input_dtype(self) -> np.dtype:
-        return np.dtype("float32" if self.dtype in SHORT else self.dtype or "float64")
+        return np.dtype("float32" if self.dtype in SHORT_TYPES else self.dtype or "float64")
 
     @property
     def real(self) -> type:

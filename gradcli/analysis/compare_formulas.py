@@ -265,7 +265,7 @@ def compare_formulas(
         return Proof(False, (), f"{NOT_SHOWN}: {error.message}")
 
 
-SHORT = 30  # characters of a ratio or a difference that is said
+RATIO_WIDTH = 30  # characters of a ratio or a difference that is said
 
 
 def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> str:
@@ -283,7 +283,7 @@ def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> st
         (not value.is_number, len(shown), text.format(shown))
         for found, text in ((ratios, "claimed/true = {}"), (missing, "the term {} is missing"))
         for value in (found if len(found) == 1 else ())
-        if (shown := printing.text(printing.with_decimals(value))) not in ("nan", "zoo") and len(shown) <= SHORT
+        if (shown := printing.text(printing.with_decimals(value))) not in ("nan", "zoo") and len(shown) <= RATIO_WIDTH
     ]
     return min(texts)[2] if texts else ""
 

@@ -22,7 +22,7 @@ from ..show.study_results import Derivative, Formula, Formulas, bold_symbol
 from .gradient import compute_gradient
 from .transform import compute_hessian, compute_jacobian
 
-POINTS = 3  # random sizes and points at which a formula is compared with the engine
+COMPARED_AT = 3  # random sizes and points at which a formula is compared with the engine
 TRIES = 60  # points to try in search of one where all values are finite
 STYLES = ("normal", "positive", "spd", "small", "spd positive")
 RELATIVE, ABSOLUTE = 1e-8, 1e-10  # tolerance for rounding; a wrong formula differs by about 100%
@@ -175,7 +175,7 @@ def prove(inputs: Inputs, texts: Mapping[str, Formula], kind: str) -> dict[str, 
     rng = np.random.default_rng(0)
     programs = {name: ExpressionProgram(parse(formula.text), formula.text) for name, formula in texts.items()}
     sizes, errors = [], dict.fromkeys(texts, 0.0)
-    for _ in range(POINTS):
+    for _ in range(COMPARED_AT):
         lengths, numbers, engine, noise = regular_point(inputs, programs, kind, rng)
         sizes.append(lengths)
         for name, theirs in engine.items():
@@ -187,7 +187,7 @@ def prove(inputs: Inputs, texts: Mapping[str, Formula], kind: str) -> dict[str, 
                 hint = f"please report it with the command line; {BY_ELEMENTS}"
                 raise GradcliError(message, hint=hint, kind="defect", exit_code=EXIT_DEFECT)
             errors[name] = max(errors[name], error / scale if scale else 0.0)
-    return {name: {"agrees": True, "points": POINTS, "sizes": sizes, "max_error": errors[name]} for name in texts}
+    return {name: {"agrees": True, "points": COMPARED_AT, "sizes": sizes, "max_error": errors[name]} for name in texts}
 
 
 def largest(x: np.ndarray) -> float:

@@ -25,15 +25,15 @@ from .graph import Labels
 from .plot import check_plotted_output, refuse_values
 from .trace import BackwardRecorder, Event
 
-TIMEOUT = 20.0
+DIGITS_TIMEOUT = 20.0  # seconds for numbers of many digits, without --timeout
 MORE = 400  # digits to add if some were lost: enough for the smallest numbers of double precision
 MORE_SECONDS = 2.0
-ROUNDING = 1e-15  # a number that shrinks by this factor with more digits is zero
+VANISHES = 1e-15  # a number that shrinks by this factor with more digits is zero
 Numbers = dict[str, np.ndarray]
 
 
 def compute_in_time(program: Program, work: Callable[[int], tuple], request: Request, digits: int) -> LongNumbers:
-    seconds = request.timeout or TIMEOUT
+    seconds = request.timeout or DIGITS_TIMEOUT
     try:
         with within(time_left(seconds)):
             return compute_twice(program, work, digits)
@@ -70,7 +70,7 @@ def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
     out = np.empty(np.shape(x), object)
     for index in np.ndindex(np.shape(x)):
         right = right_digits(x[index], better[index], digits)
-        is_zero = abs(better[index]) < abs(x[index]) * ROUNDING  # all of it was rounding
+        is_zero = abs(better[index]) < abs(x[index]) * VANISHES  # all of it was rounding
         written = better[index] * 0 if is_zero else better[index]
         out[index] = digits_text(written, right, short=bool(is_zero or x[index] == written))
     return out
@@ -123,7 +123,7 @@ def value_in_digits(program: Program, read: Read, request: Request, digits: int)
     return compute_in_time(program, work, request, digits)._replace(with_value=True)
 
 
-DIGITS = (50, 80, 160, 320, 640, 1280)  # tried in turn, until two results in a row agree to 25 digits
+DIGITS_TRIED = (50, 80, 160, 320, 640, 1280)  # tried in turn, until two results in a row agree to 25 digits
 ENOUGH = 640  # with fewer digits, a 0 may be a number that differences lose next to a large value
 WIDE = 100.0  # a range with at least this ratio of its ends gets points at constant ratios
 NEAREST = 1e-12  # distance of the points closest to a zero inside a range, as a share of its longer side
@@ -145,7 +145,7 @@ class Exactness:
     def find_right(self, program: Program, at: float) -> tuple[np.ndarray, Numbers] | None:
         """Return value and gradients at a point, to 25 digits; None if the precisions do not agree."""
         before: list[Any] | None = None
-        for digits in DIGITS:
+        for digits in DIGITS_TRIED:
             field = Multiprecision(digits, decimal=False)
             with exactly(field):
                 now = gradient_at(program, self.values(at), self.request, field)[:2]
@@ -225,7 +225,7 @@ def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.O
 def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | None:
     """Return the operation that loses most digits of the value or of a gradient; None if no single one does."""
     run, last, events = observe(program, right, at)
-    with exactly(Multiprecision(DIGITS[-2], decimal=False)):
+    with exactly(Multiprecision(DIGITS_TRIED[-2], decimal=False)):
         _, _, better = observe(program, right, at)
     if [outline(event) for event in events] != [outline(event) for event in better]:
         return None

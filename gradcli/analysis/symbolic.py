@@ -28,7 +28,7 @@ from ..show.study_results import Derivative, Formula, FormulaMatrix, Formulas
 from .gradient import check_has_inputs
 
 MAX_SYMBOLS = Request().max_symbols
-TIMEOUT = 20.0
+TIMEOUT = 20.0  # seconds for a formula, without --timeout
 LONGEST_READ = 150  # operations; putting longer formulas in another form takes seconds
 NUMBERS_INSTEAD = "use 'gradcli grad --digits 50' for numbers"
 
@@ -187,7 +187,7 @@ def scalar(symbols: Symbols) -> Any:
     return sympy.sympify(elements[0])
 
 
-DIGITS = 30
+NUMBER_DIGITS = 30
 GUARD = 10  # extra digits, so that the last printed digit is right
 
 
@@ -222,7 +222,7 @@ def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
     return point
 
 
-def number_at(expr: Any, point: Mapping[Any, Any], digits: int = DIGITS) -> Any:
+def number_at(expr: Any, point: Mapping[Any, Any], digits: int = NUMBER_DIGITS) -> Any:
     """Evaluate an expression at a point, to `digits` and a few more; nan if it has no value."""
     expr = sympy.sympify(expr)
     try:
@@ -271,7 +271,7 @@ def evaluate_at(expr: Any, point: Mapping[Any, Any], digits: int) -> str:
 
 
 class Rounded(StrPrinter):
-    def __init__(self, digits: int = DIGITS):
+    def __init__(self, digits: int = NUMBER_DIGITS):
         super().__init__()
         self.digits = digits
 

@@ -84,7 +84,7 @@ def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
 MOST_COLUMNS = 64  # input elements up to which every one is moved by itself; above, random directions are taken
 DIRECTIONS = 16
 UNITS = 64  # rounding units of itself that a derivative may be off without being accused
-POINTS = 4
+NEARBY_POINTS = 4
 NEARBY = 1e-3  # relative distance of the points that distinguish rounding from a wrong rule
 FEW_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported
 
@@ -178,7 +178,7 @@ def compare_with_digits(
     sharp = Sharp(claim, digits)
     directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)
-    points = [dict(claim.at), *(nearby(claim.at, claim.wrt, rng) for _ in range(POINTS))]
+    points = [dict(claim.at), *(nearby(claim.at, claim.wrt, rng) for _ in range(NEARBY_POINTS))]
     errors, exact_values = [], []
     for k, at in enumerate(points):
         engine = claim.whole(at) if k else blocks

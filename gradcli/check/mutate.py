@@ -26,7 +26,7 @@ from ..show.study_results import MutantRun, Mutation
 from .watch import environment_with, start_command
 
 HOST = '__import__("gradcli_mutant_host")'
-DIGITS = 12
+SMALLEST_POWER = 12
 OTHER: dict[type, Any] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
 MOST_MUTANTS = 300  # mutants of the source; of more, every n-th
 
@@ -126,7 +126,7 @@ def defines(node: Any, name: str, last: bool) -> bool:
 
 def numeric_mutants(function: SourceFunction) -> Iterator[Mutant]:
     source = function.numeric()
-    for k in range(1, DIGITS + 1):
+    for k in range(1, SMALLEST_POWER + 1):
         yield Mutant(f"factor 1+1e-{k:02d}", source, f"factor {k}", relative_error=10.0**-k)
     for name, kind in (
         ("sign", "sign"),
@@ -197,7 +197,7 @@ def changes(node: Any) -> Iterator[ast.AST]:
 
 
 EQUAL = 1e-14  # a relative difference at all points that makes a mutant equal to the original
-PATIENCE, LEAST_SECONDS = 5.0, 10.0  # how many times longer than without a mutant a run may take, and how long at least
+RUN_FACTOR, RUN_SECONDS = 5.0, 10.0  # how many times longer than without a mutant a run may take, and how long at least
 
 
 class Mutator:
@@ -294,7 +294,7 @@ def mutate(
                 f"'{' '.join(command)}' never imports {mutator.path}, so that no mutant of {target} could be noticed",
                 hint="is another copy installed? name the file that is imported",
             )
-        seconds = timeout or max(LEAST_SECONDS, PATIENCE * took)
+        seconds = timeout or max(RUN_SECONDS, RUN_FACTOR * took)
         chosen = list(different(mutator.mutants, report["sizes"]))
         runs = []
         for number, error, call in watch(chosen):

@@ -110,7 +110,7 @@ SMALL_NUMBERS = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)  # numbers of 
 SMALL_POINTS = 60
 RANDOM_POINTS = 5  # random points in their place, where the function is finite at none of them
 MOST_JUDGED = 12  # points of small numbers that are judged: each is a check of its own
-DIGITS = 20  # right digits of the first derivatives, by differences of values, whose slopes second derivatives are
+SLOPE_DIGITS = 20  # right digits of first derivatives, by differences of values; second derivatives are their slopes
 
 
 def positive_definite(x: np.ndarray) -> np.ndarray:
@@ -292,7 +292,7 @@ class HessianClaim(HandWritten):
         self.claim, (self.by, _) = FormulaClaim(program, at, formulas), formulas[0].names
         self.slope_formulas = {formula.names[1]: formula for formula in formulas}
         traced = Traced(lambda *xs: program.run(dict(zip(at, xs, strict=True)))[0], at, wrt=[self.by])
-        self.sharp, self.directions = Sharp(traced, DIGITS), directions_of(traced, 0)
+        self.sharp, self.directions = Sharp(traced, SLOPE_DIGITS), directions_of(traced, 0)
         super().__init__(self.gradient, at, grad=self.slopes, wrt=[n for n in at if n in self.slope_formulas])
         self.title = f"d/d{self.by} of {program.program.title}"
 

@@ -102,7 +102,7 @@ LEAST_CALLS, MOST_CALLS = 10_000, 150
 """Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
 KNOWN_WITHIN = 0.02  # the relative error of a reference that knows a slope
 CLEARLY = 5.0  # how many times its error a claim must be off to be accused at one of many points
-ROUNDING = 1e3  # rounding units of the gradient's usual size that do not count as an error
+ERROR_UNITS = 1e3  # rounding units of the gradient's usual size that do not count as an error
 BOUNDARIES = 12
 BISECTIONS = 60
 
@@ -154,7 +154,7 @@ class PointSearch:
             return bool(worst.numeric_error <= KNOWN_WITHIN * abs(worst.numeric))
         gap, size = abs(worst.analytic - worst.numeric), max(abs(worst.analytic), abs(worst.numeric))
         known = size * KNOWN_WITHIN >= worst.numeric_error > 0
-        if gap <= ROUNDING * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
+        if gap <= ERROR_UNITS * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
             return known and x.dtype.kind != "f"
         return bool(known and not gap <= CLEARLY * worst.numeric_error)
 

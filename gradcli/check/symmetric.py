@@ -21,7 +21,7 @@ EXACT = 1e-12  # how far a matrix, relative to its largest element, may be from 
 CLAIMED = 1e-7  # how far a claimed gradient may be from symmetric, apart from its own rounding
 AWAY, NEAR = 0.1, 1e-3
 """How far elements of a triangle are moved, relative, to see whether they are read, and whether they may be."""
-ROUNDING = 8.0  # rounding units of its values by which a function of the rest may change
+UNMOVED_UNITS = 8.0  # rounding units of its values by which a function of the rest may change
 
 
 class Symmetrized(Claim):
@@ -103,7 +103,7 @@ def triangle_read(sampler: Sampler, name: str) -> tuple[np.ndarray, str] | None:
     x = flat.claim.at[name]
     upper = np.triu(np.ones(x.shape, bool), 1)
     lower = np.swapaxes(upper, -1, -2)
-    room = 2 * sampler.drift + ROUNDING * flat.unit * np.abs(flat.f0)
+    room = 2 * sampler.drift + UNMOVED_UNITS * flat.unit * np.abs(flat.f0)
     still = []
     for unread in (upper, lower):
         moved = value_at(flat, name, np.where(unread, move_elements(x, AWAY), x))

@@ -41,7 +41,7 @@ from ..program.target import (
     refuse_python,
 )
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
-from ..request import SHORT, Request
+from ..request import SHORT_TYPES, Request
 from ..show.check_results import CheckReport
 from .check import Check, error_report, surroundings_of
 from .declare import REGISTRY, claim_opened
@@ -87,12 +87,12 @@ def declares_checks(path: str) -> bool:
     return False
 
 
-PATIENCE, LEAST_SECONDS = 10.0, 30.0
+IMPORT_FACTOR, IMPORT_SECONDS = 10.0, 30.0
 """How many times longer than a check (--timeout) an import may take, and how long at least: frameworks take long."""
 
 
 def bound_of_import(timeout: float | None) -> Bound | None:
-    return None if timeout is None else Bound(max(PATIENCE * timeout, LEAST_SECONDS))
+    return None if timeout is None else Bound(max(IMPORT_FACTOR * timeout, IMPORT_SECONDS))
 
 
 def import_checks(path: str, folders: Folders, stdout: Any, timeout: float | None) -> list[Check] | CheckReport:
@@ -301,7 +301,7 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
         if request.held and request.wrt is None:
             _, weights = adapter_of(engine).signature(function, title) or ((), ())
             request = request._replace(wrt=[*without(request.held, [*at], at), *(n for n in weights if n not in at)])
-    dtype = request.dtype if request.dtype in ("float32", *SHORT) else None
+    dtype = request.dtype if request.dtype in ("float32", *SHORT_TYPES) else None
     return Check(function, at, request=request, name=title, file=path, dtype=dtype, target=target)
 
 

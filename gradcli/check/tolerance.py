@@ -55,7 +55,7 @@ class WrongEntry:
         with np.errstate(invalid="ignore"):
             return (up - down) / (above - below) / self.scale
 
-    def roughness(self, reach: float) -> float:
+    def bend(self, reach: float) -> float:
         """Return how far the claim is off a parabola over a reach; 0 if it is not known there."""
         claimed = self.claimed(reach * STARTS)
         if claimed is None or not np.isfinite(claimed).all():
@@ -67,8 +67,8 @@ class WrongEntry:
 
         own: how much the claim scatters between points that are rounding units apart.
         """
-        wide, least = self.roughness(CLOSE_REACHES[0]), max(ROUGHER * own, ERRATIC * self.gap)
-        close = self.roughness(CLOSE_REACHES[1]) if wide > least else 0.0
+        wide, least = self.bend(CLOSE_REACHES[0]), max(ROUGHER * own, ERRATIC * self.gap)
+        close = self.bend(CLOSE_REACHES[1]) if wide > least else 0.0
         if close <= SMOOTH_FALL * wide:
             return False
         for reach, rough in zip(CLOSE_REACHES, (wide, close), strict=True):

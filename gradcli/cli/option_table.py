@@ -12,7 +12,7 @@ import click
 
 from ..errors import GradcliError
 from ..lang.limits import MOST_AXES, as_written
-from ..request import DEFAULT_MAX_ELEMENTS, ENGINES, SHORT
+from ..request import DEFAULT_MAX_ELEMENTS, ENGINES, SHORT_TYPES
 
 
 def import_completion(what: str) -> Callable:
@@ -360,7 +360,7 @@ OPTIONS: dict[str, Callable] = {
     "check_dtype": option(
         "--dtype",
         "Type of the inputs [float64]. bfloat16 and float16 need --reference.",
-        choices=" ".join(["float32", "float64", "complex128", *SHORT]),
+        choices=" ".join(["float32", "float64", "complex128", *SHORT_TYPES]),
         targets=LOCAL,
     ),
     "reference": option(

@@ -172,14 +172,14 @@ def describe(entry: Primitive) -> Operation:
 
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "remainder": "%"}
 INFIX |= {"floor_divide": "//", "matrix_product": "@", "matrix_vector": "@", "vector_matrix": "@", "vector_dot": "@"}
-SHORT = {"absolute": "abs"}
+SHORT_NAMES = {"absolute": "abs"}
 TERMS = {
     "square_loss": "({0} - {1})**2",
     "probability_loss": "-{1} * log({0}) - (1 - {1}) * log(1 - {0})",
     "logit_loss": "(1 - {1}) * {0} - logsigmoid({0})",
 }
 """The terms of losses with two operands."""
-FEW = 4  # longer constants are written as their shape
+MOST_WRITTEN = 4  # longer constants are written as their shape
 FOLD: dict[type, Callable] = {ast.Add: add, ast.Sub: sub, ast.Mult: mul, ast.Div: truediv}
 
 
@@ -194,7 +194,7 @@ def number_text(x: Any) -> str:
 
 def constant_text(x: Any) -> str:
     """Write an operand without gradient: its numbers if it is short, else its shape."""
-    if np.ndim(x) == 1 and np.size(x) <= FEW and np.asarray(x).dtype.kind in "biufc":
+    if np.ndim(x) == 1 and np.size(x) <= MOST_WRITTEN and np.asarray(x).dtype.kind in "biufc":
         return f"[{', '.join(number_text(item) for item in np.asarray(x))}]"
     if np.ndim(x) == 0:
         return number_text(np.asarray(x)[()]) if np.asarray(x).dtype.kind in "biufc" else str(x)
@@ -219,7 +219,7 @@ def formula_of_operation(primitive: Primitive, operands: Sequence[str], shapes: 
     ndim = len(shapes[0]) if shapes else 0
     words = [f"{k}={text}" for k, v in params.items() if (text := parameter_text(k, v, ndim))]
     inside = f"[{', '.join(operands)}]" if primitive.arity is None else ", ".join(operands)
-    return f"{SHORT.get(name, name)}({', '.join([inside, *words])})"
+    return f"{SHORT_NAMES.get(name, name)}({', '.join([inside, *words])})"
 
 
 def loss_text(name: str, operands: Sequence[str], params: dict) -> str:

@@ -303,14 +303,14 @@ elementwise(
     doc="Absolute value (modulus of a complex number).",
     subgradient="0 at 0",
 )
-ROUNDING: list[tuple[str, tuple, tuple[str, ...], str]] = [
+TO_WHOLE_NUMBERS: list[tuple[str, tuple, tuple[str, ...], str]] = [
     ("sign", (np.sign,), (), "Sign of x: -1, 0 or 1 (x/|x| for complex numbers)."),
     ("floor", (np.floor,), (), "Largest integer not above x."),
     ("ceil", (np.ceil,), (), "Smallest integer not below x."),
     ("round", (np.rint,), ("rint",), "Nearest integer, halves to even."),
     ("trunc", (np.trunc, np.fix), ("fix",), "Integer part."),
 ]
-for name, functions, aliases, doc in ROUNDING:
+for name, functions, aliases, doc in TO_WHOLE_NUMBERS:
     real_elementwise(
         functions[0],
         0,

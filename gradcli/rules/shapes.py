@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 
 Shape = tuple[int, ...]
-FEW = 4096
+MOST_FILLED = 4096
 """Up to this many elements, filling an array is quicker than making a view that repeats one of them."""
 
 
@@ -130,7 +130,7 @@ def unreduce(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
 
 def spread(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
     """Repeat a reduction's cotangent over the reduced axes: lead + `shape`."""
-    if isinstance(g, np.generic) and math.prod(shape) < FEW:
+    if isinstance(g, np.generic) and math.prod(shape) < MOST_FILLED:
         return np.full(shape, g)
     g = unreduce(g, shape, axis, keepdims)
     return np.broadcast_to(g, lead_of(g, shape) + shape)

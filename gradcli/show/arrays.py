@@ -195,7 +195,7 @@ def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[st
 
 
 MAP_ROWS, MAP_COLUMNS = 12, 36
-LARGE = 24  # matrices with more rows or columns are shown as a heat map
+MAP_LENGTH = 24  # matrices with more rows or columns are shown as a heat map
 
 
 def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: list[str] | None = None) -> Any:
@@ -211,7 +211,7 @@ def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: li
     title = Text().append(over, "bold").append(sides, "dim")
     if not flat.size:
         return Group(title, *([] if drawn else [Text("empty", style="dim")]))
-    if drawn or (max(rows, columns) > LARGE and not is_whole(flat, style)):
+    if drawn or (max(rows, columns) > MAP_LENGTH and not is_whole(flat, style)):
         return Group(title, summary(flat, style), heat_map(flat, style))
     names = names or labels(column_name, column_shape)
     return Group(title, label_matrix(flat, labels(row_name, row_shape), names, style))

@@ -11,9 +11,9 @@ import numpy as np
 
 from .results import Rows, declare, label
 
-SHORT = {"": "", "re": "Re ", "im": "Im "}
+PART_MARKS = {"": "", "re": "Re ", "im": "Im "}
 PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
-DIGITS = 12  # the digits that matter in a comparison
+COMPARED_DIGITS = 12  # the digits that matter in a comparison
 
 
 def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
@@ -52,10 +52,10 @@ class Element(NamedTuple):
 
     def name(self, of: str) -> str:
         """Name the element of an input, with the output's element unless the output is a plain number."""
-        place = SHORT[self.part] + label(of, self.place)
+        place = PART_MARKS[self.part] + label(of, self.place)
         if not (self.output or self.output_part):
             return place
-        return f"d {SHORT[self.output_part]}{label('out', self.output)}/d {place}"
+        return f"d {PART_MARKS[self.output_part]}{label('out', self.output)}/d {place}"
 
 
 class Elements(NamedTuple):
@@ -180,7 +180,7 @@ class InputCheck:
         if worst.output or worst.output_part:
             out = f"out{list(worst.output)}" if worst.output else "out"
             place = f"d {PARTS[worst.output_part]}{out}/d {place}"
-        digits = precision or DIGITS
+        digits = precision or COMPARED_DIGITS
         claimed = f"{place}: claimed {float(worst.analytic):.{digits}g}"
         if worst.sides is not None:
             low, high = sorted(worst.sides)

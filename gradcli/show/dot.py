@@ -12,7 +12,7 @@ from . import Style
 from .data import number, shape_text
 from .graph_results import Graph, GraphNode
 
-SHORT = 22  # longer values are cut
+VALUE_WIDTH = 22  # longer values are cut
 
 
 def title(node: GraphNode) -> str:
@@ -32,7 +32,7 @@ def value_text(value: np.ndarray | None, precision: int | None = None) -> str:
     if value is None:
         return ""
     text = nest_values(value, precision or 4)
-    return text if len(text) <= SHORT else cut_array(text, SHORT)
+    return text if len(text) <= VALUE_WIDTH else cut_array(text, VALUE_WIDTH)
 
 
 def cut_array(text: str, width: int) -> str:
@@ -40,7 +40,7 @@ def cut_array(text: str, width: int) -> str:
     return f"{head}, ..." + "]" * (head.count("[") - head.count("]"))
 
 
-def nest_values(value: np.ndarray, digits: int, most: int | None = SHORT) -> str:
+def nest_values(value: np.ndarray, digits: int, most: int | None = VALUE_WIDTH) -> str:
     """Return an array in brackets. most: the number of elements of an axis to write, None for all."""
     if value.ndim == 0:
         return number(value[()] + 0.0, digits) if value.dtype.kind in "fc" else str(value[()])

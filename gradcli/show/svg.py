@@ -15,13 +15,13 @@ import numpy as np
 
 from ..errors import GradcliError, visible
 from . import Style
-from .check_results import DIGITS, Element, Elements, Line, label_part
+from .check_results import COMPARED_DIGITS, Element, Elements, Line, label_part
 from .dot import FILLS, HOOKED, box_text
 from .graph_results import Graph, GraphNode
 
 Point = tuple[float, float]
 Node = Any
-BETWEEN, GAP, BOX_HEIGHT, LETTER = 42, 24, 54, 7.4
+BETWEEN, GAP, TALL, LETTER = 42, 24, 54, 7.4
 """In pixels: between layers, between neighbours, height of a box, width of a letter."""
 SWEEPS = 6
 
@@ -52,7 +52,7 @@ def text_width(lines: Sequence[str]) -> float:
     return max([60.0, *(len(text) * LETTER + 20 for text in lines)])
 
 
-def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node]], height: float = BOX_HEIGHT) -> Drawing:
+def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node]], height: float = TALL) -> Drawing:
     """Lay out a graph. widths: of each node, tops first; below: the operands of each; height: of all boxes."""
     depth = dict.fromkeys(widths, 0)  # the longest path from a top: nodes come in topological order
     for node in widths:
@@ -224,13 +224,13 @@ def render_in_notebook(result: Graph, style: Style) -> str:
     return render_graph(result, style).decode().partition("\n")[2]  # without the head of a file
 
 
-SHORT = 26  # the longest line of a box, in characters
+BOX_LINE = 26  # the longest line of a box, in characters
 
 
 def draw_steps(boxes: Mapping[Any, tuple[str, list[str], str]], below: Mapping[Any, list[Any]], about: str) -> str:
     """Draw the graph of a pass. boxes: id, three lines of text (the last one the gradient) and class of each node."""
     boxes = {
-        node: (name, [x if len(x) <= SHORT else x[: SHORT - 1] + "…" for x in lines], look)
+        node: (name, [x if len(x) <= BOX_LINE else x[: BOX_LINE - 1] + "…" for x in lines], look)
         for node, (name, lines, look) in boxes.items()
     }
     drawing = draw_layers({node: text_width(lines) for node, (_, lines, _) in boxes.items()}, below)
@@ -282,11 +282,11 @@ class Frame:
 def slopes_of(worst: Element) -> list[tuple[str, float, float]]:
     """Return the numeric slope (at a kink those on both sides) and the claimed one: text, slope left and right."""
     numeric, claimed = float(np.real(worst.numeric)), float(np.real(worst.analytic))
-    text, sides = f"numeric slope {numeric:.{DIGITS}g}", (numeric, numeric)
+    text, sides = f"numeric slope {numeric:.{COMPARED_DIGITS}g}", (numeric, numeric)
     if worst.sides is not None:
         sides = worst.sides
-        text = f"slopes {sides[0]:.{DIGITS}g} and {sides[1]:.{DIGITS}g} at a kink"
-    return [(text, *sides), (f"claimed slope {claimed:.{DIGITS}g}", claimed, claimed)]
+        text = f"slopes {sides[0]:.{COMPARED_DIGITS}g} and {sides[1]:.{COMPARED_DIGITS}g} at a kink"
+    return [(text, *sides), (f"claimed slope {claimed:.{COMPARED_DIGITS}g}", claimed, claimed)]
 
 
 def line_plot(name: str, line: Line, worst: Element) -> str:

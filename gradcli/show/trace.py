@@ -16,7 +16,7 @@ from .data import shape_text
 from .dot import cut_array, nest_values, title, value_text
 from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
 
-SHORT = 44  # longer arrays are cut
+ARRAY_WIDTH = 44  # longer arrays are cut
 MOST_LINES = 400  # a terminal shows no more lines of a trace
 EMPHASIS = {"step": "bold", "sent": "cyan", "leaf": "bold green", "hook": "magenta", "dim": "dim", "": ""}
 
@@ -34,10 +34,10 @@ Line = list[Words]
 def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
     if x is None:
         return ""
-    text = nest_values(x, style.precision or 6, None if style.whole else SHORT)
-    if len(text) <= SHORT or style.whole:
+    text = nest_values(x, style.precision or 6, None if style.whole else ARRAY_WIDTH)
+    if len(text) <= ARRAY_WIDTH or style.whole:
         return text
-    return f"{shape_text(x.shape)}: {cut_array(text, SHORT)}"
+    return f"{shape_text(x.shape)}: {cut_array(text, ARRAY_WIDTH)}"
 
 
 def pass_heading(run: Pass, number: int, several: bool) -> Line:

@@ -26,7 +26,7 @@ from .run import FORMS, Done, Sweep, do_part, source_of
 from .tables import TextPoints, need
 
 LOCAL = "local"
-ANSWER_SECONDS = 20
+CONNECT_SECONDS = 20
 ATTEMPTS = 5  # to compute a part, if its worker dies
 
 surroundings = contextlib.ExitStack()  # contexts that the program of this process needs
@@ -124,8 +124,8 @@ def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.
         return distributed.Client(stack.enter_context(cluster))
     try:
         if address.endswith(".json"):
-            return distributed.Client(scheduler_file=address, timeout=ANSWER_SECONDS)
-        return distributed.Client(address, timeout=ANSWER_SECONDS)
+            return distributed.Client(scheduler_file=address, timeout=CONNECT_SECONDS)
+        return distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         hint = "start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or say --dask local"
         raise GradcliError(f"--dask {address}: no scheduler answers there: {error}", hint=hint) from None

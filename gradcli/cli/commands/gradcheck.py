@@ -18,7 +18,7 @@ from ...check.targets import checks_of
 from ...check.workers import run_all
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError, visible
 from ...lang.limits import CPU_SECONDS, Bound, enforce
-from ...request import SHORT, Request
+from ...request import SHORT_TYPES, Request
 from ...show import FORMATS, PICTURES, TEXT, Style, render
 from ...show.check_results import CheckList, CheckReport, CheckSummary, ListedCheck
 from ...show.checks import details, summary_line
@@ -323,7 +323,7 @@ def request_of(call: Call) -> Request:
     shapes = shapes_of(call.request.shapes, call.request.max_elements, values)
     asked = call.request
     ways = ("grad", "value_and_grad", "vjp", "jvp")
-    if asked.dtype in SHORT and asked.reference is None:
+    if asked.dtype in SHORT_TYPES and asked.reference is None:
         hint = "add --reference NAME, the function that computes the same plainly"
         raise GradcliError(f"--dtype {asked.dtype} needs --reference", hint=hint)
     claims = [way.replace("_", "-") for way in ways if getattr(asked, way) not in (None, False)]

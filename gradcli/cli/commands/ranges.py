@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...show.results import Value
     from ...show.study_results import LongNumbers, Precision
 
-POINTS = {1: 200, 2: 60}
+CURVE_POINTS = {1: 200, 2: 60}
 """Points along each input, by the number of inputs."""
 RANGE = re.compile(r"[^=\[(@\"]*=[^=\[(@\"]*:")
 """NAME=FROM:TO. A colon may also be part of an index, of a file name after @, or of a string."""
@@ -49,7 +49,7 @@ def eval(call: Call, *, over: tuple[str, ...], points: int | None) -> Value | Ta
     if ranges:
         from ...analysis.plot import compute_values
 
-        return compute_values(program, values, ranges, points or POINTS[len(ranges)], call.request.out)
+        return compute_values(program, values, ranges, points or CURVE_POINTS[len(ranges)], call.request.out)
     return compute_value(program, values, call.request.out)
 
 
@@ -74,7 +74,7 @@ def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
     if not ranges:
         raise GradcliError("plot needs a range of one input or two", hint="write NAME=FROM:TO, for example x=-3:3")
     program, values = call.program()
-    return sample_plot(program, values, ranges, points or POINTS[len(ranges)], call.request.out)
+    return sample_plot(program, values, ranges, points or CURVE_POINTS[len(ranges)], call.request.out)
 
 
 @target_command(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError, check_known, describe_error
-from ...request import ENGINES, SHORT
+from ...request import ENGINES, SHORT_TYPES
 from ..arguments import (
     WHOLE,
     Arguments,
@@ -39,15 +39,15 @@ SINGLE_UNIT = 2.0**-24
 class FrameworkCall(Claim):
     """A call of a function of a framework.
 
-    Values are computed in double precision, the claimed derivative in `dtype`. With a short type (SHORT), values are
-    in that type, too. Several outputs are flattened and joined; complex numbers become pairs along a last axis.
+    Values are computed in double precision, the claimed derivative in `dtype`. With one of SHORT_TYPES, values are in
+    that type, too. Several outputs are flattened and joined; complex numbers become pairs along a last axis.
     """
 
     engine = ""
 
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, dtype: str | None = None):
         self.function, self.arguments = function, arguments
-        self.dtype, self.short = dtype, dtype if dtype in SHORT else None
+        self.dtype, self.short = dtype, dtype if dtype in SHORT_TYPES else None
         single = dtype is not None or any(
             x.dtype in (np.float32, np.complex64, np.float16) for x in arguments.arrays.values()
         )
