@@ -101,14 +101,39 @@ class Optimizer:
         return text + ")"
 
 
-def check_not_negative(settings: dict[str, Any]) -> None:
-    """Raise ValueError for a setting that is negative or nan."""
-    for name, title in NOT_NEGATIVE.items():
-        if not settings.get(name, 0) >= 0:
-            raise ValueError(f"Invalid {title}: {settings[name]}")
+class Decaying(Optimizer):
+    """An optimizer with checked settings and weight decay. Derived classes define `move`.
+
+    sums: names of what it keeps of each parameter, besides the number of steps. is_decoupled: the decay changes the
+    parameters themselves instead of their gradients.
+    """
+
+    sums: tuple[str, ...] = ()
+    is_decoupled = False
+
+    def __init__(self, params: Any, settings: dict[str, Any]):
+        for name, title in NOT_NEGATIVE.items():
+            if not settings.get(name, 0) >= 0:
+                raise ValueError(f"Invalid {title}: {settings[name]}")
+        super().__init__(params, settings)
+
+    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
+        if group["weight_decay"] and self.is_decoupled:
+            data *= 1 - float(group["lr"]) * group["weight_decay"]
+        elif group["weight_decay"]:
+            grad = grad + group["weight_decay"] * data
+        if self.sums and not state:
+            state["step"] = Tensor._wrap(np.zeros((), defaults.float), None)
+            state |= {name: Tensor._wrap(np.zeros_like(data), None) for name in self.sums}
+        if self.sums:
+            state["step"]._array()[...] += 1
+        self.move(data, grad, state, group)
+
+    def move(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
+        raise NotImplementedError
 
 
-class SGD(Optimizer):
+class SGD(Decaying):
     """p -= lr d, where d is the gradient plus weight_decay p, or with momentum a running sum of those.
 
     The sum is momentum sum + (1 - dampening) d; nesterov steps by d + momentum sum (Sutskever et al. 2013). maximize:
@@ -129,13 +154,10 @@ class SGD(Optimizer):
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         settings = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay}
-        check_not_negative(settings)
         super().__init__(params, {**settings, "nesterov": nesterov, "maximize": maximize})
 
-    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def move(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         momentum = group["momentum"]
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * data
         if momentum:
             if state.get("momentum_buffer") is None:
                 state["momentum_buffer"] = Tensor._wrap(np.array(grad), None)
@@ -148,14 +170,14 @@ class SGD(Optimizer):
         data -= float(group["lr"]) * grad
 
 
-class Adam(Optimizer):
+class Adam(Decaying):
     """Steps of lr mean / (sqrt(mean of squares) + eps), with bias-corrected running means (Kingma and Ba 2015).
 
     weight_decay p is added to the gradient. maximize: climb instead.
     """
 
+    sums = ("exp_avg", "exp_avg_sq")
     usual_decay = 0.0
-    is_decoupled = False
 
     def __init__(
         self,
@@ -172,31 +194,17 @@ class Adam(Optimizer):
             if not 0 <= beta < 1:
                 raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
         settings = {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        check_not_negative(settings)
         super().__init__(params, settings)
 
-    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
-        if not state:
-            state.update(start_state(data, "exp_avg", "exp_avg_sq"))
-        state["step"]._array()[...] += 1
-        if group["weight_decay"] and self.is_decoupled:
-            data *= 1 - float(group["lr"]) * group["weight_decay"]
-        elif group["weight_decay"]:
-            grad = grad + group["weight_decay"] * data
+    def move(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         data, grad = as_real(data), as_real(grad)
-        mean, squares = as_real(state["exp_avg"]._array()), as_real(state["exp_avg_sq"]._array())
+        mean, squares = (as_real(state[name]._array()) for name in self.sums)
         (beta1, beta2), count = group["betas"], state["step"].item()
         mean += (1 - beta1) * (grad - mean)
         squares *= beta2
         squares += (1 - beta2) * grad * grad
         root = np.sqrt(squares) / math.sqrt(1 - beta2**count) + group["eps"]
         data -= float(group["lr"]) / (1 - beta1**count) * mean / root
-
-
-def start_state(data: np.ndarray, *names: str) -> dict[str, Tensor]:
-    """Return a count of steps, and zeros like data under each name."""
-    zeros = {name: Tensor._wrap(np.zeros_like(data), None) for name in names}
-    return {"step": Tensor._wrap(np.zeros((), defaults.float), None), **zeros}
 
 
 def as_real(raw: np.ndarray) -> np.ndarray:
@@ -211,11 +219,13 @@ class AdamW(Adam):
     is_decoupled = True
 
 
-class RMSprop(Optimizer):
+class RMSprop(Decaying):
     """p -= lr d, where d is the gradient over the root of a running mean of its squares (Hinton 2012), plus eps.
 
     centered: subtract the square of a running mean of gradients under the root. momentum: step by a running sum of d.
     """
+
+    sums = ("square_avg", "grad_avg", "momentum_buffer")
 
     def __init__(
         self,
@@ -230,19 +240,11 @@ class RMSprop(Optimizer):
         maximize: bool = False,
     ):
         settings = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
-        check_not_negative(settings)
         super().__init__(params, {**settings, "centered": centered, "maximize": maximize})
 
-    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
-        if not state:
-            state.update(start_state(data, "square_avg", "grad_avg", "momentum_buffer"))
-        state["step"]._array()[...] += 1
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * data
+    def move(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
         data, grad = as_real(data), as_real(grad)
-        squares, mean, buffer = (
-            as_real(state[name]._array()) for name in ("square_avg", "grad_avg", "momentum_buffer")
-        )
+        squares, mean, buffer = (as_real(state[name]._array()) for name in self.sums)
         squares *= group["alpha"]
         squares += (1 - group["alpha"]) * grad * grad
         mean += (1 - group["alpha"]) * (grad - mean)
@@ -252,8 +254,10 @@ class RMSprop(Optimizer):
         data -= float(group["lr"]) * buffer
 
 
-class Adagrad(Optimizer):
+class Adagrad(Decaying):
     """p -= lr / (1 + steps lr_decay) g / (sqrt(sum of squares of g) + eps) (Duchi et al. 2011)."""
+
+    sums = ("sum",)
 
     def __init__(
         self,
@@ -267,19 +271,15 @@ class Adagrad(Optimizer):
         maximize: bool = False,
     ):
         settings = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps}
-        check_not_negative(settings)
         super().__init__(
             params, {**settings, "initial_accumulator_value": initial_accumulator_value, "maximize": maximize}
         )
 
-    def update(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
-        if not state:
-            state.update(start_state(data, "sum"))
+    def move(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
+        before = state["step"].item() - 1
+        if not before:
             state["sum"]._array()[...] += group["initial_accumulator_value"]
-        rate = float(group["lr"]) / (1 + state["step"].item() * group["lr_decay"])
-        state["step"]._array()[...] += 1
-        if group["weight_decay"]:
-            grad = grad + group["weight_decay"] * data
+        rate = float(group["lr"]) / (1 + before * group["lr_decay"])
         data, grad, total = as_real(data), as_real(grad), as_real(state["sum"]._array())
         total += grad * grad
         data -= rate * grad / (np.sqrt(total) + group["eps"])
