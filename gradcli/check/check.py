@@ -303,7 +303,6 @@ class Check:
 
 
 def are_points(at: Any) -> bool:
-    """Return whether it is a list of points, and not one point."""
     return isinstance(at, list) and bool(at) and all(isinstance(point, Mapping) for point in at)
 
 

@@ -145,7 +145,6 @@ class Flat:
         return matrix
 
     def blocks(self, matrix: np.ndarray) -> dict[str, np.ndarray]:
-        """Return a Jacobian as blocks by input: what `as_rows` takes."""
         pairs = (2,) if self.out_dtype.kind == "c" else ()
         blocks = {}
         for k, name in enumerate(self.claim.wrt):

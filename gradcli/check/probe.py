@@ -120,7 +120,6 @@ class Probe:
         return direction if group is None else np.where(group, direction, 0.0)
 
     def compare(self, direction: np.ndarray, family: str) -> Probed:
-        """Compare claim and values along a direction."""
         line = self.sampler.line(direction, self.rows.weights)
         claimed = self.rows.along(direction)
         size = self.rows.size(direction, claimed)

@@ -1,4 +1,7 @@
-"""What products with a derivative must satisfy: linear, fresh at every call, forward and reverse mode adjoint."""
+"""What products with a derivative must satisfy: linear, fresh at every call, forward and reverse mode adjoint.
+
+With --taylor also: the remainder of the first-order series falls with the square of the step.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..program.claim import CallError, Claim, NoForwardError, point_beside
-from ..show.check_results import CheckReport, Finding
+from ..show.check_results import CheckReport, Finding, Taylor, TaylorRow
 from .flat import Flat
 from .rows import neighbours
-from .verdict import OWN_NOISE, digits_of
+from .verdict import OWN_NOISE, ROUNDING, Judgement, digits_of
 
 ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
 """To how many digits forward and reverse mode must agree, by the bytes of a number."""
@@ -333,3 +336,34 @@ def staleness(flat: Flat, seed: int) -> Finding | None:
         return None
     own = gap(claim.pull(claim.at, cotangent))  # of one that is different every time
     return STALE if gap(late) > 10 * own else None
+
+
+REMAINDER_STEPS = 2.0 ** -np.arange(3, 19, 2)  # eight, each a quarter of the one before, in units of the scale of x
+RATE_STEPS = 4  # the smallest steps that are not spoilt, from which the rate is taken
+BEYOND_NOISE = 10.0  # how many times the noise of the values a remainder is beyond doubt
+
+
+def taylor_of(judgement: Judgement, direction: np.ndarray) -> Taylor:
+    """Return the Taylor remainders along a direction (--taylor), and the rate at which those fall that are clear."""
+    rows, flat = judgement.rows, judgement.flat
+    line = judgement.sampler.line(direction, rows.weights)
+    claimed = rows.along(line.direction)
+    _, values = line.values(np.concatenate([REMAINDER_STEPS, -REMAINDER_STEPS]))
+    up, down = np.split(values, 2)
+    remainders = np.linalg.norm(up - line.base - REMAINDER_STEPS[:, None] * claimed, axis=1)
+    even = up + down - 2 * line.base  # falls by 16 from step to step, but for noise
+    measured = np.abs(even[1:] - even[:-1] / 16)[-3:].max(axis=0)
+    noise = np.linalg.norm(np.maximum(line.rounding(values), measured / 2))
+    own = ROUNDING * flat.claim_unit * np.linalg.norm(rows.size(line.direction, claimed))
+    clear = np.isfinite(remainders) & (remainders > BEYOND_NOISE * noise + own * REMAINDER_STEPS)
+    table: list[TaylorRow] = []
+    before: tuple[float, float] | None = None
+    for step, remainder, good in zip(REMAINDER_STEPS.tolist(), remainders.tolist(), clear.tolist(), strict=True):
+        steeper = before is not None and good and (before[1] / remainder, before[0] / step)
+        rate = float(np.log(steeper[0]) / np.log(steeper[1])) if steeper else None
+        table.append(TaylorRow(step, remainder, rate, not good))
+        before = (step, remainder) if good else None
+    if clear.sum() < 2:
+        return Taylor(tuple(table), None)
+    last = np.flatnonzero(clear)[-RATE_STEPS:]
+    return Taylor(tuple(table), float(np.polyfit(np.log(REMAINDER_STEPS[last]), np.log(remainders[last]), 1)[0]))

@@ -30,7 +30,7 @@ from ..show.check_results import CheckReport, Elements, Evidence, Finding, Input
 from .estimate import PER_ESTIMATE
 from .flat import Flat
 from .probe import Probe
-from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, with_adjoint_test
+from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, taylor_of, with_adjoint_test
 from .rows import ClaimedRows
 from .sampler import Sampler
 from .verdict import (
@@ -296,11 +296,7 @@ class Judging:
         notes = [*claim.notes, *held_notes(flat), *at_kink, *judgement.notes, *undecided_notes(inputs)]
         if probe.out_of_calls and verdict == "fail":
             notes.append("the call budget (--calls) ended the search for more wrong elements")
-        taylor = None
-        if request.taylor and flat.size:
-            from .taylor import taylor_of
-
-            taylor = taylor_of(probe)
+        taylor = taylor_of(judgement, probe.draw("relative")) if request.taylor and flat.size else None
         checked = self.report(
             verdict,
             message,
@@ -331,14 +327,12 @@ class Judging:
 
 
 def too_few(probe: Probe) -> Finding:
-    """Return that a call budget does not decide, and which one would."""
     allowed = probe.flat.claim.budget.allowed
     calls = "1 call" if allowed == 1 else f"{allowed} calls"
     return Finding("out of calls", f"undecided after {calls}; rerun with --calls {probe.calls_needed}")
 
 
 def reason_of(judgement: Judgement) -> Finding:
-    """Return why a judgement is undecided, with what would decide it."""
     reason = judgement.reason()
     text = text_of_jump(judgement) if reason.kind == "jump" else reason.text
     return Finding(reason.kind, text + few_digits(judgement.flat))

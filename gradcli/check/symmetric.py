@@ -92,7 +92,6 @@ def restrict_to_symmetric(sampler: Sampler) -> Symmetrized | None:
 
 
 def is_symmetric(x: np.ndarray) -> bool:
-    """Return whether an array is a symmetric or Hermitian matrix, or many."""
     square = x.ndim >= 2 and x.shape[-1] == x.shape[-2] > 1
     return square and bool((np.abs(x - adjoint(x)) <= EXACT * np.abs(x).max(initial=0.0)).all())
 
