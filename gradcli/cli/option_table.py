@@ -217,6 +217,7 @@ PYTHON = "script function checks ase"
 LOCAL = "expression script function checks"
 SHOWN = "table text latex json"
 """Kinds of targets that run Python, and all that gradcli runs itself. Formats in which formulas are shown."""
+INPUT_TYPE, INPUT_TYPES = "Type of the inputs [float64].", "float32 float64 complex128"
 
 OPTIONS: dict[str, Callable] = {
     "expression": option(
@@ -356,11 +357,11 @@ OPTIONS: dict[str, Callable] = {
         name="with_value",
         formats="table tsv json latex npz csv",
     ),
-    "dtype": option("--dtype", "Type of the inputs [float64].", choices="float32 float64 complex128", targets=LOCAL),
+    "dtype": option("--dtype", INPUT_TYPE, choices=INPUT_TYPES, targets=LOCAL),
     "check_dtype": option(
         "--dtype",
-        "Type of the inputs [float64]. bfloat16 and float16 need --reference.",
-        choices=" ".join(["float32", "float64", "complex128", *SHORT_TYPES]),
+        f"{INPUT_TYPE} {' and '.join(SHORT_TYPES)} need --reference.",
+        choices=" ".join([INPUT_TYPES, *SHORT_TYPES]),
         targets=LOCAL,
     ),
     "reference": option(

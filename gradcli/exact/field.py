@@ -45,7 +45,6 @@ class Field:
     partial: Callable[[Primitive, int, tuple, dict], Any]  # the derivative of an elementwise operation
 
     def is_condition(self, x: Any) -> bool:
-        """Return whether an element is a relation, or true or false."""
         return isinstance(x, bool | np.bool_)
 
     def as_number(self, x: Any) -> Any:
@@ -234,13 +233,11 @@ def unbox(x: np.ndarray) -> np.ndarray:
 
 
 def settle_conditions(conditions: np.ndarray) -> np.ndarray:
-    """Convert conditions to booleans if all are decided."""
     decided = all(isinstance(c, bool | np.bool_) for c in conditions.ravel().tolist())
     return conditions.astype(bool) if decided else conditions
 
 
 def exact_numbers(field: Field, values: Any) -> ExactArray:
-    """Convert numbers (nested lists, an array, a number) to an exact array."""
     if isinstance(values, Literal):
         return box(field.number(values)).view(ExactArray)
     raw = np.asarray(values)

@@ -101,7 +101,6 @@ class Term:
         return Term(axes if kept is None else kept, self.at(axes))
 
     def present(self) -> tuple[Index, ...]:
-        """Return the axes along which the term is not constant."""
         used = {i for one in self.products for i in one.indices()}
         return tuple(i for i in self.axes if i in used)
 

@@ -105,7 +105,6 @@ class Exact(Engine):
         return exact(settle_conditions(map_elements(compare, tuple(as_plain(x) for x in raws))))
 
     def holds_conditions(self, x: Any) -> bool:
-        """Return whether an operand holds conditions, not numbers."""
         return isinstance(x, np.ndarray | np.generic) and (x.dtype == bool or (x.size > 0 and self.is_condition(x)))
 
     def make_node(self, primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:

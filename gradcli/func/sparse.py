@@ -39,7 +39,6 @@ class Pattern:
         return np.arange(self.matrix.shape[0]).reshape(self.shape)
 
     def as_matrix(self) -> Any:
-        """Return the pattern with the columns of each row in order."""
         self.matrix.sort_indices()
         return self.matrix
 

@@ -81,7 +81,6 @@ class Text:
         self.carets = [m.start() + shift for shift, m in enumerate(re.finditer(r"\^", source[self.lead :]))]
 
     def place(self, node: Any) -> tuple[int, int]:
-        """Return start and end of a node in the user's text."""
         if self.ascii and not self.carets:
             lead, starts = self.lead, self.starts
             start, end = starts[node.lineno - 1] + node.col_offset, starts[node.end_lineno - 1] + node.end_col_offset

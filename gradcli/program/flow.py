@@ -408,7 +408,6 @@ class Recorder:
     is_module = staticmethod(is_module)
 
     def finish(self) -> Record:
-        """Return the record, with the final gradients."""
         names: dict[str, Value] = {}
         for name, x in self.names():
             names.setdefault(name, self.value(x))

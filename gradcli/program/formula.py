@@ -150,7 +150,6 @@ class FormulaClaim(HandWritten):
     def evaluate_formulas(
         self, formulas: Sequence[Formula], arrays: Iterable[np.ndarray], vectors: Arrays
     ) -> list[np.ndarray]:
-        """Return the values of formulas from one run of the program."""
         given = {name: tensor(np.asarray(x)) for name, x in vectors.items()}
         with no_grad():
             names = self.program.run(self.leaves(arrays))[1]

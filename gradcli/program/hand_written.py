@@ -260,8 +260,6 @@ class HandWritten(Claim):
 
 
 def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
-    """Split a function that returns (value, gradient) into two."""
-
     def part(which: int) -> Callable:
         @functools.wraps(f)
         def call(*arguments: Any, **named: Any) -> Any:

@@ -119,7 +119,7 @@ def read(path: str) -> dict[str, Any] | None:
 
 OLDEST = (3, 11)
 ADVICE = "--python PATH chooses another Python"
-LATEST = 60.0
+WAIT = 60.0
 """Seconds that a Python may take to answer PROBE."""
 PROBE = """
 import sys
@@ -174,7 +174,7 @@ def ask(found: Interpreter) -> Facts:
     """Start a Python and return its answer to PROBE. Raises GradcliError if it cannot run gradcli."""
     name = f"{found.path} ({found.origin})"
     try:
-        done = subprocess.run([found.path, "-c", PROBE], capture_output=True, text=True, timeout=LATEST, check=False)
+        done = subprocess.run([found.path, "-c", PROBE], capture_output=True, text=True, timeout=WAIT, check=False)
         facts = Facts(*ast.literal_eval(done.stdout.strip().splitlines()[-1]))
     except (OSError, ValueError, SyntaxError, IndexError, TypeError, subprocess.SubprocessError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it does not answer as Python does"

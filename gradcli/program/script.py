@@ -203,7 +203,6 @@ class Execution(Observer):
         return self.keep
 
     def see_leaf(self, tensor: Any) -> None:
-        """Note a leaf and the line of the script that made it."""
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename != self.script.path:
             frame = frame.f_back

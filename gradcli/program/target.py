@@ -29,7 +29,6 @@ KINDS = {
 
 
 def kind_of_address(text: str) -> str | None:
-    """Return the kind of address that a target is; None if it is not an address."""
     return next((kind for kind, form in KINDS.items() if form.match(text)), None)
 
 

@@ -76,7 +76,6 @@ def python_syntax_error(error: Exception, path: str, source: str) -> GradcliErro
 
 
 def script_error(error: BaseException, path: str) -> GradcliError:
-    """Return the error that reports any exception of a file."""
     frames = users_frames(error.__traceback__)
     trace = users_trace(error).replace(f"{BIND}(", "(")
     message = f"{path} raised {describe_error(error)}"
@@ -186,7 +185,6 @@ def users_frames(trace: Any) -> list[Any]:
 
 @contextlib.contextmanager
 def end_forks() -> Any:
-    """End processes that the block forks when the block ends."""
     process = os.getpid()
     try:
         yield

@@ -337,7 +337,6 @@ class CheckReport:
         return self.passed
 
     def __str__(self) -> str:
-        """Return the text that the command prints."""
         from . import Style, render
 
         return render(self, "report", Style())

@@ -94,8 +94,6 @@ def summary_html(result: CheckSummary, style: Style) -> str:
 
 
 def gradients_html(result: Gradients, style: Style) -> str:
-    """Return a table of the inputs, their values and gradients."""
-
     def cell(x: np.ndarray | None) -> str:
         return escape(NONE if x is None else nest_values(x, 6, None if x.size <= MOST_SHOWN else 4))
 
@@ -111,7 +109,6 @@ def place_text(file: str | None, line: int | None) -> str:
 
 
 def breakable(path: str) -> str:
-    """Return a path as markup that may be broken at slashes."""
     return escape(path).replace("/", "/<wbr>")
 
 

@@ -277,7 +277,6 @@ def map_row(result: Sampled, row: int, shape: tuple[int, int], ends: tuple[float
 
 
 def arrow(result: Sampled, i: int, j: int, shape: tuple[int, int], style: Style) -> str:
-    """Return the arrow of steepest ascent, or a dot."""
     rows, columns = shape
     across, along = (axis[-1] - axis[0] for axis in result.axes.values())
     right = result.slopes[0][i, j] * across / columns

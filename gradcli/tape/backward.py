@@ -102,7 +102,6 @@ def is_mine(g: Cotangent, received: Cotangent) -> bool:
 
 
 def as_tuple(x: Any) -> tuple:
-    """Return one tensor or a sequence of them as a tuple."""
     return tuple(x) if isinstance(x, tuple | list) else (x,)
 
 

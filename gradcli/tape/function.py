@@ -265,7 +265,6 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
 
 
 def alias(x: Tensor) -> Tensor:
-    """Return a view of a whole tensor, without a node."""
     view = Tensor._wrap(x._array(), None)
     track_view(view, x, entry("reshape"), {"shape": x._data.shape})
     return view
@@ -366,7 +365,6 @@ def check_backward_result(ctx: Any, grads: Any, create: bool) -> tuple:
 
 
 def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
-    """Return one gradient in the shape and type of its input."""
     if not isinstance(g, Tensor):
         failure = RuntimeError(f"expected Variable or None (got {type(g).__name__})")
         raise add_advice(failure, f"backward of {ctx.name()} must return Tensors and None; this is at position {i}")

@@ -91,7 +91,6 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
 
 
 def broadcasts(shape: tuple, wide: tuple) -> bool:
-    """Report whether a shape can be broadcast to a wide one."""
     try:
         return np.broadcast_shapes(shape, wide) == wide
     except ValueError:

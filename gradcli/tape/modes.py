@@ -71,7 +71,6 @@ observers: list[Observer] = []
 
 
 def report_event(kind: str, source: Any, result: Any = None) -> Any:
-    """Report an event to the observers; return its result."""
     for observer in observers:
         observer.see_event(kind, source, result)
     return result

@@ -66,7 +66,6 @@ class Rule:
 
 
 def to_parents(vjp: Callable[[Any, Any], tuple]) -> Callable[[Any, Any], Iterable[tuple]]:
-    """Return a sender for a function that returns one cotangent per parent."""
     return lambda node, g: zip(node.all_parents, vjp(node, g), strict=True)
 
 
@@ -76,7 +75,6 @@ def refuse_again(node: Any, g: Any) -> tuple:
 
 @functools.cache
 def used_up_rule(name: str, arity: int | None = None) -> Rule:
-    """Return the rule of freed nodes of this name and arity."""
     rule = Rule(name, refuse_again)
     rule.arity = arity
     return rule

@@ -190,7 +190,6 @@ METHODS: dict[str, Callable] = {}
 
 
 def offer_operator(name: str, function: Callable, reflected: Callable) -> None:
-    """Offer an operator, its reflection, and its in-place form."""
     METHODS[f"__{name}__"] = function
     METHODS[f"__r{name}__"] = reflected
     METHODS[f"__i{name}__"] = lambda self, other: changes().update(self, lambda: function(self, as_operand(other)))

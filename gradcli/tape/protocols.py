@@ -106,7 +106,6 @@ def refuse_out(name: str, kwargs: dict) -> None:
 
 @functools.cache
 def defaults_of(function: Any) -> dict:
-    """Return the defaults of a function's parameters."""
     try:
         parameters = inspect.signature(function).parameters
     except ValueError:

@@ -232,7 +232,6 @@ class Engine:
         return value
 
     def whole_number(self, x: Tensor) -> Any:
-        """Return a whole number of the field as an int."""
         return x
 
     def is_condition(self, x: Any) -> bool:
@@ -292,7 +291,6 @@ def recording(mode: Engine | Mode) -> Iterator[Any]:
 
 
 def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
-    """Compute and record a primitive with the active mode."""
     return (state.recorder or ENGINE).record(primitive, operands, params)
 
 

@@ -427,7 +427,6 @@ def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict)
 
 
 def register_view(view: Tensor, base: Tensor) -> None:
-    """Note that a tensor is a view of a base."""
     view._base = base
     references = base._views
     if references is None:

@@ -79,7 +79,6 @@ def types_error(x: Any, y: Any) -> Exception:
 
 
 def shapes_error(x: Any, y: Any) -> Exception | None:
-    """Return PyTorch's error for shapes that cannot be multiplied as matrices."""
     a, b = (tuple(getattr(t, "shape", ())) for t in (x, y))
     if not a or not b:
         return None
@@ -97,7 +96,6 @@ def stacks_text(a: Sequence[int], b: Sequence[int]) -> str:
 
 
 def changed_error(array: Any, stamp: Any, node: Any, position: int) -> BaseException:
-    """Return the error for an array that was changed after a node saved it."""
     owner = memory_of(array) if isinstance(array, np.ndarray) else array
     is_whole = (array.shape, array.strides) == (owner.shape, owner.strides)
     name, what = node.name(), "output"
@@ -116,7 +114,6 @@ def name_in_messages(name: str) -> str:
 
 
 def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: int) -> str:
-    """Return the message for a version other than the expected one."""
     hint = (
         " Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."

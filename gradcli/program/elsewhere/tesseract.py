@@ -142,7 +142,6 @@ def differentiable(schemas: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def object_at(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the object under a key, or an empty one."""
     inner = document.get(key)
     return inner if isinstance(inner, dict) else {}
 
