@@ -6,25 +6,18 @@ What one half is off by, the other is not, so that a level costs four calls; the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 import numpy as np
 
+from ..show.check_results import InputCheck
 from .estimate import FEW, FIRST, MANY, PER_ESTIMATE
 from .fit import fit
+from .probe import ONE_BY_ONE, QUICK, SAMPLE, SOME, TINY, Probe, Probed
 from .sampler import Line
 from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
 
-if TYPE_CHECKING:
-    from .probe import Probe, Probed
-
-ONE_BY_ONE = 8  # elements up to which each is estimated by itself, ...
-SOME = 64  # ... also where directions do not decide
 MOST_LOCATED = 10  # wrong elements that are looked for
-SAMPLE = 64  # elements of a large input that are estimated to explain a fail, ...
-QUICK = 4  # ... by four calls each: a fit of degree 4, at the width that served the probe
-TINY = float(np.finfo(float).tiny)
-
 NARROWER = 4.0  # how many times narrower than the fit that knows most the differences of a bisection are
 BLUR = 0.1  # the part of what is looked for that differences may be off by: beyond, fits serve
 TWO_STEPS = np.array([1.0, 0.5])
@@ -43,12 +36,8 @@ def halves(elements: np.ndarray, edges: np.ndarray | Sequence[int]) -> tuple[np.
     return elements[:place], elements[place:]
 
 
-class Locator:
-    """The search for the elements that explain what a probe found."""
-
-    def __init__(self, probe: Probe):
-        self.probe, self.judgement, self.flat = probe, probe.judgement, probe.flat
-        self.rows, self.sampler = probe.rows, probe.sampler
+class Locator(Probe):
+    """A probe that searches for the elements that explain what it finds."""
 
     def search(self, probed: Probed) -> bool:
         judgement = self.judgement
@@ -61,7 +50,7 @@ class Locator:
             return bool((judgement.state == FAIL).any())
         found: list[int] = []
         if self.common_factor(probed) is not None:
-            sample = self.probe.sample(np.flatnonzero(~self.flat.held), ONE_BY_ONE)
+            sample = self.sample(np.flatnonzero(~self.flat.held), ONE_BY_ONE)
             sample = np.unique([int(np.argmax(judgement.effects[row])), *sample])
             for i in sample:
                 self.judge_quickly(int(i), probed)
@@ -91,21 +80,21 @@ class Locator:
                 self.explained(probed, found)
             return True
         if probed.family == "relative" and self.flat.size <= SOME:
-            self.probe.judge_all_or_some()
+            self.judge_all_or_some()
             return bool((judgement.state == FAIL).any())
-        return self.probe.proven is not None
+        return self.proven is not None
 
     def common_factor(self, probed: Probed) -> float | None:
         """Return c where all claimed products are c times the numeric ones; None where they are not, or not known."""
-        if not self.rows.known or (len(self.probe.probed) < 2 and not self.probe.has_calls(PER_ESTIMATE)):
+        if not self.rows.known or (len(self.probed) < 2 and not self.has_calls(PER_ESTIMATE)):
             return None
-        if len(self.probe.probed) < 2:
-            self.probe.compare(self.probe.draw("relative"), "relative")
+        if len(self.probed) < 2:
+            self.compare(self.draw("relative"), "relative")
         claimed, numeric, rooms = (
-            np.concatenate([getattr(p, name) if name != "value" else p.slopes.value for p in self.probe.probed])
+            np.concatenate([getattr(p, name) if name != "value" else p.slopes.value for p in self.probed])
             for name in ("claimed", "value", "room")
         )
-        known = np.concatenate([p.slopes.known for p in self.probe.probed])
+        known = np.concatenate([p.slopes.known for p in self.probed])
         if not known.all():
             return None
         best = int(np.argmax(np.abs(numeric) / np.maximum(rooms, TINY)))
@@ -136,13 +125,13 @@ class Locator:
         moved = direction != 0
         most = np.where(left <= more, left + more, np.inf)
         judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], most[:, None] / np.abs(direction[moved]))
-        self.probe.settle()
+        self.settle()
 
     def look_around(self, probed: Probed, found: list[int]) -> bool:
         """Estimate a sample of elements quickly; return whether the search for more wrong ones ends."""
         judgement = self.judgement
         live = np.flatnonzero(~self.flat.held)
-        sample = [int(i) for i in self.probe.sample(live, SAMPLE - len(found)) if i not in found]
+        sample = [int(i) for i in self.sample(live, SAMPLE - len(found)) if i not in found]
         for i in sample:
             self.rows.fill_column(i)
             self.judge_quickly(i, probed)
@@ -165,7 +154,7 @@ class Locator:
                 judgement.value[:, i], judgement.error[:, i] = value, error
                 judgement.state[:, i] = np.where(near, PASS, FAIL)
                 return
-        if self.probe.has_calls(PER_ESTIMATE):
+        if self.has_calls(PER_ESTIMATE):
             judgement.judge_element(i)
 
     def resolve(self, probed: Probed) -> bool:
@@ -189,26 +178,26 @@ class Locator:
                 self.rows.fill_column(int(place))
             judgement.judge_elements(some)
             if (judgement.state == FAIL).any():
-                self.probe.proven = probed
+                self.proven = probed
                 return True
             rest = np.where(taken, 0.0, direction)
             if rest.any():
-                probed = self.probe.compare(rest, probed.family)
+                probed = self.compare(rest, probed.family)
                 if probed.wrong.any():
-                    return self.probe.find_wrong(probed)
-                self.probe.bound_by(probed)
+                    return self.find_wrong(probed)
+                self.bound_by(probed)
             if not rest.any() or probed.slopes.known.all():
                 self.take_out(taken)
                 return True
-            if not self.probe.has_calls(2 * PER_ESTIMATE):
+            if not self.has_calls(2 * PER_ESTIMATE):
                 return False
         return False
 
     def take_out(self, taken: np.ndarray) -> None:
         """Let elements that were taken out of all directions pass like those of them that were estimated."""
         judgement = self.judgement
-        for name in self.probe.families:
-            self.probe.families[name] = np.where(taken, 0.0, self.probe.families[name])
+        for name in self.families:
+            self.families[name] = np.where(taken, 0.0, self.families[name])
         open_ = taken & (judgement.state == OPEN).all(axis=0)
         if open_.any():
             some = int(taken.sum() - open_.sum())
@@ -265,6 +254,19 @@ class Locator:
             other = roughness(second) if not np.isfinite(whole) or one < whole / 2 else 0.0
             elements, whole = (first, one) if one >= other else (second, other)
         return int(elements[0]) if whole > 0 else None
+
+    def with_output(self, item: InputCheck, k: int) -> InputCheck:
+        columns, worst = self.flat.columns(k), item.worst
+        wrong = np.argwhere(self.judgement.state[:, columns] == FAIL).tolist()
+        places = [(j, i) for j, i in wrong if worst and self.flat.label(columns.start + i)[1] == worst.place]
+        if not places:
+            return item
+        row, place = places[0]
+        found = locate_output(self.judgement, row, columns.start + place)
+        if found is None:
+            return item
+        j, claimed, numeric, error = found
+        return replace(item, worst=self.flat.worst(j, columns.start + place, claimed, numeric, MARGIN * error))
 
 
 def bisect(elements: np.ndarray, off: float, off_by: Callable, edges: np.ndarray | Sequence[int]) -> int | None:

@@ -20,7 +20,6 @@ from ..program.claim import OutOfCallsError
 from ..show.check_results import Direction, Evidence, InputCheck
 from .estimate import FIRST, PER_ESTIMATE, RATIO, WANTED, Estimate, estimate
 from .fit import Fit, fit
-from .locate import ONE_BY_ONE, QUICK, SAMPLE, SOME, Locator, locate_output
 from .rows import draw_signs
 from .sampler import Line
 from .verdict import (
@@ -40,6 +39,10 @@ from .verdict import (
     room,
 )
 
+ONE_BY_ONE = 8  # elements up to which each is estimated by itself, ...
+SOME = 64  # ... also where directions do not decide
+SAMPLE = 64  # elements of a large input that are estimated to explain a fail, ...
+QUICK = 4  # ... by four calls each: a fit of degree 4, at the width that served the probe
 ADDS_UP = 1e-6  # the relative error to which slopes must add up
 MIXED_UNITS = 1e3
 """How many times more than elements change the output by moving by their own sizes one may change it by moving by the
@@ -85,7 +88,7 @@ class Probed(NamedTuple):
 
 
 class Probe:
-    """The probes of one judgement. out_of_calls: whether a budget ended them."""
+    """The probes of one judgement; a Locator searches what they find. out_of_calls: whether a budget ended them."""
 
     def __init__(self, judgement: Judgement, seed: int, restrict: Callable[[], None] = lambda: None):
         """restrict: raises what ends the probe where the function lives on a part of the space alone."""
@@ -198,7 +201,7 @@ class Probe:
                     self.families["array"] = self.families["relative"]
                     self.probed.remove(probed)
                     continue
-                if self.flat.size <= SOME or not Locator(self).resolve(probed):
+                if self.flat.size <= SOME or not self.resolve(probed):
                     self.judge_all_or_some()
                     return
             self.bound_by(probed)
@@ -324,17 +327,16 @@ class Probe:
         )
 
     def with_output(self, item: InputCheck, k: int) -> InputCheck:
-        columns, worst = self.flat.columns(k), item.worst
-        wrong = np.argwhere(self.judgement.state[:, columns] == FAIL).tolist()
-        places = [(j, i) for j, i in wrong if worst and self.flat.label(columns.start + i)[1] == worst.place]
-        if not places:
-            return item
-        row, place = places[0]
-        found = locate_output(self.judgement, row, columns.start + place)
-        if found is None:
-            return item
-        j, claimed, numeric, error = found
-        return replace(item, worst=self.flat.worst(j, columns.start + place, claimed, numeric, MARGIN * error))
+        """Return what was found for input k, with the output that is off most."""
+        raise NotImplementedError
+
+    def search(self, probed: Probed) -> bool:
+        """Search for elements that explain a disagreement; return whether any is wrong."""
+        raise NotImplementedError
+
+    def resolve(self, probed: Probed) -> bool:
+        """Resolve a direction whose slope is not known; return whether it is known then."""
+        raise NotImplementedError
 
     def has_calls(self, count: int) -> bool:
         """Return whether `count` more calls fit into what a check may take."""
@@ -378,7 +380,7 @@ class Probe:
         if probed.family == "relative" and proven.any():
             self.proven = probed
         try:
-            wrong = Locator(self).search(probed)
+            wrong = self.search(probed)
         except OutOfCallsError:
             self.out_of_calls = True
             wrong = self.proven is not None or bool((self.judgement.state == FAIL).any())

@@ -29,6 +29,7 @@ from ..request import Request
 from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
 from .estimate import PER_ESTIMATE
 from .flat import Flat
+from .locate import Locator
 from .probe import Probe
 from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, taylor_of, with_adjoint_test
 from .rows import ClaimedRows
@@ -248,7 +249,7 @@ class Judging:
         if self.broken_law is None and by_error and rows.single:
             coarse, self.broken_law = coarseness(flat, rows.claimed, request.seed)
         judgement = Judgement(flat, self.sampler, rows, coarse)
-        probe = Probe(judgement, request.seed, self.restrict)
+        probe = Locator(judgement, request.seed, self.restrict)
         if not by_error:
             judge_by_tolerances(judgement, request.tolerances or ())
         elif judgement.claimed.size:
