@@ -52,6 +52,46 @@ gradcli calculates gradients in the shell, shows how backward computes them, and
    modules see rows and columns. A number called numeric is computed from values, never from the claim.
 7. **Results are rows and a document** (`gradcli/show/results.py`). A format is one function for all results.
 """
+TOUR = """
+## A tour of `gradcli gradcheck f.py:f --grad g x=3`
+
+1. `main` (`gradcli/cli/main.py`) imports the module of the command, `gradcli/cli/commands/gradcheck.py`.
+2. `target_command` (`gradcli/cli/options.py`) makes a `Request` of the options and a `Call` of the words. It refuses
+   options that do not go together, and moves to the Python of the project (`gradcli/program/project.py`).
+3. `select_checks` (in the module of the command) makes a `Target` of `f.py:f` (`gradcli/program/target.py`).
+4. `checks_of` (`gradcli/check/targets.py`) imports the file with its own folder in the search path
+   (`gradcli/program/user_code.py`), finds f and g, and returns a `Check` (`gradcli/check/check.py`).
+5. `run_all` (`gradcli/check/workers.py`) runs it in a process, under a time limit.
+6. `Check.claim` returns what is checked: here `HandWritten`, a `Claim` (`gradcli/program/hand_written.py`).
+7. `run_check` (`gradcli/check/judge.py`) makes real rows and columns of it (`Flat`), and looks for broken laws.
+8. A `Locator` (`gradcli/check/locate.py`, `gradcli/check/probe.py`) compares claim and values along directions, or
+   element by element if there are few. A `Sampler` calls f, `estimate` makes slopes with errors of the values.
+9. `Judgement` (`gradcli/check/verdict.py`) decides: x is claimed 9, and is 6 ± 1e-12, so it is wrong.
+10. `diagnose` (`gradcli/check/diagnose.py`) looks for a cause that explains all wrong elements: a factor of 3/2.
+11. All of that is a `CheckReport` in a `CheckSummary` (`gradcli/show/check_results.py`), as data.
+12. `render` (`gradcli/show/__init__.py`) finds the format, here `gradcli/show/table.py` on a terminal; `Output`
+    (`gradcli/cli/output.py`) writes the text. `exit_code`, beside the command, makes 1 of the fail.
+"""
+GLOSSARY = """
+## Glossary
+
+| word | meaning |
+|---|---|
+| claim, claimed derivative | what is checked |
+| cotangent, tangent | a vector for the output (reverse mode), a vector for the inputs (forward mode) |
+| element, entry | a number of an input, or of a Jacobian; an entry of the table is a function |
+| estimate, error | a numeric derivative, and the half-width of its interval |
+| finding | a named cause, such as `sign` or `factor`; `gradcli help rules` lists them |
+| kink, jump, edge, staircase, noise | what a function does at a point if it is not smooth there |
+| leaf | a tensor that the user made, and that requires grad |
+| locate | find the wrong elements by bisection |
+| negligible, undecided | too small to matter, or not to be decided: states of an element |
+| probe | compare along a random direction |
+| resolution | the smallest error that would have been seen |
+| rule | what turns a cotangent of a result into cotangents of its operands |
+| target | what a command works on: an expression, a script, `FILE.py:NAME`, or an address |
+| ulp, rounding unit | the spacing of floating-point numbers |
+"""
 LAYERS = """
 ## The layers
 
@@ -107,7 +147,7 @@ tangents, or returns the whole matrix. A failed call is always a `CallError`. Th
 backward. `gradcli/program/elsewhere/torch_calls.py` does so for PyTorch.
 """,
     "The verdict": """
-`gradcli/check/run.py` leads a check through these stages:
+`gradcli/check/judge.py` leads a check through these stages:
 
 1. `gradcli/check/flat.py` makes real rows and columns of a claim, and `gradcli/check/rows.py` the rows to compare.
 2. `gradcli/check/products.py` requires that products are linear and the same in every call.
@@ -117,8 +157,8 @@ backward. `gradcli/program/elsewhere/torch_calls.py` does so for PyTorch.
 5. `gradcli/check/probe.py` compares claim and function along random directions.
 6. `gradcli/check/locate.py` finds wrong elements by bisection.
 7. `gradcli/check/verdict.py` decides each element.
-8. Modules for other causes of a mismatch: `gradcli/check/kink.py`,
-   `gradcli/check/tolerance.py` and `gradcli/check/symmetric.py`.
+8. Modules for other causes of a mismatch: `gradcli/check/kink.py`, `gradcli/check/tolerance.py` and
+   `gradcli/check/symmetric.py`.
 
 Code in plain NumPy needs neither the engine nor the table. With `--reference`, `gradcli/check/reference.py` replaces
 stages 3 to 8: it compares the claim with the derivative of another function.
@@ -172,7 +212,7 @@ CHANGES = [
     ("which Python runs a target", "gradcli/program/project.py", "also the settings of the project"),
     ("how the user's files run", "gradcli/program/user_code.py", "scripts: `gradcli/program/script.py`"),
     ("an adapter of a framework or an address", "gradcli/program/elsewhere/", "the module of its name"),
-    ("the stages of a check", "gradcli/check/run.py", ""),
+    ("the stages of a check", "gradcli/check/judge.py", ""),
     ("when an element passes or fails", "gradcli/check/verdict.py", ""),
     ("numeric derivatives and their error", "gradcli/check/estimate.py", "values: `gradcli/check/sampler.py`"),
     ("wrong elements among many", "gradcli/check/probe.py", "bisection: `gradcli/check/locate.py`"),
@@ -211,12 +251,12 @@ def architecture_page() -> str:
     rows = [f"| {change} | `{file}` | {related} |" for change, file, related in CHANGES]
     return "\n".join(
         [
-            HEAD + LAYERS + "\n".join(layers(gradcli.__doc__ or "")),
+            HEAD + TOUR + LAYERS + "\n".join(layers(gradcli.__doc__ or "")),
             "\n## The parts\n",
             *(f"### {name}\n{text}" for name, text in PARTS.items()),
             "## To change X, open Y\n",
             "| to change | open | related |\n|---|---|---|",
             *rows,
-            "",
+            GLOSSARY,
         ]
     )
