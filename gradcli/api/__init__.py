@@ -10,7 +10,7 @@ import numpy as np
 from ..tape import inplace
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
-from . import create, index, pointwise, reduce, shape, signature  # noqa: F401 - importing these enters their functions
+from . import arithmetic, create, index, shape, signature  # noqa: F401 - importing these enters their functions
 from .signature import resolve
 from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..api.arithmetic import pick_positions
 from ..api.index import where
-from ..api.reduce import pick_positions
 from ..api.shape import broadcast_tensors
 from ..api.wrap import operand, records_as
 from ..rules import entry
