@@ -28,7 +28,7 @@ from ..program.hand_written import HandWritten, claim_by_hand, value_and_gradien
 from ..program.target import Target
 from ..request import ENGINES, Request
 from ..show.check_results import CheckReport
-from .run import Place, run_check
+from .judge import Place, run_check
 
 BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
 WHOLE_NUMBERS = "--arg NAME='[2, 0]' gives whole numbers, as does a parameter annotated with int or NDArray[np.int64]"

@@ -15,7 +15,7 @@ from ..program.target import open_address
 from ..request import Request
 from ..show.check_results import CheckReport
 from .check import Check, are_points
-from .run import source_place
+from .judge import source_place
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""

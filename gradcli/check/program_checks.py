@@ -30,7 +30,7 @@ from ..show.results import label
 from ..tape.tensor import Tensor
 from .check import MOST_SHOWN, Check, error_report, refuse_foreign, replay_command, surroundings_of
 from .cross_checks import MOST_COLUMNS, Sharp, directions_of
-from .run import TRIVIAL, run_check
+from .judge import TRIVIAL, run_check
 
 
 def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, Any]) -> Claim:

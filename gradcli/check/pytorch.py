@@ -18,8 +18,8 @@ from ..request import Request
 from ..show.check_results import CheckReport, Element
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
+from .judge import Place, run_check
 from .products import adjoint_test
-from .run import Place, run_check
 from .verdict import EPS
 
 

@@ -19,7 +19,7 @@ from ..show.check_results import CheckReport, FoundPoint, InputCheck
 from ..show.results import SCHEMA, document_of_lines
 from .candidates import Point, candidates, compare_along_line, constants_in, constants_of, shrink
 from .flat import Flat
-from .run import run_check
+from .judge import run_check
 from .sampler import Sampler
 
 

@@ -26,7 +26,7 @@ from ..request import Request
 from ..show.check_results import CheckReport
 from ..show.study_results import WatchedDerivative
 from .check import Check, values_text
-from .run import Place
+from .judge import Place
 from .watch import RANK
 from .workers import in_processes, in_turn
 

@@ -26,7 +26,7 @@ from ..program.claim import Progress, ProgressCallback
 from ..program.user_code import flush_streams
 from ..show.check_results import CheckReport
 from .check import Check
-from .run import DEFECT
+from .judge import DEFECT
 
 HEADER = 8  # bytes that say how long a message is
 BYTES_AT_ONCE = 1 << 20  # bytes that are read at once

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.check.run import Place, run_check
+from gradcli.check.judge import Place, run_check
 from gradcli.program.hand_written import HandWritten
 
 from ..bank.atoms import ATOMS

@@ -8,7 +8,7 @@ import pytest
 
 from gradcli import check_gradient
 from gradcli.check.check import Check
-from gradcli.check.run import Place, run_check
+from gradcli.check.judge import Place, run_check
 from gradcli.program.claim import Capabilities, Claim
 from gradcli.request import Request
 

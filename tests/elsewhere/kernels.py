@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from gradcli.check import reference
 from gradcli.check.check import Check
-from gradcli.check.run import Place, run_check
+from gradcli.check.judge import Place, run_check
 from gradcli.request import Request
 from gradcli.show.check_results import CheckReport
 
