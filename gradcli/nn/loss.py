@@ -14,7 +14,7 @@ from ..api.index import where
 from ..api.shape import broadcast_tensors
 from ..api.wrap import operand, records_as
 from ..rules import entry
-from ..rules.losses import class_index
+from ..rules.pointwise import class_index
 from ..rules.shapes import lay_along
 from ..tape.record import dispatch
 from ..tape.tensor import Tensor

@@ -14,7 +14,7 @@ from .table import BY_FOLD, BY_NUMPY, BY_SCIPY, BY_TORCH, NAMES, TABLE, Primitiv
 MODULES = tuple(
     """
     arithmetic transcendental reduce movement index matrix_products activation create join select scan
-    numpy_functions solve spectral matrix_functions fourier special pointwise sliding_windows losses differences
+    numpy_functions solve spectral matrix_functions fourier special pointwise sliding_windows differences
     scipy_special
     """.split()
 )
