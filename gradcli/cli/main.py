@@ -69,7 +69,7 @@ GROUPS = {
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 HOMES = {
     **dict.fromkeys(("grad", "jacobian", "hessian", "vjp", "jvp", "hvp", "symbolic"), "commands.derivatives"),
-    **dict.fromkeys(("eval", "plot", "precision"), "commands.ranges"),
+    **dict.fromkeys(("eval", "plot", "precision", "sweep"), "commands.points"),
     **dict.fromkeys(("graph", "trace", "why", "run"), "commands.runs"),
     **dict.fromkeys(("lock", "mutate", "watch"), "commands.guard"),
     **dict.fromkeys(("ops", "schema"), "commands.help"),
