@@ -23,7 +23,7 @@ from ..show.study_results import WatchedDerivative, WatchSummary
 
 HOSTS = str(Path(__file__).with_name("in_command"))
 """The folder with what runs inside the command, in whatever Python that is."""
-HOST = "gradcli_watch_importlib_bootstrap"
+HOST = "gradcli_importlib_bootstrap"
 RANK = ("fail", "pass", "inconclusive", "error")
 """Of verdicts at several points the first of these counts: what is decided at one point is decided."""
 

@@ -223,7 +223,7 @@ CHANGES = [
     ("the search for a failing point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),
     ("calls of rules as programs make them", "gradcli/program/as_called.py", "PyTorch: `elsewhere/torch_calls.py`"),
     ("checks in processes, time limits", "gradcli/check/workers.py", ""),
-    ("`gradcli watch`", "gradcli/check/watch.py", "inside the watched process: `gradcli/check/watched.py`"),
+    ("`gradcli watch`", "gradcli/check/watch.py", "inside the command: `gradcli/check/in_command/`"),
     ("`gradcli why`", "gradcli/analysis/why.py", "the recorder: `gradcli/program/flow.py`"),
     ("sweeps over tables", "gradcli/analysis/sweep/", ""),
     ("a command", "gradcli/cli/commands/", "its module: `HOMES` in `gradcli/cli/main.py`"),

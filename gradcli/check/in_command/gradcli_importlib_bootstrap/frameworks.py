@@ -1,12 +1,12 @@
 # mypy: ignore-errors
-"""Runs inside the user's command: notes the calls of functions with a custom derivative in a framework."""
+"""Notes the calls of functions with a custom derivative in a framework."""
 
 import contextlib
 import functools
 import inspect
 import sys
 
-from gradcli_watch_importlib_bootstrap import Drawn, Use, Watch, copy_numbers, identify
+from .notes import Drawn, Use, Watch, copy_numbers, identify
 
 LARGE = 100_000
 """Arguments with more elements are copied only at calls number 1, 2, 4, 8, ..."""

@@ -1,0 +1,259 @@
+# mypy: ignore-errors
+"""Notes the derivatives that the command passes to solvers, and the points of their calls."""
+
+import collections
+import contextlib
+import copy
+import functools
+import inspect
+import sys
+
+from .notes import Use, Watch, copy_numbers, identify, is_function, is_same
+
+Entry = collections.namedtuple(
+    "Entry", "name function claims place columns bands kinds nested", defaults=(0, "", (), {}, ())
+)
+"""A solver. function: the parameter for f. claims: the parameters for derivatives, each with the parameter of the
+function that it differentiates. place: the positional arguments of f that are the point, an index or a slice. columns:
+the parameter that transposes derivatives. bands: the parameters that make a derivative banded. kinds: parameters that
+take something other than the whole derivative: its product with a vector, that of weighted outputs, that of each
+element or column, or a tuple of derivatives. nested: dicts with the claims, and with f if it is not given.
+"""
+MINIMIZE = {"jac": "fun", "hess": "jac", "hessp": "jac"}
+SOLVERS = {
+    "scipy.optimize._minimize": (Entry("minimize", "fun", MINIMIZE, kinds={"hessp": "product"}),),
+    "scipy.optimize": (
+        *(
+            Entry(name, "func", {"jac": "func", "hess": "jac"}, nested=("minimizer_kwargs", "options"))
+            for name in ("basinhopping", "dual_annealing", "shgo")
+        ),
+        Entry("line_search", "f", {"myfprime": "f"}),
+        Entry("check_grad", "func", {"grad": "func"}),
+        Entry("least_squares", "fun", {"jac": "fun"}),
+        Entry("root", "fun", {"jac": "fun"}, columns="col_deriv"),
+        Entry("root_scalar", "f", {"fprime": "f", "fprime2": "fprime"}),
+        Entry("newton", "func", {"fprime": "func", "fprime2": "fprime"}, kinds={"fprime": "each", "fprime2": "each"}),
+        Entry("curve_fit", "f", {"jac": "f"}, place=slice(1, None)),
+        Entry("fsolve", "func", {"fprime": "func"}, columns="col_deriv"),
+        Entry("leastsq", "func", {"Dfun": "func"}, columns="col_deriv"),
+        Entry("fmin_bfgs", "f", {"fprime": "f"}),
+        Entry("fmin_cg", "f", {"fprime": "f"}),
+        Entry("fmin_ncg", "f", {"fprime": "f", "fhess": "fprime", "fhess_p": "fprime"}, kinds={"fhess_p": "product"}),
+        Entry("fmin_l_bfgs_b", "func", {"fprime": "func"}),
+        Entry("fmin_tnc", "func", {"fprime": "func"}),
+        Entry("fmin_slsqp", "func", {"fprime": "func"}),
+    ),
+    "scipy.integrate": (
+        Entry("solve_ivp", "fun", {"jac": "fun"}, place=1, bands=("lband", "uband")),
+        Entry("odeint", "func", {"Dfun": "func"}, columns="col_deriv", bands=("ml", "mu")),
+        Entry("ode", "f", {"jac": "f"}, place=1),
+        Entry("solve_bvp", "fun", {"fun_jac": "fun"}, place=1, kinds={"fun_jac": "columns"}),
+        Entry("solve_bvp", "bc", {"bc_jac": "bc"}, place=slice(0, None), kinds={"bc_jac": "tuple"}),
+    ),
+    "xgboost.training": (Entry("train", "obj", {"hessian": "obj"}, kinds={"hessian": "each"}),),
+    "lightgbm.engine": (
+        Entry("train", "objective", {"hessian": "objective"}, kinds={"hessian": "each"}, nested=("params",)),
+    ),
+}
+PAIRED = ("fmin_l_bfgs_b", "fmin_tnc", "train")
+"""Solvers whose f returns value and gradient if they get neither a gradient nor a request to approximate it; for
+boosting, gradient and second derivatives."""
+Noted = collections.namedtuple("Noted", "parameter identity claim kind function base of")
+"""A derivative in one call of a solver, with the fields of Use that all its uses share. parameter: the one that takes
+it. of: the parameter of the function that it differentiates."""
+
+
+class Handed:
+    """Replaces a function that was passed to a solver; calls note(args, kwargs, result) after each of its calls."""
+
+    def __init__(self, function, note):
+        with contextlib.suppress(Exception):
+            functools.update_wrapper(self, function)
+        self.__wrapped__, self._note = function, note
+
+    def __call__(self, *args, **kwargs):
+        __tracebackhide__ = True
+        result = self.__wrapped__(*args, **kwargs)
+        with contextlib.suppress(Exception):
+            self._note(args, kwargs, result)
+        return result
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name == "_note":
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return functools.partial, (self.__wrapped__,)  # no notes in another process
+
+
+class Solve:
+    """One call of a solver, or one constraint in it: f, its last value, and its derivatives."""
+
+    def __init__(self, watch, role, f, place, columns=False):
+        self.watch, self.role, self.f, self.place, self.columns = watch, role, f, place, columns
+        self.x = self.value = self.before = self.waiting = None
+        self.noted = {}
+
+    def point(self, args):
+        return copy_numbers(args[self.place])
+
+    def note_value(self, args, kwargs, result):
+        self.x, self.value = self.point(args), copy_numbers(result)
+        if self.waiting is not None:
+            derivative, use = self.waiting
+            if derivative.last is use and is_same(use.x, self.x):
+                derivative.last = use._replace(value=self.value)
+                derivative.first = derivative.last if derivative.first is use else derivative.first
+            self.waiting = None
+
+    def note_parts(self, parts, args, kwargs, result):
+        """Note a call of f that returns its value and its derivatives."""
+        self.x, self.value = self.point(args), copy_numbers(result[0])
+        for noted, element in zip(parts, result[1:], strict=False):
+            self.note(noted, args, kwargs, element)
+
+    def note(self, noted, args, kwargs, result):
+        derivative = self.watch.derivative(f"{noted.parameter} of {self.role}", noted.identity)
+        first = self.noted.get(noted.of)
+        self.noted[noted.parameter] = derivative
+        derivative.calls += 1
+        x = self.point(args)
+        known = self.x is not None and is_same(x, self.x)
+        value = self.value if known else None
+        functions = noted.function, noted.claim, noted.base
+        function, claim, base = (f and functools.partial(f, **kwargs) for f in functions) if kwargs else functions
+        use = Use(derivative.calls, noted.kind, function, claim, args, self.place, x, value, copy_numbers(result),
+                  self.columns, base, first)  # fmt: skip
+        number = value if getattr(value, "size", 1) == 1 else None
+        rose = number is not None and self.before is not None and bool(number > self.before)
+        self.before = self.before if number is None else number
+        derivative.keep(use, rose)
+        if not known:
+            self.waiting = derivative, use
+
+
+def bare(x):
+    return x.__wrapped__ if isinstance(x, Handed) else x
+
+
+def hand_over(watch, entry, given, ahead=()):
+    """Replace the functions in the arguments of a solver, by name, by ones that note their calls.
+
+    ahead: the objective and its derivative, which a solver calls before the functions of a constraint.
+    """
+    for name in entry.nested:
+        if isinstance(given.get(name), dict):
+            f = {entry.function: given[entry.function]} if entry.function in given else {}
+            inner = {**given[name], **f}
+            hand_over(watch, entry._replace(nested=()), inner)
+            given.update({key: inner.pop(key) for key in f}, **{name: inner})
+    if entry.nested:
+        return
+    f = bare(given.get(entry.function))
+    if not is_function(f) or any(given.get(name) is not None for name in entry.bands):
+        return
+    options = {**given, **(given.get("options") or {})}
+    place = 1 if entry.name == "odeint" and options.get("tfirst") else entry.place
+    solve = Solve(watch, entry.name, f, place, bool(entry.columns and options.get(entry.columns)))
+    parts, found, functions, value = [], {}, {entry.function: after(ahead[:1], f)}, f
+    for parameter, of in entry.claims.items():
+        claim = bare(given.get(parameter))
+        if claim is True or (claim is None and entry.name in PAIRED and not given.get("approx_grad")):
+            i, value = len(parts) + 1, part_of(f, 0)
+            functions[parameter] = claim = part_of(f, i)
+            base = value if i > 1 else None
+            kind = entry.kinds.get(parameter, "whole")
+            parts.append(Noted(parameter, identify(claim, i), claim, kind, part_of(f, i - 1), base, of))
+        elif is_function(claim):
+            functions[parameter] = claim
+            base, kind = (None if of == entry.function else value), entry.kinds.get(parameter, "whole")
+            noted = Noted(parameter, identify(claim), after(ahead, claim), kind, functions.get(of), base, of)
+            found[parameter] = Handed(claim, functools.partial(solve.note, noted))
+    if parts:
+        found[entry.function] = Handed(f, functools.partial(solve.note_parts, parts))
+    elif found:
+        found[entry.function] = Handed(f, solve.note_value)
+    if given.get("constraints"):
+        args = given.get("args", ())
+        args = args if isinstance(args, tuple) else (args,)
+        ahead = [lambda x, f=f: f(x, *args) for f in functions.values() if f is not None][:2]
+        found["constraints"] = watch_constraints(watch, given["constraints"], ahead)
+    given.update(found)
+
+
+def part_of(f, number):
+    @functools.wraps(f)
+    def part(*args, **kwargs):
+        return f(*args, **kwargs)[number]
+
+    return part
+
+
+def after(ahead, function):
+    @functools.wraps(function)
+    def call(x, *args, **kwargs):
+        for other in ahead:
+            other(x)
+        return function(x, *args, **kwargs)
+
+    return call if ahead else function
+
+
+def watch_constraints(watch, constraints, ahead):
+    """Return constraints (dicts or objects) that note the calls of their derivatives."""
+    several = isinstance(constraints, (list, tuple))
+    listed = constraints if several else [constraints]
+    noted = [watch_constraint(watch, f"constraint {i}", x, ahead) for i, x in enumerate(listed)]
+    return type(constraints)(noted) if several else noted[0]
+
+
+def watch_constraint(watch, role, constraint, ahead):
+    fields = constraint if isinstance(constraint, dict) else vars(constraint)
+    if not is_function(bare(fields.get("fun"))):
+        return constraint
+    given = dict(fields)
+    hand_over(watch, Entry(role, "fun", {"jac": "fun", "hess": "jac"}, kinds={"hess": "weighted"}), given, ahead)
+    if isinstance(constraint, dict):
+        return given
+    changed = copy.copy(constraint)
+    vars(changed).update(given)
+    return changed
+
+
+def watch_solvers(module):
+    for entry in SOLVERS[module.__name__]:
+        if inspect.isclass(solver := getattr(module, entry.name, None)):
+            solver.__init__ = watched_solver(module, entry, solver.__init__)
+        elif solver is not None:
+            setattr(module, entry.name, watched_solver(module, entry, solver))
+
+
+def watched_solver(module, entry, solver):
+    signature, library = inspect.signature(solver), module.__name__.partition(".")[0]
+    rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
+
+    @functools.wraps(solver)
+    def call(*args, **kwargs):
+        __tracebackhide__ = True
+        with contextlib.suppress(Exception):  # the solver reports wrong arguments
+            bound = signature.bind(*args, **kwargs)
+            more = bound.arguments.pop(rest, {})
+            given = {**bound.arguments, **more}
+            caller = sys._getframe(1).f_globals.get("__name__", "")
+            if Watch.current is not None and caller.partition(".")[0] != library:  # it passes on its own arguments
+                hand_over(Watch.current, entry, given)
+            bound.arguments.update({name: given[name] for name in bound.arguments})
+            if more:
+                bound.arguments[rest] = {name: given[name] for name in more}
+            args, kwargs = bound.args, bound.kwargs
+        return solver(*args, **kwargs)
+
+    call.__module__ = module.__name__  # for pickle
+    return call
+
+
+PATCHES = dict.fromkeys(SOLVERS, watch_solvers)  # functions that patch a module after its import
