@@ -20,4 +20,4 @@ class CallablePackage(ModuleType):
         return check(*args, **kwargs)
 
 
-sys.modules[__name__].__class__ = CallablePackage
+sys.modules[__name__].__class__ = CallablePackage  # what Python's data model offers for modules with methods
