@@ -7,12 +7,17 @@ ELSEWHERE := .venv-elsewhere
 FOUND := .venv-found
 SITE := .venv-site
 READY := $(VENV)/.ready
+# What was compiled once serves every process that the tests start.
+export PYTHONDONTWRITEBYTECODE :=
 # Most of what is installed is never imported; Python compiles the rest when it is.
 INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 # The first pip that knows dependency groups.
 UPGRADE := $(INSTALL) --upgrade 'pip>=25.1'
 
 .PHONY: demo test test-all test-oldest test-elsewhere test-found lint format man site bank bench calibrate clean
+
+# The tests run on all cores already; the threads of BLAS and PyTorch would wait for each other.
+test test-%: export OMP_NUM_THREADS := 1
 
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
@@ -23,6 +28,11 @@ test: $(READY)
 # Those too that `test` leaves out: more seeds, volume, large cases.
 test-all: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
+
+# The tests of one package, as in `make test-check`, and the case files that are named after one of its modules.
+test-%: $(READY)
+	CASES="$(basename $(notdir $(wildcard gradcli/$*/*.py gradcli/$*/*/*.py)))" \
+		$(BIN)/python -m pytest -n auto --dist worksteal tests/$* tests/test_cases.py
 
 # A part of the tests with the oldest versions of what gradcli needs; TESTS=tests runs them all.
 TESTS := tests/tape tests/lang tests/test_readme.py

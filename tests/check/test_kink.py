@@ -104,7 +104,7 @@ def verdict(f, claimed, x) -> str:
     return check_gradient(f, lambda x: np.asarray(claimed, float), at={"x": x}).verdict
 
 
-LARGE = ("rows", "eight ties", "a larger ball", "thirty absolute values", "a permutohedron")
+LARGE = ("rows", "eight ties", "a larger ball", "thirty absolute values", "a permutohedron", "range", "median of ties")
 
 
 @pytest.mark.parametrize(

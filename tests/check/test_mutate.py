@@ -29,11 +29,10 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
         stdout=subprocess.PIPE,
         env={**os.environ, "TMPDIR": str(tmp_path), "PYTEST_DEBUG_TEMPROOT": "/tmp"},
     )
-    until = time.time() + 30
-    while not list(tmp_path.glob("gradcli-mutate-*/measured-*")) and time.time() < until:
+    while not list(tmp_path.glob("gradcli-mutate-*/measured-*")) and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    assert process.wait(20) == 130
+    assert process.wait() == 130
     assert fingerprint(tmp_path) == before
     assert not list(tmp_path.glob("gradcli-mutate-*"))
 

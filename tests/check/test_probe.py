@@ -34,7 +34,7 @@ def most_calls(n, verdict):
     return (200 if verdict == "pass" else 600) + 20 * np.log2(n)
 
 
-@pytest.mark.parametrize("n", [1000, 100_000, MANY])
+@pytest.mark.parametrize("n", [1000, 20_000, MANY])
 def test_a_right_gradient_of_any_size_passes_with_a_resolution(n):
     f, g, x = loss(n)
     report = check_gradient(f, g, at={"x": x})
@@ -43,7 +43,7 @@ def test_a_right_gradient_of_any_size_passes_with_a_resolution(n):
     assert report.resolution < 1e-4
 
 
-@pytest.mark.parametrize("n", [1000, 100_000, MANY])
+@pytest.mark.parametrize("n", [1000, 20_000, MANY])
 @pytest.mark.parametrize("place, factor", [(123, 1.001), (97, 1.01), (123, 1 + 1e-6), (123, -1.0)])
 def test_a_wrong_element_is_found_among_any_number(n, place, factor):
     f, g, x = loss(n)
@@ -56,11 +56,11 @@ def test_a_wrong_element_is_found_among_any_number(n, place, factor):
 
 
 def test_many_wrong_elements_are_counted_over_a_sample():
-    f, g, x = loss(100_000)
-    report = check_gradient(f, lambda x: g(x) * np.where(np.arange(len(x)) < 50_000, 1 + 1e-3, 1), at={"x": x})
+    f, g, x = loss(20_000)
+    report = check_gradient(f, lambda x: g(x) * np.where(np.arange(len(x)) < 10_000, 1 + 1e-3, 1), at={"x": x})
     counts = report.inputs[0].counts
-    assert report.verdict == "fail" and report.evidence.points <= most_calls(100_000, "fail")
-    assert 10 < counts.wrong < counts.sampled <= 64 < counts.of == 100_000
+    assert report.verdict == "fail" and report.evidence.points <= most_calls(20_000, "fail")
+    assert 10 < counts.wrong < counts.sampled <= 64 < counts.of == 20_000
 
 
 def test_units_from_tiny_to_huge_in_one_vector():
@@ -148,7 +148,7 @@ def said(count):
     return reports
 
 
-@pytest.mark.parametrize("count", [40, pytest.param(1000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", [10, pytest.param(1000, marks=pytest.mark.nightly)])
 def test_no_verdict_depends_on_the_clock(monkeypatch, count):
     honest = said(count)
     ticks = itertools.count()
