@@ -12,9 +12,12 @@ from . import fork_client, fork_server
 
 ROOT = Path(__file__).parents[1]
 SETTINGS = {
-    **{"COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"},
+    **{"COLUMNS": "80", "LC_ALL": "C.UTF-8", "NO_COLOR": "1", "TERM": "xterm"},
+    **{"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
     **{"PYTHONPATH": str(ROOT), "GRADCLI_PYTHON": sys.executable, "VIRTUAL_ENV": sys.prefix},
 }
+LEFT_OUT = re.compile("CONDA_|FORCE_COLOR|CLICOLOR|GIT_|LANG|LINES|PYTEST_|PYTHON(IO|UNB|WARN|SAFE|DEV|UTF8|STARTUP)")
+"""How variables begin that would change what the tests' commands print, and what git and pytest in them do."""
 FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@" %s; }\n'
 """What makes `gradcli` a command of bash."""
 WORD = r"""(?:'[^']*'|"[^"$`\\\\!]*"|[\w./:=,+@%^\-\[\]])+"""
@@ -32,7 +35,7 @@ def run(words: list, cwd: Any = ROOT, **variables: str) -> subprocess.CompletedP
 
 
 def environment(variables: dict[str, str]) -> dict[str, str]:
-    usual = {**os.environ, **SETTINGS}
+    usual = {**{name: x for name, x in os.environ.items() if not LEFT_OUT.match(name)}, **SETTINGS}
     return {**usual, fork_client.EXPECTED: fork_client.at_start(usual), **variables}
 
 

@@ -25,8 +25,11 @@ from . import fork_client
 
 FAR = 512
 """Descriptors from here on are free: received ones wait there while lower ones are closed."""
-LATE = {"torch": ["torch.fx.experimental.symbolic_shapes"]}
-"""What a framework imports at its first backward pass only, which takes a second."""
+LATE = {
+    "torch": ["torch.fx.experimental.symbolic_shapes"],
+    "ase": ["ase.io.extxyz", *(f"ase.calculators.{name}" for name in "emt lj morse tip3p".split())],
+}
+"""What a framework imports at its first backward pass only, or a model when it is loaded, which takes a second."""
 OFTEN = ("numpy.random", "numpy.ma", "resource", "difflib", "encodings.ascii", "rich._emoji_codes")
 """What many commands import when they need it."""
 PATIENCE = 300

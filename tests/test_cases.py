@@ -91,7 +91,7 @@ WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 SYSTEM = f"{sys.platform}-{platform.machine()}"
 FRAMEWORKS = ("torch", "jax", "autograd")
 NIGHTLY = {"workers-1", "mutate-1", "mutate-2", "mutate-4", "processes-10", "types-1"}
-"""Cases that take long and go the way of others; the last one a busy machine may upset."""
+"""Cases that take long and go the way of others; the last two a busy machine may upset."""
 
 
 def as_parameter(case: Case) -> object:

@@ -8,11 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from ..command import run
+from ..command import SETTINGS, run
 
 CHECKS = """
 import time
@@ -42,8 +41,8 @@ def g(x):
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
-    monkeypatch.setenv("NO_COLOR", "1")
+    for name, text in SETTINGS.items():
+        monkeypatch.setenv(name, text)
     (tmp_path / "checks.py").write_text(CHECKS)
     (tmp_path / "slow.py").write_text(SLOW)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in a shell's background it would be ignored

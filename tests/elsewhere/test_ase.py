@@ -1,11 +1,14 @@
 """Calculators of ASE: forces and stress as derivatives of the energy; right ones pass, changed ones fail."""
 
+import functools
+
 import numpy as np
 import pytest
 
-from tests.command import gradcli
+from tests import command
 
 ase = pytest.importorskip("ase")
+gradcli = functools.partial(command.gradcli, frameworks=("ase",))
 
 CALCULATORS = """
 from ase.calculators.emt import EMT
