@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
+from gradcli.check.kink import components, distance, distinct, nearest
 
 
 def relu(x):
@@ -213,3 +214,20 @@ def test_zeros_at_a_minimum_pass_and_say_so(calls):
     assert report.verdict == "pass"
     assert report.agreement() == "the derivative is zero along random directions"
     assert judge_within((f, zeros, np.ones(6) + 1e-4), calls).verdict == "fail"
+
+
+def test_the_nearest_point_of_a_hull():
+    square = np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]])
+    np.testing.assert_allclose(nearest(square, np.array([0.3, 0.7])), [0.3, 0.7], atol=1e-6)
+    np.testing.assert_allclose(nearest(square, np.array([2.0, 0.5])), [1, 0.5], atol=1e-6)
+    assert distance(square * 1e9, np.array([2e9, 0.5e9])) == pytest.approx(1e9)
+    assert distance(square[:1], np.array([0.0, -3.0])) == pytest.approx(3)
+
+
+def test_points_close_to_one_another_count_as_one():
+    points, counts = distinct(np.array([[0.0, 1], [0, 1 + 1e-9], [1, 1], [0, 1 - 1e-9]]), 1e-8)
+    assert points.tolist() == [[0, 1], [1, 1]] and counts.tolist() == [3, 1]
+
+
+def test_columns_that_meet_are_a_component():
+    assert components(5, np.array([[0, 3], [3, 4]])) == [[0, 3, 4], [1], [2]]

@@ -1,0 +1,34 @@
+"""Formulas of matrices are built in their shortest form."""
+
+from fractions import Fraction
+
+from gradcli.exact.matrix_form import ONE, Form, chain, cost, factors_of, literal, product, split_scalars, transpose
+
+A, B, S = Form("name", (), "A", 2), Form("name", (), "B", 2), Form("name", (), "S", 2, symmetric=True)
+x, t = Form("name", (), "x", 1), Form("name", (), "t", 0)
+
+
+def test_products_join_equal_parts_and_numbers():
+    assert product(ONE, [(A, ONE)]) == A
+    assert product(ONE, [(A, ONE), (A, -ONE)]) == literal(1)
+    assert product(Fraction(0), [(A, ONE)]) == literal(0)
+    joined = product(Fraction(2), [(t, ONE), (literal(3), ONE), (t, Fraction(2))])
+    assert factors_of(joined) == (6, {t: 3})
+    assert factors_of(product(ONE, [(joined, Fraction(2)), (A, ONE)])) == (36, {t: 6, A: 1})
+    assert split_scalars(product(Fraction(5), [(t, ONE), (A, ONE)])) == (5, [(t, ONE)], A)
+
+
+def test_a_transpose_moves_inward():
+    assert transpose(transpose(A)) == A
+    assert transpose(S) == S and transpose(t) == t
+    assert transpose(transpose(x)) == x and transpose(x).rank == 2
+    assert transpose(chain(A, B)) == chain(transpose(B), transpose(A))
+    assert transpose(chain(A, S)) == chain(S, transpose(A))
+
+
+def test_a_chain_is_flat_with_its_scalars_outside():
+    assert chain(chain(A, B), x) == chain(A, chain(B, x)) == chain(A, B, x)
+    assert chain(A, x).rank == 1 and chain(x, A, x).rank == 0
+    doubled = product(Fraction(2), [(t, ONE), (A, ONE)])
+    assert factors_of(chain(doubled, B)) == (2, {t: 1, chain(A, B): 1})
+    assert cost(chain(A, B)) > cost(A)

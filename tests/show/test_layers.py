@@ -1,0 +1,57 @@
+"""Graphs are drawn in layers: operands below, boxes apart, few crossings, long edges between the boxes."""
+
+from itertools import pairwise
+
+import pytest
+
+from gradcli.show.layers import BETWEEN, GAP, draw_layers, order_rows, turn
+
+BELOW = {"sum": ["mul", "x"], "mul": ["sin", "y"], "sin": ["x"]}
+WIDTHS = {"sum": 80.0, "mul": 60.0, "sin": 60.0, "y": 100.0, "x": 60.0}
+
+
+def test_operands_are_below_their_results_and_boxes_do_not_touch():
+    drawing = draw_layers(WIDTHS, BELOW, height=50)
+    levels = {node: round((y - GAP - 25) / (50 + BETWEEN)) for node, (_, y, _) in drawing.boxes.items()}
+    assert levels == {"sum": 0, "mul": 1, "sin": 2, "y": 2, "x": 3}
+    (x, _, width), (other, _, wide) = sorted([drawing.boxes["sin"], drawing.boxes["y"]])
+    assert other - x >= (width + wide) / 2 + GAP
+    assert drawing.size[0] > max(x + width / 2 for x, _, width in drawing.boxes.values())
+    assert drawing.size[1] == 4 * (50 + BETWEEN) + GAP
+
+
+def test_edges_go_from_the_bottom_of_a_box_to_the_top_of_another():
+    drawing = draw_layers(WIDTHS, BELOW, height=50)
+    assert set(drawing.edges) == {(top, bottom) for top, operands in BELOW.items() for bottom in operands}
+    for (top, bottom), (start, curves) in drawing.edges.items():
+        assert start == pytest.approx((drawing.boxes[top][0], drawing.boxes[top][1] + 25))
+        assert curves[-1][-1] == pytest.approx((drawing.boxes[bottom][0], drawing.boxes[bottom][1] - 25))
+    through = drawing.edges["sum", "x"].curves
+    assert len(through) == 5  # two layers lie between
+    assert all(abs(through[2][-1][0] - drawing.boxes[n][0]) > drawing.boxes[n][2] / 2 for n in ("sin", "y"))
+
+
+def crossings(rows, links):
+    place = {node: i for row in rows for i, node in enumerate(row)}
+    ends = [(place[a], place[b]) for a, b in links]
+    return sum((a - c) * (b - d) < 0 for i, (a, b) in enumerate(ends) for c, d in ends[:i])
+
+
+def test_layers_are_sorted_until_edges_do_not_cross():
+    rows, links = [["a", "b", "c"], ["p", "q", "r"]], [("a", "r"), ("b", "q"), ("c", "p")]
+    assert crossings(rows, links) == 3
+    order_rows(rows, links)
+    assert crossings(rows, links) == 0
+
+
+def test_a_turned_drawing_has_operands_on_the_left():
+    drawing = draw_layers(dict.fromkeys(WIDTHS, 40.0), BELOW, height=100)
+    turned = turn(drawing, 100)
+    assert (turned.size, turned.height) == (drawing.size[::-1], 40.0)
+    assert all(width == 100 for _, _, width in turned.boxes.values())
+    order = [turned.boxes[node][0] for node in ("x", "sin", "mul", "sum")]
+    assert all(left < right for left, right in pairwise(order))
+
+
+def test_nothing_is_an_empty_drawing():
+    assert draw_layers({}, {}).boxes == {}
