@@ -48,7 +48,7 @@ def regions(_: int) -> Iterator[Trial]:
 BANKS = {
     "functions with proven derivatives": proven,
     "random functions": random_claims,
-    "the same with 50 calls (--calls 50)": lambda count: random_claims(count, calls=50),
+    "random functions, with 50 calls (--calls 50)": lambda count: random_claims(count, calls=50),
     "backward passes of random functions": backward_passes,
     "kinks": kinks,
     "functions that lose digits": cancelling,

@@ -35,7 +35,7 @@ from . import COMPLETE, messages, output
 GROUPS = {
     "Compute": {
         "grad": "Value and gradient of an expression, a file or a script.",
-        "eval": "The value alone.",
+        "eval": "Only the value.",
         "jacobian": "The full Jacobian, dense or sparse.",
         "hessian": "All second derivatives of a scalar output.",
         "vjp": "Product of a vector with the Jacobian.",
@@ -45,14 +45,14 @@ GROUPS = {
     },
     "See": {
         "symbolic": "Derivatives as formulas, by sympy.",
-        "trace": "Backward, step by step.",
+        "trace": "The backward pass, step by step.",
         "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
         "plot": "A function and its derivative, drawn.",
         "precision": "How many digits of value and gradient are right.",
         "why": "Why a gradient is None, zero or nan, and at which line.",
     },
     "Check": {
-        "gradcheck": "A verdict on derivatives, the engine's or written by hand.",
+        "gradcheck": "Check derivatives, gradcli's own or written by hand.",
         "watch": "Check the derivatives a program uses while it runs.",
         "mutate": "How many wrong gradients the tests notice.",
         "lock": "Write gradients to a file, and compare with them later.",

@@ -221,34 +221,36 @@ INPUT_TYPE, INPUT_TYPES = "Type of the inputs [float64].", "float32 float64 comp
 
 OPTIONS: dict[str, Callable] = {
     "expression": option(
-        "-e EXPR", "Use EXPR as an expression, whatever it looks like.", name="expression", multiple=True, callback=once
+        "-e EXPR",
+        "Use EXPR as an expression, even if a file has this name.",
+        name="expression",
+        multiple=True,
+        callback=once,
     ),
-    "wrt": inputs_option("--wrt NAMES", "Differentiate with respect to these inputs only: x,y."),
-    "out": option("--out NAME", "Use the value of this name as the output.", callback=as_name, complete="names"),
-    "gradient": option("-g --gradient VALUE", "Gradient vector for an output that is not a scalar.", complete="value"),
-    "tangent": value_option(
-        "--tangent -t NAME=VALUE", "Direction for an input; inputs left out stay fixed. Repeatable."
-    ),
+    "wrt": inputs_option("--wrt NAMES", "Differentiate only with respect to these inputs, such as x,y."),
+    "out": option("--out NAME", "Use the value called NAME as the output.", callback=as_name, complete="names"),
+    "gradient": option("-g --gradient VALUE", "Incoming gradient of an output that is not a scalar.", complete="value"),
+    "tangent": value_option("--tangent -t NAME=VALUE", "Direction for an input; other inputs stay fixed. Repeatable."),
     "grad": claim_option(
         "--grad NAME|FORMULA",
-        "Gradient by hand. For FILE.py:f a function g(*arguments) of the same file; for an expression a formula, "
-        "x=FORMULA if there are several inputs (repeatable); for a C function its declaration.",
+        "Gradient written by hand. For FILE.py:f, name a function g(*arguments) of the same file. For an expression, "
+        "give a formula, or x=FORMULA for each of several inputs. For a C function, give the gradient's declaration.",
     ),
     "vjp": claim_option(
         "--vjp NAME|FORMULA",
-        "Backward pass by hand. For FILE.py:f a function b(cotangent, *arguments) of the same file; for an expression "
-        "a formula with v for the cotangent, x=FORMULA if there are several inputs (repeatable); for a C function "
-        "its declaration.",
+        "Backward pass written by hand. For FILE.py:f, name a function b(v, *arguments) of the same file, where v is "
+        "the incoming gradient (cotangent). For an expression, give a formula with v, or x=FORMULA for each of several "
+        "inputs. For a C function, give the backward pass's declaration.",
     ),
     "jvp": claim_option(
         "--jvp NAME|FORMULA",
-        "Forward derivative by hand, alone or with --vjp. For FILE.py:f a function j(tangents, *arguments) of the "
-        "same file; for an expression a formula with v for the tangent (v_x for that of x); for a C function its "
-        "declaration.",
+        "Forward derivative written by hand, also together with --vjp. For FILE.py:f, name a function "
+        "j(tangents, *arguments) of the same file. For an expression, give a formula with v_x for the tangent of x, or "
+        "v if there is one input. For a C function, give the forward derivative's declaration.",
     ),
     "hess": value_option(
         "--hess x,y=FORMULA",
-        "Formula for the second derivatives by x and y; x=FORMULA for x twice. Repeatable.",
+        "Formula for the second derivatives with respect to x and y. x=FORMULA is short for x,x=FORMULA. Repeatable.",
         targets="expression script",
     ),
     **{
@@ -259,82 +261,84 @@ OPTIONS: dict[str, Callable] = {
     },
     "value_and_grad": option(
         "--value-and-grad",
-        "The function returns (value, gradient), as for scipy.optimize.minimize.",
+        "The function returns (value, gradient), as with jac=True in SciPy.",
         targets="function checks",
     ),
     "elementwise": option(
         "--elementwise",
-        "--grad returns the derivative of each element, in the output's shape.",
+        "The function of --grad returns elementwise derivatives, in the output's shape.",
         needs="grad value_and_grad",
     ),
     "shape": value_option(
         "--shape NAME=3,4",
-        "Draw this input at random, with this shape. For a C function also the shape of its output. Repeatable.",
+        "Give this input random values, in this shape. For a C function, NAME may also be its output. Repeatable.",
         name="shapes",
     ),
     "symbol_shape": value_option(
         "--shape NAME=3,4",
-        "Make this input an array of symbols. With --matrix lengths may be names: A=m,n. Repeatable.",
+        "Make this input an array of symbols. With --matrix, lengths may be names: A=m,n. Repeatable.",
         name="shapes",
     ),
     "samples": option(
-        "--samples K", "Check at K random points [1; 20 for formulas, 5 for --hess].", type=Count(1_000_000)
+        "--samples K", "Check at K random points [1, but 20 for formulas and 5 for --hess].", type=Count(1_000_000)
     ),
-    "order": option("--order N", "2 checks second derivatives (gradgradcheck).", type=Count(2)),
-    "fast": option("--fast", "Deprecated, without effect: every check probes random directions first."),
-    "no_as_called": option("--no-as-called", "Do not call the rule in the other ways that programs call it."),
+    "order": option("--order N", "Check derivatives of order N: 2 is gradgradcheck in PyTorch [1].", type=Count(2)),
+    "fast": option("--fast", "Deprecated: it has no effect. Every check begins with random directions."),
+    "no_as_called": option(
+        "--no-as-called", "Skip the tests with other memory layouts, unused outputs and repeated backward passes."
+    ),
     "arg": option(
         "--arg NAME=JSON",
-        "Hold an argument of FILE.py:NAME constant. JSON is a number, a string, a list or an object. Repeatable.",
+        "Set an argument of FILE.py:NAME to a constant. JSON is a number, a string, a list or an object. Repeatable.",
         name="arguments",
         multiple=True,
     ),
     "calls": option("--calls N", "Call the function at most N times.", type=Count(1_000_000_000)),
-    "taylor": option("--taylor", "Judge by the Taylor remainder, and show its rates. -o FILE.svg plots them."),
+    "taylor": option("--taylor", "Also show the Taylor remainder and its rate. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Fixed relative tolerance, as in PyTorch.", callback=as_finite),
     "atol": option("--atol X", "Fixed absolute tolerance, as in PyTorch.", callback=as_finite),
-    "eps": option("--eps X", "Fixed step of the differences, as in PyTorch.", callback=as_positive),
+    "eps": option("--eps X", "Fixed step of finite differences, as in PyTorch.", callback=as_positive),
     "keyword": option(
-        "-k PATTERN", "Run the check of this name, else those with PATTERN in their name.", name="keyword"
+        "-k PATTERN", "Run the check named PATTERN, or else all checks whose name contains it.", name="keyword"
     ),
     "show": option(
         "--show",
-        "all reports every element, claimed and numeric, right ones too [worst].",
+        "Report only the worst element, or all elements with both derivatives [worst].",
         choices="worst all",
         default="worst",
         formats="table tsv csv json html",
     ),
-    "list": option("--list", "List the checks and stop."),
-    "stop": option("-x", "Stop at the first fail.", name="stop"),
-    "jobs": option("-j --jobs N", "Processes to run checks in [1].", type=Count(1000), default=1),
-    "junit": file_option("--junit FILE", "Also write a JUnit report.", excludes="list"),
-    "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 if no check fails but some are inconclusive."),
+    "list": option("--list", "List the checks without running them."),
+    "stop": option("-x", "Stop after the first check that fails.", name="stop"),
+    "jobs": option("-j --jobs N", "Run checks in N processes [1].", type=Count(1000), default=1),
+    "junit": file_option("--junit FILE", "Also write a JUnit report to FILE.", excludes="list"),
+    "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 if checks are inconclusive but none fails."),
     "exit_zero": option("--exit-zero", "Exit with 0 whatever the verdicts are."),
     "verify": file_option(
-        "--verify FILE", "Compare with this lock. Exit 1 if a number differs by more than both errors."
+        "--verify FILE", "Compare with the lock FILE. Exit with 1 if a number changed by more than its errors."
     ),
     "search": option(
         "--search N",
-        "Also try N edge-case points. The smallest one with a wrong derivative is reported.",
+        "Also check N edge-case points. The report gives the smallest one that fails.",
         type=Count(1_000_000, least=0),
     ),
     "save_points": file_option(
-        "--save-points FILE", "Try the points of FILE first, and add those that --search finds."
+        "--save-points FILE", "Check the points in FILE first, and add those that --search finds."
     ),
-    "bisect": option("--bisect", "Exit codes for git bisect run: 125 (skip) if there is no verdict."),
-    "config": option("--config JSON", "Config object for an UM-Bridge model.", targets="umbridge"),
+    "bisect": option("--bisect", "Use exit codes for git bisect run: 125 (skip) unless checks pass or fail."),
+    "config": option("--config JSON", "Configuration for an UM-Bridge model, as a JSON object.", targets="umbridge"),
     "stress": option("--stress", "Also check the stress of an ASE calculator.", targets="ase"),
     "mode": option(
         "--mode", "Reverse or forward mode; auto takes the cheaper one [auto].", choices="auto rev fwd", default="auto"
     ),
     "chunk_size": option(
-        "--chunk-size N", "Rows or columns to compute at once [all that fit].", type=Count(MOST_COUNTED)
+        "--chunk-size N", "Compute N rows or columns together [as many as fit].", type=Count(MOST_COUNTED)
     ),
-    "sparse": option("--sparse", "Detect the sparsity and compute only as many products as it needs."),
+    "sparse": option("--sparse", "Detect the sparsity pattern, and compute only the vector products that it needs."),
     "hook": option(
         "--hook NAME=ACTION",
-        "Run ACTION on the gradient of NAME. ACTION is print, a formula in g, or FILE.py:function; for modules NAME is "
-        "net.f1, net.f1.forward or net.f1.forward_pre. Repeatable.",
+        "Run ACTION on the gradient of NAME. ACTION is print, a formula in g, or FILE.py:function. For a module, NAME "
+        "is net.f1, net.f1.forward or net.f1.forward_pre. Repeatable.",
         name="hooks",
         multiple=True,
         complete="hooks",
@@ -348,26 +352,26 @@ OPTIONS: dict[str, Callable] = {
     ),
     "retain_all": option("--retain-all", "Report the gradients of all named results."),
     "columns": file_option(
-        "--columns FILE", "Take inputs from columns of this table, by heading. - is standard input."
+        "--columns FILE", "Read inputs from the columns of this table with their names. - is standard input."
     ),
-    "strict": option("--strict", "Treat nan and infinity in the result as an error, with exit code 1."),
+    "strict": option("--strict", "Exit with 1 if the result contains nan or infinity."),
     "value": option(
         "--value",
-        "Put the value first in tab-separated lines and CSV.",
+        "Also print the output's value in tab-separated lines and CSV, first.",
         name="with_value",
         formats="table tsv json latex npz csv",
     ),
     "dtype": option("--dtype", INPUT_TYPE, choices=INPUT_TYPES, targets=LOCAL),
     "check_dtype": option(
         "--dtype",
-        f"{INPUT_TYPE} {' and '.join(SHORT_TYPES)} need --reference.",
+        f"{INPUT_TYPE} {' and '.join(SHORT_TYPES)} are only for --reference.",
         choices=" ".join([INPUT_TYPES, *SHORT_TYPES]),
         targets=LOCAL,
     ),
     "reference": option(
         "--reference NAME",
-        "Compare with the derivative of this function instead of with values. It is in the same file, or FILE.py:NAME "
-        "gives another one. For surrogate gradients, and with --dtype for kernels in few digits.",
+        "Compare with the derivative of the function NAME instead of with values. FILE.py:NAME is a function of another "
+        "file. Use this for surrogate gradients and, with --dtype, for kernels in low precision.",
         complete="complete_function",
         targets="function",
         excludes="order calls taylor symbolic digits rtol atol eps show search save_points",
@@ -375,28 +379,28 @@ OPTIONS: dict[str, Callable] = {
     "seed": option("--seed N", "Seed of rand and randn [0].", type=Count(MOST_COUNTED, least=0), default=0),
     "max_elements": option(
         "--max-elements N",
-        "Largest number of elements of a value [1e8]. All values together have 2 GiB.",
+        "Largest number of elements of a value [1e8]. On Linux, all values together may take 2 GiB.",
         type=Count(MOST_COUNTED),
         default=DEFAULT_MAX_ELEMENTS,
     ),
-    "safe": option("--safe", "Refuse to execute Python, processes and libraries."),
-    "torch": option("--torch", "Let `import torch` in Python files mean gradcli's own engine.", targets=PYTHON),
+    "safe": option("--safe", "Refuse to run Python files, other programs and C libraries."),
+    "torch": option("--torch", "Make `import torch` in Python files load gradcli's own engine.", targets=PYTHON),
     "python": option(
         "--python PATH",
-        "Python, or its environment, for Python targets. [VIRTUAL_ENV, .venv, CONDA_PREFIX, gradcli's own]",
+        "Python or environment that runs Python targets [VIRTUAL_ENV, .venv, CONDA_PREFIX, gradcli's own].",
         complete="files",
         targets=PYTHON,
     ),
     "engine": option(
         "--engine",
-        "Engine that differentiates FILE.py:NAME [the framework it uses]. object is one of the file's own.",
+        "Framework that differentiates FILE.py:NAME [the one it uses]. object is an engine in FILE.py itself.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",
     ),
-    "over": value_option("--over NAME=FROM:TO", "An input and its range; the word x=-3:3 does the same. Repeatable."),
-    "points": option("--points N", "Points along each input [200; 60 for a map].", type=Count(1000, least=2)),
-    "range_points": option("--points N", "Points [49].", type=Count(1000, least=2), default=49),
+    "over": value_option("--over NAME=FROM:TO", "Range of an input, like the argument x=-3:3. Repeatable."),
+    "points": option("--points N", "Points along each input [200, or 60 for a map].", type=Count(1000, least=2)),
+    "range_points": option("--points N", "Number of points [49].", type=Count(1000, least=2), default=49),
     "plot": option("--plot", "Draw heat maps. -o FILE.svg or .png writes a picture.", formats="table svg png"),
     "values": option("--values", "Show the value and the gradient of every result.", name="with_values"),
     "direction": option(
@@ -414,35 +418,35 @@ OPTIONS: dict[str, Callable] = {
     ),
     "check_digits": option(
         "--digits N",
-        "Also compare with N-digit arithmetic.",
+        "Also compare with derivatives computed in N-digit arithmetic.",
         type=Count(10_000),
         targets=LOCAL,
         excludes="grad vjp jvp hess value_and_grad",
     ),
     "value_digits": option(
-        "--digits N", "Evaluate with N digits, at --at or the values given.", type=Count(10_000), formats=SHOWN
+        "--digits N", "Evaluate with N digits, at the values given or at --at.", type=Count(10_000), formats=SHOWN
     ),
     "symbolic": option(
         "--symbolic",
-        "Compare with sympy's formulas, and show them. Exit 1 if they disagree.",
+        "Compare with sympy's formulas, and show them. Exit with 1 if they disagree.",
         formats="table tsv json latex csv",
     ),
     "check_symbolic": option("--symbolic", "Also compare with sympy's formulas.", targets=LOCAL),
-    "check": option("--check", "Compare with numeric, forward, 50-digit and symbolic derivatives."),
+    "check": option("--check", "Compare with numeric, forward-mode, 50-digit and symbolic derivatives."),
     "max_symbols": option(
-        "--max-symbols N", "Largest number of input elements [64].", type=Count(1_000_000), default=64
+        "--max-symbols N", "Largest number of input elements for formulas [64].", type=Count(1_000_000), default=64
     ),
     "timeout": option(
         "--timeout S",
-        "Time limit in seconds. For an expression [30 of CPU]; for formulas and digits [20]. In gradcheck for each "
-        "check, or for each answer from elsewhere [60].",
+        "Time limit in seconds. Default: 30 s of CPU time for an expression, 20 s for formulas and high precision. In "
+        "gradcheck, the limit holds for each check. For a function in another program, it holds for each answer [60].",
         callback=as_positive,
     ),
     "simplify": option("--simplify", "Simplify the formulas, within --timeout."),
     "high_order": option("--order N", "Order of the derivatives [1].", type=Count(10), default=1, formats=SHOWN),
     "matrix": option(
         "--matrix",
-        "Derivatives in matrix form, for arrays of any size. Lengths may be names: --shape A=m,n --shape x=n.",
+        "Print derivatives in matrix form, for arrays of any size. Lengths may be names: --shape A=m,n --shape x=n.",
         formats="table text latex json python",
         excludes="at digits simplify max_symbols gradient",
     ),
@@ -455,20 +459,20 @@ OPTIONS: dict[str, Callable] = {
     "only_pass": option(
         "--pass N|last", "Show only this run of backward, counted from 1.", name="only", callback=as_pass
     ),
-    "step": option("--step", "Wait for a key after each step: q ends, a shows all the rest."),
-    "detect_anomaly": option("--detect-anomaly", "Name the first operation that makes a nan."),
+    "step": option("--step", "Wait for a key after each step: q quits, a shows all remaining steps."),
+    "detect_anomaly": option("--detect-anomaly", "Name the first operation that produces nan."),
     "outs": names_option(
         "--out NAMES",
-        "Use the value of this name as the output. Several, a,b, have columns of their own: a, d_a_x.",
+        "Use the value called a as the output. Several outputs a,b get separate columns: a, d_a_x, b, d_b_x.",
         name="outs",
         complete="names",
     ),
-    "diag": option("--diag", "Also compute second derivatives by the same input: d2_NAME."),
-    "keep": names_option("--keep COLUMNS", "Also copy these columns: id,day."),
+    "diag": option("--diag", "Also compute the second derivative with respect to each input: d2_NAME."),
+    "keep": names_option("--keep COLUMNS", "Copy these columns to the result, such as id,day."),
     "no_keep": option("--no-keep", "Leave the inputs out of the result."),
     "delimiter": option(
         "--delimiter CHARACTER",
-        "Separator of the cells of POINTS, such as ';'. Decimal commas are read, unless it is a comma.",
+        "Separator of the cells of POINTS, such as ';'. Unless it is a comma, numbers may have decimal commas.",
         callback=as_delimiter,
     ),
     "sweep_format": option(
@@ -477,13 +481,13 @@ OPTIONS: dict[str, Callable] = {
         choices="csv tsv json",
     ),
     "shard": option("--shard K/N", "Compute the K-th of N equal shares of the rows.", default="1/1", callback=as_share),
-    "sweep_jobs": option("-j --jobs N", "Threads or processes that share the rows [1].", type=Count(1000)),
+    "sweep_jobs": option("-j --jobs N", "Share the rows among N threads or processes [1].", type=Count(1000)),
     "dask": option(
         "--dask ADDRESS",
         "Run on the Dask cluster of this scheduler. ADDRESS is tcp://HOST:PORT, a FILE.json, or local for a new "
-        "cluster. The workers need gradcli, and must see the files.",
+        "cluster. The workers need gradcli and access to the files.",
     ),
-    "restart": option("--restart", "Start again, and discard what the output holds."),
+    "restart": option("--restart", "Start again, and discard the parts that are finished."),
     "sweep_output": file_option(
         "-o --output FILE",
         "Table to write, .csv, .tsv or .parquet; - is standard output [-].",
@@ -492,8 +496,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "json": option("--json", "The same as -f json.", name="format", flag_value="json"),
     "output": file_option("-o --output FILE", "Write to FILE; - is standard output."),
-    "precision": option("--precision N", "Significant digits to print.", type=Count(50)),
+    "precision": option("--precision N", "Number of significant digits to print.", type=Count(50)),
     "color": option("--color", "When to use colour [auto].", choices="auto always never", default="auto"),
-    "quiet": option("-q --quiet", "No notes and warnings."),
-    "verbose": option("-v --verbose", "More notes."),
+    "quiet": option("-q --quiet", "Do not print notes and warnings."),
+    "verbose": option("-v --verbose", "Print more notes."),
 }

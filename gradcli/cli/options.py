@@ -282,9 +282,8 @@ COMMON = "expression dtype seed max_elements timeout safe torch python format js
 
 
 def format_option(formats: tuple[str, ...]) -> Callable:
-    return click.option(
-        "-f", "--format", type=click.Choice(formats), help="Output format [table on a terminal, else tsv]."
-    )
+    usual = f"Output format [{formats[0]} on a terminal, otherwise {formats[1]}]."
+    return click.option("-f", "--format", type=click.Choice(formats), help=usual)
 
 
 def target_command(

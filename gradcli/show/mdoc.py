@@ -56,7 +56,8 @@ class Page:
                 self.lists.append("-compact" in rest)
             case "It":
                 self.flush(blank=not self.lists[-1])
-                self.lines.append(f"{'':{self.indent - STEP}}{expand(rest)}")
+                into, text = (self.lines, f"{'':{self.indent - STEP}}{expand(rest)}") if rest else (self.words, "-")
+                into.append(text)
             case "El":
                 self.flush()
                 self.lists.pop()

@@ -16,7 +16,7 @@ from gradcli.show.causes import causes
 from . import texts
 from .mdoc import Item, argument, escape_roff, page, paragraphs, tag_list
 
-LEAD = 14  # lines of a command's help above the options
+LEAD = 16  # lines of a command's help above the options
 RELATED = {
     "grad": ["jacobian", "gradcheck", "trace"],
     "eval": ["grad"],
@@ -35,14 +35,15 @@ RELATED = {
 }
 
 
-def option_item(option: click.Option) -> Item:
+def option_item(option: click.Option, command: str) -> Item:
     flags = sorted(option.opts, key=lambda flag: (flag.startswith("--"), flag))
     metavar = ""
     if not option.is_flag and not isinstance(option.flag_value, str):
         choices = getattr(option.type, "choices", None)
         metavar = option.metavar or ("|".join(map(str, choices)) if choices else "VALUE")
     value = f" Ar {argument(metavar)}" if metavar else ""
-    more = next((texts.OPTIONS[flag] for flag in flags if flag in texts.OPTIONS), "")
+    options = texts.OPTIONS | {"--format": texts.LINES.get(command, "")}
+    more = next((options[flag] for flag in flags if flag in options), "")
     return " , ".join(f"Fl {escape_roff(flag[1:])}{value}" for flag in flags), f"{option.help or ''} {more}".strip()
 
 
@@ -87,11 +88,12 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
             *paragraphs(lead),
             *([".Pp", *paragraphs(more)] if more.strip() else []),
             *(note if takes_target(command) else []),
-            *[".Pp", "The options are:", *tag_list(map(option_item, options))],
+            *[".Pp", "The options are:", *tag_list(option_item(option, name) for option in options)],
             *below,
         ],
         [*examples_of(command), *texts.EXAMPLES.get(name, [])] or [f"gradcli {name} --help"],
         references,
         synopsis=[f".Nm gradcli {name}", ".Op Ar options", *(f".Ar {escape_roff(a)}" for a in arguments)],
         files=files,
+        status=texts.EXIT_STATUS | texts.EXIT_STATUS_OF.get(name, {}),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from . import texts
 
@@ -47,14 +47,22 @@ def sentence_lines(sentence: str) -> list[str]:
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return running text as lines: each sentence begins a line, indented text is literal, `# Title` is a heading."""
+    """Return running text as lines, one for each sentence.
+
+    Indented text is literal, `# Title` is a heading, and lines with `- ` begin the items of a list.
+    """
     lines: list[str] = []
     for part in inspect.cleandoc(text).split("\n\n"):
         if part.startswith("# "):
             lines.append(f".Ss {escape_roff(part[2:])}")
             continue
-        if part.startswith("    "):
-            lines += [".Bd -literal -offset indent", *map(escape_roff, inspect.cleandoc(part).split("\n")), ".Ed"]
+        if part.startswith(("    ", "\b")):  # click leaves the lines of a paragraph alone that begins with \b
+            rows = inspect.cleandoc(part.removeprefix("\b\n")).split("\n")
+            lines += [".Bd -literal -offset indent", *map(escape_roff, rows), ".Ed"]
+            continue
+        if part.startswith("- "):
+            items = re.split(r"(?:^|\n)- ", part)[1:]
+            lines += [".Bl -bullet -compact", *(row for item in items for row in (".It", *paragraphs(item))), ".El"]
             continue
         if lines and not lines[-1].startswith(".Ss"):
             lines.append(".Pp")
@@ -80,12 +88,13 @@ def page(
     *,
     synopsis: Sequence[str] = (),
     files: Iterable[Item] = (),
+    status: Mapping[str, str] = texts.EXIT_STATUS,
     compact: bool = False,
 ) -> str:
     """Return a whole page.
 
     reference: its name and section, as in gradcli-grad(1). commands: examples. references: the pages under SEE ALSO.
-    files: names and descriptions. compact: omit blank lines between files.
+    files: names and descriptions. status: exit codes and what they mean. compact: omit blank lines between files.
     """
     name, number = split_reference(reference)
     paths = [(f"Pa {argument(path)}", text) for path, text in files]
@@ -95,7 +104,7 @@ def page(
         "DESCRIPTION": description,
         "ENVIRONMENT": tag_list((f"Ev {variable}", text) for variable, text in texts.ENVIRONMENT),
         "FILES": tag_list(paths, compact) if paths else ["None."],
-        "EXIT STATUS": tag_list(texts.EXIT_STATUS),
+        "EXIT STATUS": tag_list(item for item in status.items() if item[1]),
         "EXAMPLES": examples(commands),
         "SEE ALSO": see_also(references),
     }

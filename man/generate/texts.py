@@ -5,29 +5,45 @@
 
 from __future__ import annotations
 
-EXIT_STATUS = [
-    ("0", "Done; every check passed."),
-    ("1", "A check found a wrong derivative, or two ways to compute one disagree."),
-    ("2", "Bad usage or bad input: options, expressions, files, shapes, missing names."),
-    ("3", "The target raised an error."),
-    ("4", "No derivative is wrong, but at least one check is inconclusive."),
-    ("70", "A defect in gradcli itself; please report it."),
-    ("130", "Interrupted."),
-]
+EXIT_STATUS = {
+    "0": "Success. If derivatives were checked, every check passed.",
+    "1": "A check found a wrong derivative, or two ways to compute a derivative disagree.",
+    "2": "Bad usage or bad input: options, expressions, files, shapes, missing names.",
+    "3": "The target raised an error.",
+    "4": "No derivative is wrong, but at least one check is inconclusive.",
+    "70": "A defect in gradcli itself; please report it.",
+    "130": "Interrupted.",
+}
+EXIT_STATUS_OF = {
+    "why": {
+        "0": "Every reported gradient is ok.",
+        "1": "At least one reported gradient is None, zero, nan or infinite.",
+        "3": "The script raised an error.",
+        "4": "",
+    },
+    "watch": {
+        "0": "The command succeeded, and every derivative that was checked passed.",
+        "1": "The command succeeded, and a derivative is wrong.",
+        "3": "",
+        "4": "The command succeeded, and no derivative is wrong, but the check of at least one is inconclusive.",
+        "other": "The command itself exited with this code.",
+    },
+}
+"""Where the exit codes of a command mean something else; those with "" do not occur."""
 ENVIRONMENT = [
-    ("NO_COLOR", "If set and not empty, output has no colour unless `--color always` is given."),
-    ("FORCE_COLOR", "If set and not empty, output has colour in files and pipes, too."),
-    ("COLUMNS", "The width of tables, if it differs from that of the terminal."),
-    ("TERM", "If it is `dumb`, output has no colour."),
+    ("NO_COLOR", "If this is set and not empty, output has no colour unless `--color always` is given."),
+    ("FORCE_COLOR", "If this is set and not empty, output has colour even in files and pipes."),
+    ("COLUMNS", "The width of tables. The default is the width of the terminal."),
+    ("TERM", "If this is `dumb`, output has no colour."),
     ("VIRTUAL_ENV", "The environment whose Python runs Python targets."),
-    ("CONDA_PREFIX", "The same, if VIRTUAL_ENV is not set and no folder .venv is found."),
+    ("CONDA_PREFIX", "The same, if VIRTUAL_ENV is not set and there is no folder .venv."),
 ]
 PROGRAMS = [
-    ("*.expr", "Programs in the expression language, see gradcli-expressions(7): parsed, never executed."),
-    ("*.py", "Python scripts, functions and declared checks: executed, unless `--safe` is given."),
+    ("*.expr", "Programs in the expression language, which are parsed and never executed; see gradcli-expressions(7)."),
+    ("*.py", "Python scripts, functions and declared checks, which are executed unless `--safe` is given."),
 ]
 DATA = ("*.npy, *.npz, *.csv, *.tsv, *.txt, *.json", "Arrays for `NAME=@FILE`. Pickled arrays are refused.")
-WRITTEN = (".gradcli-*", "A temporary file next to the output of `-o`, which it replaces when it is complete.")
+WRITTEN = (".gradcli-*", "A temporary file next to the output of `-o`. It replaces the output when it is complete.")
 TARGETS = """
 A target is one of these:
 
@@ -96,139 +112,167 @@ Tab-separated lines and CSV contain only the gradients. `--value` adds the value
 have anyway.
 """,
     "gradcheck": """
-The numeric derivative comes with an error estimate, so there is no step and no tolerance to choose. The verdict is
-pass, fail (with the worst element and the probable mistake) or inconclusive (with the reason). gradcli-verdict(7)
-explains how it is found and what it can miss.
+gradcheck compares the derivative that is claimed, by the engine or by you, with a numeric derivative. The numeric
+derivative comes with an error estimate, so you do not have to choose a step or a tolerance. There are four verdicts:
+
+    pass           the claimed derivative agrees with the numeric one
+    fail           it does not: the report names the worst element and, if
+                   gradcheck recognizes it, the mistake
+    inconclusive   the function does not allow a verdict, for the reason given
+    error          the function or its derivative raised an error, or the time
+                   limit was reached
+
+gradcli-verdict(7) explains how a verdict is found and which errors it can miss.
 
 # Verdicts
 
-A check passes when the claimed derivative agrees within the error of the estimate. The report states the resolution:
-the smallest error that would have been seen in every element. If the resolution is coarser than 2 % for an element that
-matters, the verdict is inconclusive. Elements below the function's own rounding are counted as not decidable and do
-not fail. If small elements are known less well than the largest ones, the report gives both resolutions.
+A check passes if the claimed derivative agrees with the numeric one within the error of the latter. The report states
+the resolution: an error of this relative size would have been detected in whichever element it occurred. If the
+resolution is coarser than 2 % for an element that matters, the verdict is inconclusive. Elements that change the output
+by less than the rounding of its values are counted as not decidable, and cannot fail. If small elements are known less
+precisely than large ones, the report gives two resolutions.
 
-A check fails when claim and estimate differ by clearly more than that error. The report names the worst element, both
-values, and the mistake that explains them.
+A check fails if the claimed and the numeric derivative differ by clearly more than that error. The report names the
+worst element, with both values, and the mistake that would explain them.
 
-A check is inconclusive when the function does not allow a decision. The reason may be noise, values that are not
-finite, or a kink whose one-sided derivatives are not known. At a kink, a value in the generalized gradient passes.
+A check is inconclusive if the function does not allow a verdict. The reason may be noise, values that are not finite,
+or a kink with unknown one-sided derivatives. At a kink, every value in the generalized gradient passes.
 
-Some functions, such as `cholesky` and `eigh`, read one triangle of a symmetric (Hermitian) matrix or take no other
-matrices. For these, a derivative that is right along symmetric changes passes, and the report says so.
+Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (Hermitian) matrix, or accept only
+symmetric matrices. The derivative of such a function passes if it is right for symmetric changes of the matrix; the
+report says so.
 
-A backward pass is also called with cotangents of zeros, with both signs, and with sums of two: it must be linear in
-them. If the function raises an error or returns another shape on one side of the point, it is sampled on the other
-side. A small mismatch that is erratic from point to point comes from a solver inside the function, and is inconclusive.
-Elements of an input that are nan or infinite are held constant, and a note counts them.
+gradcheck also tests whether a backward pass is linear in the incoming gradient. For this it passes zeros, vectors of
+both signs, and the sum of two vectors. If the function raises an error or returns a different shape on one side of the
+point, only the other side is used. A small mismatch that changes erratically from point to point indicates a solver
+inside the function; the check is then inconclusive. Elements of an input that are nan or infinite are held constant,
+and a note gives their number.
 
 # Cost and limits
 
-A check moves all elements at once along random directions. A scalar function of n inputs is called at most about
-200 + 20 log2(n) times for a pass, and 600 times for a fail that names its element. Up to eight elements are estimated
-one by one. `--show all` estimates every element, with about 15 calls each.
+A check changes all elements together, along random directions. For a scalar function of n inputs, a check that passes
+calls the function at most about 200 + 20 log2(n) times. A check that fails and names the wrong element takes about 600
+calls. If there are up to eight elements, each is checked by itself. `--show all` estimates every element, with about 15
+calls each.
 
-`--calls N` limits the calls of the function (in declarations, `calls=`). Calls that a framework makes for its products
-count, too. A clear disagreement within N calls is a fail. If N calls do not decide, the check is inconclusive, and the
-message and `calls_needed` in JSON give a sufficient number.
+`--calls N` (in declarations, `calls=`) limits the calls of the function. Calls that a framework makes to compute vector
+products (vjp, jvp) count, too. A clear disagreement within N calls is a fail. If N calls are too few for a verdict, the
+check is inconclusive. The message, and `calls_needed` in JSON, then give a sufficient number.
 
-`--timeout S` limits each check to S seconds. Importing a file does not count, but may take at most ten times as long,
-or half a minute.
+`--timeout S` limits each check to S seconds. The import of a file has a limit of its own: ten times S, and at least 30
+seconds.
 
 # Element by element
 
 `--elementwise` (in declarations and in `check_gradient`, `elementwise=True`) is for functions that work element by
-element: a ufunc, an activation, or a model of `x` and numbers. The function after `--grad` then returns the derivative
-of each element, in the output's shape, or one such array for each parameter, as `fit_deriv` does. You need not write
-`np.diag`. Inputs have the output's shape or are numbers, with at most 2000 elements. gradcheck first verifies from
-values that no element changes another element of the output; a function that mixes elements fails.
+element: a ufunc, an activation, or a model of `x` with scalar parameters. The function after `--grad` then returns the
+derivative of each element, in an array of the output's shape. For several parameters it returns one such array each, as
+`fit_deriv` does in astropy. You do not need `np.diag`. Each input has the output's shape or is a single number, with at
+most 2000 elements. gradcheck first verifies from values that an element of an input changes only the same element of
+the output. A function that mixes elements fails.
 
 # Taylor remainders
 
-`--taylor` judges by the remainder |f(x + h d) - f(x) - h g.d| along a random direction d. It takes eight steps h on
-both sides, each a quarter of the one before: 16 calls. The remainder falls with the square of h if g is right, and with
-h if it is not. Steps that are spoiled by rounding do not count towards the rate. A disagreement is then examined like
-any other.
+`--taylor` also prints the remainder |f(x + h d) - f(x) - h g.d| along a random direction d, where g is the claimed
+gradient. It takes eight steps h on both sides of the point, each a quarter of the one before, with 16 calls. For a
+right gradient, the remainder falls in proportion to the square of h; for a wrong one, in proportion to h. Steps that
+are spoiled by rounding do not count towards this rate. The verdict is found as usual, and does not depend on the rate.
 
 # Frameworks and low precision
 
-Functions of PyTorch and JAX run in double precision if they accept it. If a function computes in float16 or bfloat16
-on the way (mixed precision), it is judged by the digits of that type, and a note says so. Two digits are seldom enough
-for a pass; a wrong factor still fails.
+Functions of PyTorch and JAX run in double precision if they accept it. Some functions compute in float16 or bfloat16
+internally (mixed precision). They are judged by the precision of that type, and a note says so. A precision of two
+digits is seldom enough for a pass, but a wrong factor still fails.
 
-# Functions that run elsewhere
+# Functions in servers and other programs
 
-For a function that runs elsewhere, gradcheck compares the derivative that it returns with its own values. Files declare
-such checks, too: `gradcli.check("http://localhost:4242/forward", at={"x0": [1, 2]})`.
+TARGET may be the address of a function that runs in a server or in another program. gradcheck then compares the
+derivatives that this program returns with the values that it returns. Files can declare such checks, too:
+`gradcli.check("http://localhost:4242/forward", at={"x0": [1, 2]})`.
 
-`http://HOST:PORT/MODEL` is a model that speaks UM-Bridge 1.0, with Gradient, ApplyJacobian or both. Its inputs are
-vectors called x0, x1 and so on. Its outputs are y0, y1 and so on; they are concatenated unless `--out` selects one.
+`http://HOST:PORT/MODEL` is a model that speaks UM-Bridge 1.0 and supports Gradient, ApplyJacobian or both. Its inputs
+are vectors called x0, x1 and so on. Its outputs are called y0, y1 and so on. They are concatenated unless `--out`
+selects one of them.
 
-`http://HOST:PORT` is a Tesseract with vector_jacobian_product, jacobian_vector_product or both. Its inputs have names,
-such as `model.w` for one inside another. Connections are kept open, redirects are not followed, and https works, too.
+`http://HOST:PORT` is a Tesseract with vector_jacobian_product, jacobian_vector_product or both. Its inputs keep their
+names; `model.w` is the input w inside the input model. Connections are kept open, and redirects are not followed. Both
+http and https work.
 
-`cmd:COMMAND` is a program that answers lines of JSON, see gradcli-protocol(7).
+`cmd:COMMAND` is a program that answers lines of JSON; see gradcli-protocol(7).
 
-`MODEL.fmu` is a Functional Mock-up Unit (FMI 2.0). `pip install fmpy`, or the extra gradcli[fmu], installs what loads
-it. The function maps its inputs and parameters to its outputs at the start time, by their names, with the directional
-derivative that the unit provides. Inputs without a value keep the value of the model. The unit runs in a process of its
-own.
+`MODEL.fmu` is a Functional Mock-up Unit (FMI 2.0). It needs the package fmpy: `pip install fmpy`, or the extra
+gradcli[fmu]. The function maps the inputs and parameters of the unit to its outputs at the start time, all by their
+names. The claimed derivative is the directional derivative that the unit provides. Inputs without a value keep the
+value that the model gives them. The unit runs in a separate process.
 
 # Shared libraries
 
-`LIB.so:DECLARATION` is a function of a shared library, given by the line of its C header. Another such line after
-`--grad` or `--vjp` is its derivative. A `const double *` is an input, a `double *` an output that is filled with zeros
-before the call, and a `double` a single number; `float` works the same way.
+`LIB.so:DECLARATION` is a function of a shared library, and DECLARATION is the line that declares it in a C header. The
+derivative is another function of that library; write its declaration after `--grad` or `--vjp`. The parameters are:
 
-An integer is the size of the first array. If it is called m, it is the size of the output; if it is called nx or n_x,
-that of x. The command line may also give it a value. `--shape y=3` gives the size of an output that cannot be derived.
-gradcheck recognizes what belongs to x or to the output by its name, such as x_b, xb, x_bar, dx or grad_x, or else by
-its position. An int that the function returns is a status, where 0 is success. The library runs in a process of its
-own, so a crash is an error of that check only.
+    const double *   an input
+    double *         an output, filled with zeros before the call
+    double           a single number
+    int              the size of an array
+
+`float` works like `double`. An integer is the size of the first array, except that m is the size of the output, and nx
+or n_x is the size of x. The command line may also give it a value, such as n=3. If the size of the output does not
+follow from these, `--shape y=3` sets it.
+
+In the declaration of a derivative, gradcheck recognizes by its name which array belongs to x or to the output: x_b, xb,
+x_bar, dx and grad_x belong to x. Otherwise the position decides. If the function returns an int, it is a status, and 0
+means success. The library runs in a separate process, so a crash is only an error of that check.
 
 # Output for editors and CI
 
-The counts (3 passed, 1 failed in 2.50 s) go to standard error in every format; `-q` omits them. If you interrupt
-gradcheck, it prints what it has found so far.
+The counts, such as `3 passed, 1 failed in 2.50 s`, go to standard error in every format; `-q` omits them. If you
+interrupt gradcheck, it prints what it has found so far.
 
-`-f concise` prints one line for each check that did not pass, as compilers do: `FILE:LINE:COLUMN: error: TEXT
-[gradcheck]`, or `warning` if it is inconclusive. Vim reads these lines with `:set makeprg=gradcli\\ gradcheck\\ -f\\
-concise`, Emacs with `M-x compile`. VS Code needs a problem matcher in tasks.json:
+`-f concise` prints a line for each check that did not pass, in the form of compiler messages: `FILE:LINE:COLUMN: error:
+TEXT [FINDING]`. For an inconclusive check, `warning` replaces `error`. Vim reads these lines with `:set
+makeprg=gradcli\\ gradcheck\\ -f\\ concise`, and Emacs with `M-x compile`. VS Code needs a problem matcher in
+tasks.json:
 
     {"owner": "gradcheck", "fileLocation": ["relative", "${workspaceFolder}"],
-     "pattern": [{"regexp": "^(.+?):(\\\\d+):(\\\\d+): (error|warning): (.*) \\\\[gradcheck\\\\]$",
+     "pattern": [{"regexp": "^(.+?):(\\\\d+):(\\\\d+): (error|warning): (.*) \\\\[[a-z-]+\\\\]$",
                   "file": 1, "line": 2, "column": 3, "severity": 4, "message": 5}]}
 
-GitHub Actions needs the same matcher without fileLocation, inside `{"problemMatcher": [...]}`, in a file that
-`echo "::add-matcher::FILE"` names.
+GitHub Actions needs the same matcher without fileLocation, inside `{"problemMatcher": [...]}`. Write it to a file, and
+let the workflow run `echo "::add-matcher::FILE"`.
 
-`-f gitlab -o gl-code-quality-report.json` writes GitLab's code quality report, for `artifacts: reports: codequality:`.
+`-f gitlab -o gl-code-quality-report.json` writes a code quality report for GitLab. Name this file under `artifacts:
+reports: codequality:`.
 
-`pytest --gradcheck` runs the declared checks as tests; `--gradcheck-allow-inconclusive` lets inconclusive ones pass.
+`pytest --gradcheck` runs the declared checks as tests. With `--gradcheck-allow-inconclusive`, inconclusive checks pass.
 
-A file that cannot be checked here, because a package or a version is missing, skips itself as a test would: `raise
-unittest.SkipTest("needs umap-learn 0.5.12")`, `pytest.skip` or `pytest.importorskip`. Its verdict is skipped, with
-that reason. The summary counts it, and the exit code ignores it.
+A file that cannot be checked because a package or a version is missing skips itself, as a test file does: with `raise
+unittest.SkipTest("needs umap-learn 0.5.12")`, `pytest.skip` or `pytest.importorskip`. Its verdict is `skipped`, and
+the report gives the reason. The summary counts skipped files, and the exit code ignores them.
 
 # Comparison with other checkers
 
-PyTorch's gradcheck and JAX's check_grads check code on their devices and with their transforms. They use central
-differences with a fixed step (1e-6) and fixed tolerances (atol 1e-5 and rtol 1e-3; 1e-5), and return True or raise an
-error. HIPS autograd's checker does the same in random directions. SciPy's check_grad returns the norm of one forward
-difference, which you judge yourself.
+PyTorch's gradcheck and JAX's check_grads check code on their devices and with their transforms. Both use central
+differences with a fixed step and fixed tolerances, and raise an error if these are exceeded. PyTorch's defaults are a
+step of 1e-6, atol 1e-5 and rtol 1e-3. In double precision, JAX's are a step of 1e-4 and tolerances of 1e-5. The checker
+of HIPS autograd works like that of JAX, with 1e-6 for all three. SciPy's check_grad returns the norm of the difference
+from one forward difference, and you judge this norm yourself.
 
-This gradcheck is for gradients in NumPy, or in C behind it. It derives its tolerance from the estimate, takes one-sided
-derivatives at kinks, finds the probable mistake, and cross-checks with formulas and with 50 digits.
+gradcli's gradcheck also checks gradients in NumPy and in C. It derives its tolerance from the error estimate, uses
+one-sided derivatives at kinks, and names the probable mistake. `--symbolic` and `--digits 50` also compare with
+formulas and with 50 digits.
 
 # Calculators of ASE
 
-`ase:FILE.py:CALCULATOR STRUCTURE` checks a calculator of ASE (the extra gradcli[ase], or `pip install ase`): an object,
-a class, or a function that returns one. `ase.io.read` reads the structure, a file such as slab.xyz or POSCAR. The
-energy is a function of `positions`; its claimed derivative is minus the forces. With `--stress` it is also a function
-of `strain`, in the order xx, yy, zz, yz, xz, xy; the claimed derivative is the stress times the volume. Constraints are
-not applied. A calculator with a free energy is checked with that, since forces are its derivative.
+`ase:FILE.py:CALCULATOR STRUCTURE` checks a calculator of ASE, which needs the extra gradcli[ase] or `pip install ase`.
+CALCULATOR is an object, a class, or a function that returns a calculator. STRUCTURE is a file such as slab.xyz or
+POSCAR, which `ase.io.read` reads. The energy is a function of `positions`, and its claimed derivative is minus the
+forces. With `--stress`, the energy is also a function of `strain`, in the order xx, yy, zz, yz, xz, xy; the claimed
+derivative is the stress times the volume. Constraints are not applied. If the calculator has a free energy, this energy
+is used, because the forces are its derivative.
 
-In a symmetric structure, forces are zero whatever the formula, so every atom is first moved at random, by about 0.05 Å
-along each axis. `--seed` draws other moves, `--samples` several, and `positions=@FILE` gives the positions themselves.
+In a symmetric structure, forces are zero whatever the formula is. Therefore every atom is first moved at random, by
+about 0.05 Å along each axis. `--seed` changes these moves, `--samples` checks several of them, and `positions=@FILE`
+gives the positions instead.
 """,
     "eval": """
 Lines of the value are called `value`, or `value[0,1]` for an element, whatever name the output has.
@@ -277,46 +321,59 @@ machines see. If a worker dies, its part is computed again.
     "why": """
 # What is reported
 
-The script runs once and prints its own output. Then each gradient is reported with its state: ok, none, zero, nan or
-inf. The state is that of the last use, by the script or by an optimizer. If the gradient was not used, it is the state
-at the end of the script. For a gradient that is None, `why` follows the data from the tensor to the output, also
-through Python numbers and NumPy, and names the line where it leaves the graph. A gradient counts as zero if it is zero
-within rounding. Lines are those of the script and of the modules that it imports.
+The script runs once and prints its own output. Then `why` reports the state of each gradient: ok, none, zero, nan or
+inf. This is the state when the script or an optimizer last used the gradient. If nothing used it, it is the state at
+the end of the script. A gradient is zero if it is zero within rounding.
 
-Without names, `why` does not report frozen parameters, parameters that no optimizer holds if the script has one, and
-biases whose gradient is cancelled by a normalization. If the script raises an error, the exit code is 3. If backward
-failed because nothing required grad, a hint names the cause.
+If a gradient is None, `why` follows the data from the tensor to the output, even through Python numbers and NumPy
+arrays. It names the line at which the data leaves the graph. Lines are those of the script and of the modules that it
+imports.
+
+Without names, `why` leaves out three kinds of tensors:
+
+- frozen parameters,
+- parameters that no optimizer holds, if the script has an optimizer,
+- biases whose gradient is cancelled by a normalization.
+
+If the script raises an error, the exit code is 3. If backward() failed because no tensor required grad, a hint names
+the cause.
 
 # Common questions
 
-`y.grad` is None because y is the result of an operation:
+Why is `y.grad` None? In this code, y is the result of an operation, and only leaf tensors keep their gradient:
 
     y = x * 2
     y.sum().backward()
 
-Call `y.retain_grad()` before backward to keep it. `loss.grad` is None for the same reason; its gradient is 1.
-`input.grad` is None after
+Call `y.retain_grad()` before backward() to keep it. `loss.grad` is None for the same reason; its gradient would be 1.
+
+Why is `input.grad` None after this line?
 
     input = torch.randn(3, requires_grad=True).to(device)
 
-because the leaf is what randn returned, and input is the result of `to`. Write
+The leaf is the tensor that randn() returned, and input is the result of to(). Write
 `input = torch.randn(3).to(device).requires_grad_()` instead.
 """,
     "watch": """
 # What changes for the program
 
-A program can notice a few differences when it is watched. `PYTHONPATH` and the variables `GRADCLI_HOST` and
-`GRADCLI_WATCH` are set, and a `sitecustomize` module is loaded before the program's own. `scipy.optimize.minimize` and
-the other solvers are functions that wrap the original ones, and the solver gets an object that calls the user's
-function. `torch.autograd.Function.apply`, the calls of `jax.custom_vjp` and `custom_jvp`, and the `primitive` of HIPS
-autograd are wrapped in the same way. Arguments and results are copied; large arrays are copied only at calls number 1,
-2, 4, 8, and so on. The graph node of a PyTorch rule has one more hook, which copies the gradients that reach it. The
-process forks once when it ends (with JAX it runs the checks before it ends instead), and `os._exit` is replaced.
+A watched program can notice these differences:
+
+- `PYTHONPATH` and the variables `GRADCLI_HOST` and `GRADCLI_WATCH` are set, and a `sitecustomize` module is loaded
+  before the program's own.
+- `scipy.optimize.minimize` and the other solvers are replaced by functions that call them with an object in place of
+  the user's function.
+- `torch.autograd.Function.apply`, the calls of `jax.custom_vjp` and `custom_jvp`, and the `primitive` of HIPS autograd
+  are replaced in the same way.
+- Arguments and results are copied. Large arrays are copied only at calls number 1, 2, 4, 8, and so on.
+- The graph node of a custom function in PyTorch has one more hook, which copies the gradients that reach the node.
+- The process forks once when it ends, to run the checks. With JAX, it runs them itself before it ends. `os._exit` is
+  replaced for this.
 
 # What is not seen
 
-`python -I` and `python -E` ignore `PYTHONPATH`, through which `watch` enters a process. Leave these options out. In the
-wrappers that xgboost and lightgbm have for scikit-learn, objectives are not seen.
+`watch` enters a process through `PYTHONPATH`, which `python -I` and `python -E` ignore. Leave these options out.
+Objectives that are passed to the scikit-learn interfaces of xgboost and lightgbm are not seen.
 """,
     "ops": """
 gradcli-expressions(7) has the whole table, too.
@@ -326,16 +383,34 @@ The schemas are JSON Schema 2020-12; gradcli-json(5) describes the same in words
 """,
 }
 OPTIONS = {
-    "--hook": "If the result of ACTION is not None, it replaces the gradient. ACTION prints to standard output, "
-    "or with `--json` to standard error.",
-    "--format": "In `tsv`, every line is the name of an element, a tab, and its value in full precision.",
+    "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
+    "standard output, or with `--json` to standard error.",
     "--json": "Errors are then printed as JSON, too.",
-    "--output": "The file is written completely or not at all; its ending selects the format.",
-    "--seed": "The same command gives the same numbers.",
-    "--torch": "The default type in a script is then float32.",
+    "--output": "The file is written completely or not at all. Its ending selects the format.",
+    "--seed": "The same command with the same seed gives the same numbers.",
+    "--torch": "In a script, the default type is then float32.",
     "--color": "See ENVIRONMENT.",
-    "--help": "",
 }
+ELEMENTS = "In `tsv`, each line has the name of an element, a tab, and its value in full precision."
+POINTS = "In `tsv`, each line is a point: the values of the inputs, then"
+LINES = {
+    **dict.fromkeys(("grad", "jacobian", "hessian", "vjp", "jvp", "hvp"), ELEMENTS),
+    "eval": f"{ELEMENTS} Over ranges, each line is a point: the values of the inputs, then that of TARGET.",
+    "plot": f"{POINTS} the function and its derivatives.",
+    "precision": f"{POINTS} the right digits of the value and of each gradient.",
+    "graph": "In `tsv`, each line is a node: number, kind, operation, name, formula, shape, inputs and line.",
+    "trace": "In `tsv`, each line is an element of a gradient that a step sends: the numbers of the pass and of the "
+    "step, the operation, its result, the receiving element, and the gradient.",
+    "why": "In `tsv`, each line is a gradient: name, state, cause, file, line, explanation and remedy.",
+    "gradcheck": "In `tsv`, each line is a check: verdict, name, file, line, seconds and reason. Lines that begin with "
+    "element or taylor follow with `--show all` and `--taylor`.",
+    "watch": "Without `-o`, the default is always table. In `tsv`, each line is a derivative: verdict, role, function, "
+    "file, line, points, calls and reason.",
+    "lock": "In `tsv`, each line is a check: name and file. With `--verify`: verdict, name, file and reason.",
+    "mutate": "In `tsv`, each line is a mutant: killed or survived, relative error, seconds and name.",
+    "ops": "In `tsv`, each line is a function: name, kind, derivatives and description.",
+}
+"""What tab-separated lines hold."""
 EXAMPLES = {
     "": [
         "gradcli grad 'x**2 * sin(y)' x=2 y=3",

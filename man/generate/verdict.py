@@ -3,124 +3,164 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+
+from gradcli.check import verdict
 
 from .mdoc import escape_roff, page, paragraphs, tag_list
 
 MEASURED = Path(__file__).with_name("calibration.json")
 KERNELS = Path(__file__).with_name("calibration_reference.json")
 DESCRIPTION = """
-gradcli-gradcheck(1) compares a claimed derivative with values of the function, and gives one of four verdicts. There is
-no tolerance to choose: the claim is compared with an interval, whose width follows from the values themselves.
+gradcli-gradcheck(1) compares a claimed derivative with values of the function, and gives one of four verdicts. The
+claimed derivative, or claim, is the derivative that is checked, whether it is the engine's or written by hand. You do
+not have to choose a tolerance: an element of the claim has to lie in an interval, which is computed from the values
+themselves.
 """
 VERDICTS = [
     (
         "Cm pass",
-        "Every element that can be decided agrees with its interval, and the claim behaves as a derivative: its "
-        "products are linear, the same in a second call, and those of this point. The line gives the number of digits "
-        "to which the worst element agrees, and the smallest relative error that would have been seen in every "
-        "decided element. This size includes the scatter of the claim itself.",
+        "Every element that can be decided agrees with its interval. The claim also behaves like a derivative: its "
+        "vector products (vjp, jvp) are linear, do not change in a second call, and belong to this point. The report "
+        "gives the number of digits to which the worst element agrees, and the resolution. An error of this relative "
+        "size would have been detected in whichever element it occurred. The resolution takes the scatter of the claim "
+        "into account.",
     ),
     (
         "Cm fail",
-        "An element is further from its interval than rounding of the claim and of the function explains. Or a "
-        "product is not linear, changes from call to call, or belongs to another point. Or the value that a rule "
-        "computes differs from that of the function. A diagnosis names the mistake if the claim, corrected by it, "
-        "would agree.",
+        """At least one of these is true:
+
+- An element is further from its interval than the rounding of claim and function explains.
+- A vector product is not linear, changes from call to call, or belongs to a different point.
+- A custom function computes a different value than the function that is called without gradients.
+- The derivative depends on memory layouts or on unused outputs, or changes in a second backward pass.
+
+The report names a mistake if the claim would agree without it.""",
     ),
     (
         "Cm inconclusive",
-        "Neither can be decided: the function jumps at the point, noise or rounding exceeds the error that has to be "
-        "seen, the call budget is used up, or no element is above the function's own rounding. The message gives the "
-        "reason, and what would decide.",
+        """It is not known whether the claim is right, for one of these reasons:
+
+- The function jumps at the point.
+- Noise or rounding is larger than the errors that have to be detected.
+- The calls that `--calls` allows are too few.
+- Every element changes the function by less than its own rounding.
+
+The message gives the reason, and what would allow a verdict.""",
     ),
     ("Cm error", "The function or the claim raised an error or took too long. The derivative was not checked."),
 ]
 METHOD = """
 # Estimate
 
-Along a line, the function is sampled at Chebyshev points on intervals of several widths. The coefficients of the
-Chebyshev series fall until they reach the noise of the values; this gives the slope and its error (Trefethen,
-Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild, Estimating Computational
-Noise, 2011). A wide interval may sharpen a narrow one only if the two agree; otherwise it has missed structure.
+gradcheck evaluates the function along a line through the point, at Chebyshev points on intervals of several widths. The
+coefficients of the Chebyshev series decrease until they reach the noise of the values. From them follow the slope and
+its error (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild,
+Estimating Computational Noise, 2011). A wide interval makes the estimate of a narrow one more precise, but only if both
+agree. If they disagree, the function has structure that the wide interval misses.
 
-If values jump between neighbouring points, the function is computed in pieces. Pieces as short as rounding mean limited
-precision, and the trend counts. Longer pieces are a staircase, and the slope is that of the piece. If the one-sided
-slopes differ, there is a kink, and the claim has to lie in the generalized gradient (Clarke 1983). An easy slope takes
-14 calls.
+If values jump between neighbouring points, the function is computed in pieces. Pieces as short as a rounding error
+indicate limited precision, and gradcheck takes the trend over many pieces. Longer pieces form a staircase, and
+gradcheck takes the slope of the piece at the point. If the slopes on the two sides differ, the point is a kink. The
+claim then has to lie in the generalized gradient (Clarke 1983). The slope of a smooth function takes 14 calls.
 
 # Probe
 
-All elements move at once along random directions, in which each element moves by at least half its size, relative to
-its own value and to the typical value of its array. The agreement along a direction bounds the error of every element.
-Small elements, for which the bound is wider than 2 %, get directions of their own. Up to eight elements are estimated
-one by one instead.
+All elements move together along random directions. There are two kinds of directions:
+
+- Each element moves in proportion to its own size. A disagreement along such a direction proves an error.
+- Each element moves in proportion to the typical size of its array. Such a direction is sensitive to tiny elements, but
+  a disagreement is only a hint.
+
+Along every direction, an element moves by at least half of its full step. Agreement along a direction therefore limits
+the error of every element. Small elements for which this limit is wider than 2 % get separate directions. Up to eight
+elements are estimated one by one instead.
 
 # Locate
 
-A disagreement is a fail. The direction is halved until the wrong element is found, as in group testing (Dorfman 1943).
-That element is then estimated by itself. Up to ten wrong elements are located; if many are wrong, up to 64 elements are
-sampled and counted.
+If there is a disagreement, gradcheck looks for the wrong element. It repeatedly halves the set of elements that move,
+as in group testing (Dorfman 1943), and finally estimates one element by itself. It locates up to ten wrong elements. If
+many are wrong, it examines a sample of up to 64 elements, and counts the wrong ones.
 
 # Decide
 
-An element fails when its distance from the estimate exceeds 2.5 times the error of the estimate, 32 rounding units of
-the claim, and the scatter of the claim between points that are rounding units apart. Before reporting a fail, gradcli
-tests whether the mismatch is erratic from point to point, as with a solver that stops at a tolerance, and whether the
-claim alone is rough. Backward passes are called with cotangents between 1/1024 and 1024, again at the same point, and
-at another point first.
+An element fails if its distance from the estimate is larger than the sum of these parts:
 
-Methods are chosen by sizes and counts of calls, never by elapsed time: a slow machine gives the same verdict as a fast
-one.
+- {MARGIN} times the error of the estimate,
+- {ROUNDING} rounding units of the claimed value,
+- {SCATTERS} times the scatter of the claim between points that are rounding units apart,
+- a part of the claimed value, {FLOOR[8]:g} in float64 and {FLOOR[4]:g} in float32, but not more than {LEEWAY:g} times
+  the error of the estimate.
+
+Before gradcheck reports a fail, it tests two other explanations. If the mismatch changes erratically from point to
+point, as with a solver that stops at a tolerance, the check is inconclusive. If only the claim is rough, the report
+says so.
+
+A backward pass is called with incoming gradients of very different sizes, from 1/1024 to 1024. It is also called twice
+at the same point, and once at a different point before.
+
+gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A slow machine therefore gives the
+same verdict as a fast one.
 """
 MISSED = """
-An error that is smaller, in every element, than the size that a pass states. Elements that change the output by less
-than a hundredth of what others do, and by less than rounding shows, are neither right nor wrong; a note counts them.
+A check can pass in spite of these errors:
 
-A claim at a kink that lies in the generalized gradient by accident. If more than eight elements with the same value are
-at a kink, only some of them are estimated, and a note says how many.
+- An error that is smaller, in every element, than the resolution that the report states.
+- An error in an element that changes the output by less than a hundredth of what others do, and by less than rounding
+  shows. Such elements are neither right nor wrong; a note counts them.
+- A wrong value at a kink that lies in the generalized gradient by accident. If more than eight elements with the same
+  value are at a kink, only some of them are estimated, and a note says how many.
+- An error at a different point. `--search N` tries N edge-case points. It finds an error of 0.1 % in every region that
+  one of these points hits, and cannot see the other regions.
+- Errors in several elements that cancel along every direction, to within the resolution.
+- The same mistake in function and claim, because a claim is compared only with values of its function.
 
-An integrator with a loose tolerance whose error is smooth around the point. The slope of the computed values differs
-from the exact slope, and an exact claim fails by that difference.
-
-An error at another point. `--search N` tries N edge-case points. It finds an error of 0.1 % in a region that one of
-them hits, and cannot see regions that none of them hits.
-
-Errors in several elements that cancel along every direction that was taken, to within the stated size.
-
-The same mistake in function and claim: a claim is compared only with values of its function.
+A right claim can fail if the function contains an integrator with a loose tolerance, whose error is smooth around the
+point. The slope of the computed values then differs from the exact slope.
 """
 TABLE = """
-The repository's banks hold right and wrong claims about functions whose derivatives are known, from mpmath in 50 digits
-or by hand. `make calibrate` checks all of them and prints this table. Each random bank has {functions} functions.
+The repository contains several banks. A bank is a collection of right and wrong claims about functions with known
+derivatives; these are known from mpmath in 50 digits or by hand. `make calibrate` checks all claims and prints this
+table. Each random bank has {functions} functions.
 
-A right claim passes, is accused (fail), or is left open (inconclusive or error). A wrong claim is found, is not
-decided, or passes. A wrong claim that passes is off by less than the size that the pass states (within), or by more:
-that is a miss. In most open and undecided cases, rounding hides the derivative or the calls do not suffice.
+A right claim passes, is accused (verdict fail), or is left open (inconclusive or error). A wrong claim is found
+(verdict fail), is not decided, or passes. If a wrong claim passes and its error is below the stated resolution, it
+counts as within; otherwise it is missed. In most open and undecided cases, rounding hides the derivative or the calls
+are too few.
 """
 KERNEL_HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "missed")
 REFERENCE = """
-With `--reference`, the golden derivative is that of the reference in float64, at inputs rounded to the type of
-`--dtype`. If the reference is a NumPy function that nothing differentiates, its derivative is estimated from values.
-Random cotangents are rounded, too. The yardstick is the error of the reference's own backward in that type, and at
-least half a rounding unit of the derivative's size.
+With `--reference`, the claim is compared with the derivative of the reference in float64, at inputs rounded to the type
+of `--dtype`. If nothing differentiates the reference because it is a NumPy function, its derivative is estimated from
+values. The comparison uses random incoming gradients, which are rounded, too. The yardstick is the error that the
+reference's own backward pass makes in that type, but at least half a rounding unit of the derivative's size.
 
 For each input, the claim passes if its root mean square error is below 2 times the yardstick. It fails if the error is
-above 4 times the yardstick in bfloat16, 8 times in float16 and 16 times in float32, and also above the change that
-inputs moved by rounding units cause. It also fails in three other cases: a single element is off by far more than the
-yardstick's largest error; its errors follow the derivative on average (a slope of more than 8 standard errors and 2
-rounding units); or its errors along an axis follow the derivative, the input, the output or a constant.
+above 4 times the yardstick in bfloat16, 8 times in float16 and 16 times in float32. In that case, the error must also
+exceed the same multiple of the change that rounding the inputs causes. The claim also fails in three other cases:
 
-The report gives both errors in ulps of the derivative's size, and the bias. Without `--dtype`, everything is in
-float64, or in the type in which the functions compute. If a part is wrong by less than about one rounding unit of the
-whole gradient's size, the error cannot be seen.
+- A single element is off by far more than the largest error of the yardstick.
+- The errors follow the derivative on average, with a slope of more than 8 standard errors and 2 rounding units.
+- The errors along an axis follow the derivative, the input, the output or a constant.
 
-`make calibrate` checks {kernels} kernels of nine PyTorch functions. Half of them are right, in several ways: float32
-inside, the type itself throughout, intermediate results kept in it, sums of blocks. Half are wrong: factors of 1 to
-5 %, missing terms, dropped tails, wrong reductions, and single rows, columns and elements.
+The report gives both errors in rounding units (ulps) of the derivative's size, and the bias. Without `--dtype`, both
+functions run in float64, or in the type in which they compute internally. An error that is smaller than about one
+rounding unit of the whole gradient's size cannot be seen.
+
+`make calibrate` checks {kernels} kernels of nine PyTorch functions. Half of them are right, in several ways: they
+compute in float32 or in the type itself, keep intermediate results in the type, or add up sums of blocks. The other
+half are wrong: they have factors of 1 to 5 %, missing terms, dropped tails, wrong reductions, or errors in single rows,
+columns and elements.
 """
 EXAMPLES = ["gradcli gradcheck 'sum(sin(x))' x='[1, 2]' -v", "gradcli gradcheck 'sum(tanh(x))' x='[1, 14]' --show all"]
 HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", "missed")
+
+
+def counted(counts: Sequence[int], heads: Sequence[str]) -> list[str]:
+    """Return a sentence: `4 right claims: 0 accused, 0 open.`"""
+    cells = [f"{count} {head}" for head, count in zip(heads, counts, strict=True)]
+    return [f"{cells[0]} claims: {', '.join(cells[1:])}."]
 
 
 def calibration() -> list[str]:
@@ -129,9 +169,8 @@ def calibration() -> list[str]:
     lines = [*paragraphs(TABLE.format(functions=measured["functions"])), ".Bl -tag -width Ds"]
     for row in measured["banks"]:
         name, *counts = row.values()
-        cells = [f"{count} {head}" for head, count in zip(HEADS, counts, strict=True)]
-        lines += [f".It {escape_roff(name[0].upper() + name[1:])}", f"{', '.join(cells[:3])};"]
-        lines += [f"{', '.join(cells[3:])}."]
+        lines += [f".It {escape_roff(name[0].upper() + name[1:])}", *counted(counts[:3], HEADS[:3])]
+        lines += counted(counts[3:], HEADS[3:])
     return [*lines, ".El", *reference()]
 
 
@@ -142,8 +181,8 @@ def reference() -> list[str]:
     lines += [".Bl -tag -width Ds"]
     for row in measured["types"]:
         name, *counts = row.values()
-        cells = [f"{count} {head}" for head, count in zip(KERNEL_HEADS, counts, strict=True)]
-        lines += [f".It {escape_roff(name[0].upper() + name[1:])}", f"{', '.join(cells)}."]
+        lines += [f".It {escape_roff(name[0].upper() + name[1:])}", *counted(counts[:3], KERNEL_HEADS[:3])]
+        lines += counted(counts[3:], KERNEL_HEADS[3:])
     return [*lines, ".El"]
 
 
@@ -152,7 +191,7 @@ def verdict_page() -> str:
         "gradcli-verdict(7)",
         "what a verdict means, and what it can miss",
         [
-            *[*paragraphs(DESCRIPTION), *tag_list(VERDICTS), *paragraphs(METHOD)],
+            *[*paragraphs(DESCRIPTION), *tag_list(VERDICTS), *paragraphs(METHOD.format(**vars(verdict)))],
             *[".Ss What can be missed", *paragraphs(MISSED), ".Ss Calibration", *calibration()],
         ],
         EXAMPLES,

@@ -55,33 +55,40 @@ def gradcheck(
     exit_zero: bool,
     bisect: bool,
 ) -> int:
-    """Check derivatives: of expressions, scripts and functions, and of gradients written by hand.
+    """Check derivatives written by hand, and those of PyTorch, JAX, HIPS autograd and gradcli.
 
-    TARGET is an expression; FILE.py:FUNCTION, with --grad, --vjp or --jvp for a derivative written by hand, else with
-    the derivative of its framework (PyTorch, JAX or HIPS autograd); or files and folders that declare checks with
-    @gradcli.check. A single file without such checks is run as a script, and its own gradient is checked. TARGET may
-    also run elsewhere: http://HOST:PORT/MODEL (UM-Bridge), http://HOST:PORT (Tesseract), 'cmd:COMMAND', MODEL.fmu
-    (FMI 2.0, with gradcli[fmu]), 'LIB.so:DECLARATION' with a declaration for --grad or --vjp, or ase:FILE.py:CALCULATOR
-    STRUCTURE (forces, with gradcli[ase]); then the derivative that it gives is checked.
+    TARGET is an expression, a Python script, FILE.py:FUNCTION, or files and folders that declare checks with
+    @gradcli.check. For FILE.py:FUNCTION, --grad, --vjp or --jvp names a derivative written by hand. Without them, the
+    derivative of the framework that FUNCTION uses is checked. TARGET may also be a function in another program:
 
-    For an expression, --grad, --vjp, --jvp and --hess take formulas that use its inputs and names: --grad '2*x', or
-    --grad x=FORMULA for each of several inputs (or a list of all, in order). The shape of a gradient is that of the
-    output, then that of the input. For a complex output and input it is the complex derivative; for a real output
-    dL/dRe + i dL/dIm. In --vjp the cotangent is v; in --jvp the tangent of x is v_x, or v if there is one input.
-    --hess x,y=FORMULA is the block of second derivatives of a single number; it is compared with the slopes of its
-    gradient, computed from values in many digits. Inputs without a value are drawn where the function is finite (20
-    points, 5 for --hess, or --samples; --shape for arrays). Then sympy checks whether the formulas are equal, and a
-    wrong one gets a counterexample of small numbers.
+    \b
+    http://HOST:PORT/MODEL  an UM-Bridge model
+    http://HOST:PORT        a Tesseract
+    'cmd:COMMAND'           a program that answers lines of JSON
+    MODEL.fmu               a unit of FMI 2.0, with gradcli[fmu]
+    'LIB.so:DECLARATION'    a C function; --grad or --vjp declares its derivative
+    ase:FILE.py:CALCULATOR STRUCTURE
+                            the forces of an ASE calculator, with gradcli[ase]
+
+    For an expression, --grad, --vjp, --jvp and --hess take formulas that use its inputs and names: --grad '2*x'. For
+    several inputs, write --grad x=FORMULA for each of them, or one list of formulas in the order of the inputs. A
+    gradient has the axes of the output, followed by those of the input. If the input is complex, it is the complex
+    derivative for a complex output, and dL/dRe + i dL/dIm for a real one. --hess x,y=FORMULA is the block of second
+    derivatives of a single number. It is compared with slopes of the gradient, computed from values in high precision.
+
+    Inputs without a value get random values at which the function is finite; --shape makes them arrays. There are 20
+    such points, 5 for --hess, or as many as --samples says. If all of them pass, sympy checks whether the formulas are
+    equal. For a wrong formula, the report has a counterexample with small numbers.
 
     With --reference, the derivative is compared with that of another function, computed in float64, instead of with
-    values: for surrogate gradients, such as straight-through estimators. With --dtype bfloat16, float16 or float32 the
-    function runs in that type, at inputs rounded to it, and so does the reference. A derivative passes if it is about
-    as accurate as the reference's own in that type.
+    values. Use it for surrogate gradients, such as straight-through estimators. With --dtype bfloat16, float16 or
+    float32, both functions run in that type, at inputs rounded to it. The derivative then passes if it is about as
+    accurate as that of the reference in the same type.
 
-    Checks of Python run in processes of their own, so that a check that crashes, exits or (with --timeout) does not end
-    is an error, and the verdicts of the others are kept; processes that it leaves are terminated. If PyTorch or JAX is
-    loaded, only -j 2 does that. -f html writes a page with all elements, maps, and the function with both slopes for
-    each check that did not pass.
+    Checks of Python functions run in separate processes. If one crashes, exits or exceeds --timeout, this check is an
+    error, and the others continue. Processes that a check leaves behind are terminated. If PyTorch or JAX is loaded,
+    checks run in separate processes only with -j 2 or more. -f html writes a page with a row for each check. For a
+    check that did not pass, it also shows all elements, maps, and the function with the claimed and the numeric slope.
     """
     began = time.perf_counter()
     output = call.output

@@ -145,12 +145,12 @@ WITH_USES = ("table", "tsv", "csv", "json")
     cls=Command,
     epilog="Examples: gradcli watch -- python fit.py; gradcli watch -f json -o report.json -- python fit.py",
 )
-@option("--points N", "Check each at N of its calls [3].", type=Count(1000), default=3)
+@option("--points N", "Check each derivative at N of its calls [3].", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@option("--timeout S", "Time limit in seconds for a point of a derivative [30].", callback=as_positive, default="30")
+@option("--timeout S", "Time limit in seconds for each of these calls [30].", callback=as_positive, default="30")
 @OPTIONS["python"]
 @OPTIONS["allow_inconclusive"]
-@option("-q --quiet", "Print fails only.")
+@option("-q --quiet", "Print only the derivatives that fail.")
 @format_option(FORMATS)
 @OPTIONS["json"]
 @OPTIONS["output"]
@@ -166,20 +166,28 @@ def watch(
 ) -> int:
     """Run the COMMAND after -- unchanged, and check the derivatives that it uses.
 
-    `watch` checks derivatives passed to scipy.optimize (minimize with its constraints, least_squares, root,
-    root_scalar, newton, curve_fit, fsolve, leastsq, fmin_*, basinhopping, dual_annealing, shgo, line_search,
-    check_grad), to scipy.integrate (solve_ivp, odeint, ode, solve_bvp), and objectives of xgboost.train and
-    lightgbm.train; every torch.autograd.Function and operator of torch.library that is applied where a gradient is
-    wanted, every jax.custom_vjp and custom_jvp, and every primitive of HIPS autograd; in every process that the
-    command starts. Each is checked as gradcheck does, at the first, the last and some call between, and where the
-    solver's value rose, after the command's own work. Rules of PyTorch are called with the layouts of the run, and
-    with the gradients that it had for each output. A rule that had no values (jit, vmap, scan, torch.compile) is
-    checked at a drawn point of the same shapes. A second derivative is compared with the first one, where that is
-    right.
+    It checks these derivatives, in every process that the command starts:
 
-    The command's output and its exit code stay what they are. The report goes to standard error, or with -o to a file.
-    Exit code: the command's where it is not 0; else 1 if a derivative is wrong, 4 if one is inconclusive or was seen
-    and could not be checked.
+    \b
+    scipy.optimize     minimize (and its constraints), least_squares, root,
+                       root_scalar, newton, curve_fit, fsolve, leastsq, fmin_*,
+                       basinhopping, dual_annealing, shgo, line_search, check_grad
+    scipy.integrate    solve_ivp, odeint, ode, solve_bvp
+    xgboost, lightgbm  objectives of train()
+    PyTorch            every torch.autograd.Function and operator of
+                       torch.library, applied where a gradient is wanted
+    JAX                every custom_vjp and custom_jvp
+    HIPS autograd      every primitive
+
+    The checks are those of gradcheck, and run after the command has done its work. They use the first call of a
+    derivative, the last call, a call between them, and calls where the solver's value rose. Custom functions of PyTorch
+    are called with the memory layouts and the incoming gradients of the run. A function that was only traced (jit,
+    vmap, scan, torch.compile) is checked at random values of the same shapes. A second derivative is compared with the
+    first derivative, if that is right.
+
+    The command's output stays the same. The report goes to standard error, or with -o to a file. If the command fails,
+    `watch` exits with its exit code. If it succeeds, `watch` exits with 1 if a derivative is wrong, and otherwise with
+    4 if a derivative is inconclusive or could not be checked.
     """
     from ...check.watch import watch_command
 

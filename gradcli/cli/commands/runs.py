@@ -72,10 +72,10 @@ def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
 def why(call: Call) -> Explanation:
     """Say why gradients of SCRIPT are None, zero or not finite, and which line is the cause.
 
-    SCRIPT runs once, on PyTorch or on gradcli's engine, whichever it imports; with --torch, `import torch` is
+    SCRIPT runs once, with PyTorch or with gradcli's engine, whichever it imports. With --torch, `import torch` loads
     gradcli's engine. NAME is a tensor or a parameter, such as x or net.0.weight. Without NAME, the command explains
-    all leaves, all parameters, and tensors whose .grad the script reads. The word in brackets names the cause:
-    `gradcli help WORD` explains it. Exit code 1 means that a gradient is not fine.
+    all leaf tensors, all parameters, and all tensors whose .grad the script reads. In the report, the word in brackets
+    names the cause, and `gradcli help WORD` explains it. The exit code is 1 if a gradient is None, zero or not finite.
     """
     from ...analysis.why import explain
 
