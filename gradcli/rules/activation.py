@@ -67,7 +67,7 @@ real_elementwise(
     torch="leaky_relu(input, negative_slope=0.01)",
     samples=(Sample(A(3, 4)), Sample(A(3), negative_slope=0.2)),
     twin="Piecewise((x, x > 0), (negative_slope * x, True))",
-    doc="x where positive, negative_slope * x elsewhere.",
+    doc="x if x is positive, otherwise negative_slope * x.",
     subgradient="negative_slope at 0",
 )
 
@@ -83,7 +83,7 @@ real_elementwise(
     torch="elu(input, alpha=1.0)",
     samples=(Sample(A(3, 4)), Sample(A(3), alpha=0.5)),
     twin="Piecewise((x, x > 0), (alpha * (exp(x) - 1), True))",
-    doc="x where positive, alpha (exp(x) - 1) elsewhere.",
+    doc="x if x is positive, otherwise alpha (exp(x) - 1).",
     subgradient="alpha at 0",
 )
 
@@ -142,7 +142,7 @@ real_elementwise(
     torch="hardtanh(input, min_val=-1.0, max_val=1.0)",
     samples=(Sample(A(3, 4)), Sample(A(5), -0.5, 2.0)),
     twin="Piecewise((max_val, x >= max_val), (min_val, x <= min_val), (x, True))",
-    doc="x limited to [min_val, max_val], -1 to 1 unless given.",
+    doc="x limited to the interval [min_val, max_val].",
     subgradient="0 at a bound",
 )
 real_elementwise(
@@ -179,7 +179,7 @@ real_elementwise(
     torch="hardshrink(input, lambd=0.5)",
     samples=(Sample(A(3, 4)), Sample(A(5), lambd=1.0)),
     twin="Piecewise((x, abs(x) > lambd), (0, True))",
-    doc="x where |x| > lambd, else 0.",
+    doc="x if |x| > lambd, otherwise 0.",
     subgradient="0 at -lambd and lambd",
 )
 real_elementwise(
@@ -188,7 +188,7 @@ real_elementwise(
     torch="softshrink(input, lambd=0.5)",
     samples=(Sample(A(3, 4)), Sample(A(5), lambd=1.0)),
     twin="Piecewise((x - lambd * sign(x), abs(x) > lambd), (0, True))",
-    doc="x moved towards 0 by lambd, 0 where |x| <= lambd.",
+    doc="x moved towards 0 by lambd; 0 if |x| <= lambd.",
     subgradient="0 at -lambd and lambd",
 )
 real_elementwise(
@@ -197,7 +197,7 @@ real_elementwise(
     torch="threshold(input, threshold, value)",
     samples=(Sample(A(3, 4), 0.5, -1.0),),
     twin="Piecewise((x, x > threshold), (value, True))",
-    doc="x where it exceeds the threshold, else the value.",
+    doc="x if x exceeds the threshold, otherwise the value.",
     subgradient="0 at the threshold",
 )
 
@@ -219,7 +219,7 @@ real_elementwise(
     bind=lambda x, alpha=1.0: ((x,), {"alpha": alpha, "scale": 1.0, "rate": 1.0 / alpha}),
     samples=(Sample(A(3, 4)), Sample(A(5), alpha=0.5)),
     twin="Piecewise((x, x > 0), (alpha * (exp(x / alpha) - 1), True))",
-    doc="x where positive, alpha (exp(x / alpha) - 1) elsewhere.",
+    doc="x if x is positive, otherwise alpha (exp(x / alpha) - 1).",
 )
 real_elementwise(
     scaled_elu,
@@ -228,7 +228,7 @@ real_elementwise(
     node="Elu",
     bind=lambda x: ((x,), {"alpha": SELU_ALPHA / SELU_UNIT, "scale": SELU_SCALE / SELU_UNIT, "rate": 1.0}),
     twin=f"Piecewise((x, x > 0), ((exp(x) - 1) * {SELU_ALPHA} / {SELU_UNIT}, True)) * {SELU_SCALE} / {SELU_UNIT}",
-    doc="elu scaled so that it keeps mean 0 and variance 1 (Klambauer et al. 2017).",
+    doc="elu, scaled so that mean 0 and variance 1 are preserved (Klambauer et al. 2017).",
     subgradient="1.7581 at 0",
 )
 real_elementwise(
@@ -292,7 +292,7 @@ real_elementwise(
 
 @numpy_function(Sample(A(2, 3, 2), A(3)), Sample(A(4), A(1)), Sample(A(2, 3), A()), subgradient="the weight at 0")
 def prelu(x, weight):
-    """x where positive, weight x elsewhere, with a weight per channel (axis 1)."""
+    """x if x is positive, otherwise weight * x, with one weight for each channel (axis 1)."""
     if rank(weight) == 1:
         weight = weight.reshape((-1,) + (1,) * (rank(x) - 2) if rank(x) > 1 else ())
     return np.where(x > 0, x, weight * x)
@@ -388,7 +388,7 @@ softmax = general(
     samples=SOFTMAXES,
     exact=lambda _field, x, *, axis: softmax_of(x, axis),
     pattern=LANES,
-    doc="exp(x) / sum(exp(x)) over axis (the last one unless given).",
+    doc="exp(x) / sum(exp(x)), with the sum over axis.",
 )
 finite_softmax = internal.general(
     "finite_softmax",

@@ -54,7 +54,7 @@ real_elementwise(
     lambda _, x, y: shared(x < y, x == y, x),
     lambda _, x, y: shared(x > y, x == y, x),
     twin="maximum(x, y)",
-    doc="Larger of two, element by element; nan if either is.",
+    doc="Larger of two elements; nan if either is nan.",
     subgradient="1/2 to each at a tie, 1 to each at nan",
 )
 real_elementwise(
@@ -62,7 +62,7 @@ real_elementwise(
     lambda _, x, y: shared(x > y, x == y, x),
     lambda _, x, y: shared(x < y, x == y, x),
     twin="minimum(x, y)",
-    doc="Smaller of two, element by element; nan if either is.",
+    doc="Smaller of two elements; nan if either is nan.",
     subgradient="1/2 to each at a tie, 1 to each at nan",
 )
 real_elementwise(
@@ -70,7 +70,7 @@ real_elementwise(
     lambda _, x, y: mask((x >= y) | np.isnan(y), x),
     lambda _, x, y: mask(~((x >= y) | np.isnan(y)), x),
     twin="Piecewise((x, x >= y), (y, True))",
-    doc="Larger of two, ignoring nan.",
+    doc="Larger of two elements; the other one if one is nan.",
     subgradient="all to x at a tie",
 )
 real_elementwise(
@@ -78,7 +78,7 @@ real_elementwise(
     lambda _, x, y: mask((x <= y) | np.isnan(y), x),
     lambda _, x, y: mask(~((x <= y) | np.isnan(y)), x),
     twin="Piecewise((x, x <= y), (y, True))",
-    doc="Smaller of two, ignoring nan.",
+    doc="Smaller of two elements; the other one if one is nan.",
     subgradient="all to x at a tie",
 )
 
@@ -133,7 +133,7 @@ general(
     twin="Piecewise((y, x), (z, True))",
     exact=exact_where,
     pattern=ELEMENTWISE,
-    doc="x where the condition holds, else y.",
+    doc="y where the condition x is true, otherwise z.",
 )
 BETWEEN_JUMPS = ((3.2, 3.8), (1.0, 1.05))
 """Where x / y lies between two integers."""
@@ -186,8 +186,8 @@ elementwise(
     twin="x / y",
     doc="Quotient of two arrays.",
 )
-elementwise(np.negative, -1, aliases=("neg",), node="Neg", twin="-x", doc="Sign reversed.")
-elementwise(np.positive, 1, node="Positive", twin="x", doc="The array itself, copied.")
+elementwise(np.negative, -1, aliases=("neg",), node="Neg", twin="-x", doc="Minus x.")
+elementwise(np.positive, 1, node="Positive", twin="x", doc="A copy of the array.")
 elementwise(
     lambda x: 1 / x,  # NumPy's reciprocal of integers is an integer
     lambda out, _: -out * out,
@@ -195,7 +195,7 @@ elementwise(
     numpy=(np.reciprocal,),
     domain=(POSITIVE,),
     twin="1 / x",
-    doc="One over x.",
+    doc="1 / x.",
 )
 elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times x.")
 
@@ -241,14 +241,14 @@ elementwise(
     name="rsqrt",
     domain=(POSITIVE,),
     twin="1 / sqrt(x)",
-    doc="One over the square root.",
+    doc="1 / sqrt(x).",
 )
 real_elementwise(
     np.cbrt,
     lambda out, _: 1 / (3 * out * out),
     domain=((-4.0, -0.2),),
     twin="cbrt(x)",
-    doc="Cube root, real also for negative numbers.",
+    doc="Cube root. It is real for negative numbers, too.",
 )
 hypot_slope: Any = internal.elementwise(
     lambda x, y: x / np.hypot(x, y),
@@ -304,10 +304,10 @@ elementwise(
     subgradient="0 at 0",
 )
 TO_WHOLE_NUMBERS: list[tuple[str, tuple, tuple[str, ...], str]] = [
-    ("sign", (np.sign,), (), "Sign of x: -1, 0 or 1 (x/|x| for complex numbers)."),
-    ("floor", (np.floor,), (), "Largest integer not above x."),
-    ("ceil", (np.ceil,), (), "Smallest integer not below x."),
-    ("round", (np.rint,), ("rint",), "Nearest integer, halves to even."),
+    ("sign", (np.sign,), (), "Sign of x: -1, 0 or 1. For complex numbers, x / |x|."),
+    ("floor", (np.floor,), (), "Largest integer that is not above x."),
+    ("ceil", (np.ceil,), (), "Smallest integer that is not below x."),
+    ("round", (np.rint,), ("rint",), "Nearest integer. Halves are rounded to the even one."),
     ("trunc", (np.trunc, np.fix), ("fix",), "Integer part."),
 ]
 for name, functions, aliases, doc in TO_WHOLE_NUMBERS:
@@ -331,7 +331,7 @@ real_elementwise(
     variants=("RemainderBackward2", "RemainderBackward0"),
     domain=BETWEEN_JUMPS,
     twin="x - y * floor(x / y)",
-    doc="Remainder with the sign of y, as Python's %.",
+    doc="Remainder with the sign of y, like % in Python.",
     subgradient="at the jumps the slope of the piece to the right",
 )
 real_elementwise(
@@ -342,7 +342,7 @@ real_elementwise(
     variants=(None, "FmodBackward0"),
     domain=BETWEEN_JUMPS,
     twin="x - y * trunc(x / y)",
-    doc="Remainder with the sign of x, as C's fmod.",
+    doc="Remainder with the sign of x, like fmod in C.",
 )
 real_elementwise(
     np.floor_divide,
@@ -350,7 +350,7 @@ real_elementwise(
     0,
     domain=BETWEEN_JUMPS,
     twin="floor(x / y)",
-    doc="Quotient rounded down, as Python's //.",
+    doc="Quotient rounded down, like // in Python.",
     subgradient="0 everywhere",
 )
 
@@ -375,9 +375,9 @@ real_elementwise(
     subgradient="0 where x = 0",
 )
 constant(np.signbit, doc="True where the sign bit is set.")
-constant(np.isnan, doc="True where x is not a number.")
+constant(np.isnan, doc="True where x is nan.")
 constant(np.isinf, doc="True where x is infinite.")
-constant(np.isfinite, doc="True where x is neither infinite nor not-a-number.")
+constant(np.isfinite, doc="True where x is neither infinite nor nan.")
 
 
 COMPARISONS: list[tuple[np.ufunc, tuple[str, ...], str]] = [
@@ -387,18 +387,18 @@ COMPARISONS: list[tuple[np.ufunc, tuple[str, ...], str]] = [
     (np.less_equal, ("le",), "True where x <= y."),
     (np.greater, ("gt",), "True where x > y."),
     (np.greater_equal, ("ge",), "True where x >= y."),
-    (np.logical_and, (), "True where both true."),
-    (np.logical_or, (), "True where either true."),
-    (np.logical_xor, (), "True where exactly one true."),
-    (np.bitwise_and, (), "both true (booleans), common bits (integers)."),
-    (np.bitwise_or, (), "either true (booleans), joined bits (integers)."),
-    (np.bitwise_xor, (), "exactly one true (booleans), differing bits (integers)."),
+    (np.logical_and, (), "True where both x and y are true."),
+    (np.logical_or, (), "True where x or y is true, or both are."),
+    (np.logical_xor, (), "True where exactly one of x and y is true."),
+    (np.bitwise_and, (), "Bitwise and of integers, or logical and of booleans."),
+    (np.bitwise_or, (), "Bitwise or of integers, or logical or of booleans."),
+    (np.bitwise_xor, (), "Bitwise exclusive or of integers, or logical exclusive or of booleans."),
 ]
 for ufunc, aliases, doc in COMPARISONS:
     promote = () if ufunc.__name__.startswith("logical") else None
     constant(ufunc, arity=2, aliases=aliases, promote=promote, doc=doc)
 constant(np.logical_not, doc="True where x is false.")
-constant(np.invert, aliases=("bitwise_not",), doc="Not, of booleans; complemented bits, of integers.")
+constant(np.invert, aliases=("bitwise_not",), doc="Bitwise complement of integers, or logical not of booleans.")
 of_integers = functools.partial(constant, arity=2, promote=None, samples=())
-of_integers(np.left_shift, name="bitwise_left_shift", doc="x times 2 to the power y, of integers.")
-of_integers(np.right_shift, name="bitwise_right_shift", doc="x over 2 to the power y rounded down, of integers.")
+of_integers(np.left_shift, name="bitwise_left_shift", doc="x times 2**y, for integers.")
+of_integers(np.right_shift, name="bitwise_right_shift", doc="x divided by 2**y and rounded down, for integers.")

@@ -13,7 +13,7 @@ from .select import diag
 from .shapes import as_array, as_int, as_shape, count_product, count_shape, count_steps, lay_along, shape_of, size_of
 from .table import A, Sample, composition, constant, numpy_function
 
-MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros of a shape."), (np.ones, "Ones of a shape.")]
+MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros, in this shape."), (np.ones, "Ones, in this shape.")]
 for function, doc in MAKERS:
     constant(
         lambda *, shape, function=function: function(shape),
@@ -50,16 +50,16 @@ constant(
     bind=arange_signature,
     samples=(),
     size=count_steps,
-    doc="Numbers from start (0) up to, not including, stop.",
+    doc="Numbers from start up to, but not including, stop. arange(n) starts at 0.",
 )
 
 
 def full(shape, value):
-    """One value repeated to a shape."""
+    """An array of this shape, filled with one value."""
     return np.broadcast_to(value, as_shape(shape)) + 0.0
 
 
-@numpy_function(doc="Evenly spaced numbers, end points included.", size=lambda start, stop, num=50: as_int(num))
+@numpy_function(doc="Evenly spaced numbers from start to stop.", size=lambda start, stop, num=50: as_int(num))
 def linspace(start, stop, num=50):
     n = as_int(num)
     if n < 0:
@@ -69,19 +69,19 @@ def linspace(start, stop, num=50):
 
 
 @numpy_function(
-    doc="Numbers evenly spaced on a logarithmic scale.", size=lambda start, stop, num=50, base=10: as_int(num)
+    doc="Numbers from base**start to base**stop in equal ratios.", size=lambda start, stop, num=50, base=10: as_int(num)
 )
 def logspace(start, stop, num=50, base=10.0):
     return base ** linspace(start, stop, num)
 
 
 composition(full, samples=(), size=lambda shape, value=0: count_shape(shape))
-constant(np.zeros_like, numpy=(np.zeros_like,), samples=(), doc="Zeros in the shape of x.")
-constant(np.ones_like, numpy=(np.ones_like,), samples=(), doc="Ones in the shape of x.")
+constant(np.zeros_like, numpy=(np.zeros_like,), samples=(), doc="Zeros, in the shape of x.")
+constant(np.ones_like, numpy=(np.ones_like,), samples=(), doc="Ones, in the shape of x.")
 
 
 @numpy_function(
-    doc="Coordinates of a grid (several results).",
+    doc="Coordinates of the points of a grid (several results).",
     size=lambda *xs, indexing="xy", sparse=False, copy=True: (
         sum(map(size_of, xs)) if sparse else count_product(map(size_of, xs)) * len(xs)
     ),
@@ -107,7 +107,7 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     size=lambda x, N=None, increasing=False: size_of(x) * as_int(size_of(x) if N is None else N),  # noqa: N803
 )
 def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
-    """Matrix whose columns are the powers of x, the highest first."""
+    """Matrix whose columns are the powers of x, the highest power first."""
     x = as_array(x)
     shape = shape_of(x)
     if len(shape) != 1:
@@ -130,6 +130,6 @@ def diagflat(x, k=0):
 
 @numpy_function()
 def broadcast_arrays(*xs):
-    """All arrays repeated to their common shape (several results)."""
+    """All arrays, broadcast to their common shape (several results)."""
     shape = np.broadcast_shapes(*(shape_of(x) for x in xs))
     return tuple(np.broadcast_to(as_array(x), shape) for x in xs)

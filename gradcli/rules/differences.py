@@ -37,7 +37,7 @@ from .table import A, Sample, constant, numpy_function
     size=lambda x, width, *_, **__: count_product(n + int(np.max(width)) * 2 for n in shape_of(x)),
 )
 def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
-    """x with elements added around it: a constant, or its own ('edge', 'reflect', 'symmetric', 'wrap')."""
+    """x with elements added around it: a constant, or elements of x (mode 'edge', 'reflect', 'symmetric', 'wrap')."""
     x = as_array(x)
     shape = shape_of(x)
     if mode == "constant":
@@ -61,7 +61,7 @@ def widths_of(pad_width, ndim):
 
 @numpy_function(Sample(A(2, 3), 1, axis=1), Sample(A(5), np.array([0, 3])), Sample(A(5), slice(0, 4, 2)))
 def delete(x, obj, axis=None):
-    """x without the given places along axis (of the flattened array when axis is None)."""
+    """x without the elements at given places along axis (in the flattened array, if axis is None)."""
     x = as_array(x)
     if axis is None:
         x, axis = x.reshape((-1,)), 0
@@ -84,7 +84,7 @@ def part(x, axis, start, stop=None):
     rounds=lambda x, n=1, *_, **__: n,
 )
 def diff(x, n=1, axis=-1, prepend=None, append=None):
-    """n-th difference of neighbours along axis, after joining prepend and append to the ends."""
+    """n-th difference of neighbours along axis. prepend and append are first joined to the ends."""
     x, n = as_array(x), as_int(n)
     if n < 0 or rank(x) == 0:
         raise ValueError(f"diff needs an order that is not negative and an axis, got order {n}, shape {shape_of(x)}")
@@ -109,7 +109,7 @@ def slice_like(y, x, axis):
     Sample(A(5)), Sample(A(5, 3), 0.5, axis=0), Sample(A(3, 5), np.array([0, 1, 2, 4, 7]), axis=1, edge_order=2)
 )
 def gradient(x, *varargs, axis=None, edge_order=1):
-    """Slopes along each axis (a tuple for several), by central differences inside and one-sided ones at the ends.
+    """Slopes along each axis (one result each), by central differences inside and one-sided ones at the ends.
 
     varargs: the spacing, one for all axes or one for each: a number, or the coordinates along the axis.
     """
@@ -158,7 +158,7 @@ def end_slope(points, steps):
 
 @numpy_function(*CURVES, Sample(A(3, 4), np.array([0, 1, 3, 4])))
 def trapezoid(y, x=None, dx=1.0, axis=-1):
-    """Integral along axis by the trapezoidal rule, over coordinates x or steps dx."""
+    """Integral along axis by the trapezoidal rule, with coordinates x or step dx."""
     y = as_array(y)
     axis = negative_axis(axis, rank(y))
     if x is not None:
@@ -169,7 +169,7 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
 
 @numpy_function(Sample(A(7)))
 def unwrap(x, discont=None, axis=-1, *, period=2 * np.pi):
-    """Angles with jumps of more than half a period along axis undone."""
+    """Angles without jumps of more than half a period along axis."""
     return x + full_turns(x, discont=discont, axis=negative_axis(axis, rank(x)), period=period)
 
 
@@ -200,7 +200,7 @@ def count_windows(x: Any, y: Any, *_: Any, **__: Any) -> int:
     size=count_windows,
 )
 def convolve(a, v, mode="full"):
-    """Sliding sum of products of two vectors, one of them reversed; mode is full, same or valid."""
+    """Convolution of two vectors. mode is full, same or valid."""
     a, v = as_array(a).reshape((-1,)), as_array(v).reshape((-1,))
     if shape_of(a) < shape_of(v):
         a, v = v, a
@@ -228,7 +228,7 @@ def convolve(a, v, mode="full"):
     size=count_windows,
 )
 def correlate(a, v, mode="valid"):
-    """Sliding sum of products of a vector and a conjugated one; mode is full, same or valid."""
+    """Cross-correlation of two vectors, the second conjugated. mode is full, same or valid."""
     a, v = as_array(a), as_array(v)
     if shape_of(a) < shape_of(v):
         return correlate(v, a, mode)[::-1].conj()
@@ -237,7 +237,7 @@ def correlate(a, v, mode="valid"):
 
 @numpy_function(Sample(A(6), np.array([-2, -1, 1, 2]), A(4)), Sample(A(5), np.array([0, 1]), A(2), left=0.0))
 def interp(x, xp, fp, left=None, right=None):
-    """Straight lines between the points (xp, fp), xp rising, read at x; left and right of them constant."""
+    """Linear interpolation at x between the points (xp, fp), with increasing xp. It is constant outside them."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
     if rank(xp) != 1 or shape_of(xp) != shape_of(fp):
         raise ValueError(f"interp needs a value for each point, got shapes {shape_of(xp)} and {shape_of(fp)}")
@@ -265,7 +265,7 @@ interval_of = constant(
 
 @numpy_function(Sample(A(3), A(2, 2)), Sample(A(4), A()))
 def polyval(p, x):
-    """Value at x of the polynomial with coefficients p, the highest power first."""
+    """Value at x of the polynomial with coefficients p, with the highest power first."""
     value = as_array(x) * 0
     for i in range(len(p)):
         value = value * x + p[i]

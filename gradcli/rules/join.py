@@ -76,7 +76,7 @@ general(
     promote=None,
     samples=(Sample([A(2, 3), A(2, 3)]), Sample([A(2, 3), A(2, 3)], axis=-1), Sample([A(), A(), A()])),
     pattern=SELECTION,
-    doc="Arrays of one shape joined along a new axis.",
+    doc="Arrays of equal shape, joined along a new axis.",
 )
 
 
@@ -104,7 +104,7 @@ selection(
     batch=batch_tile,
     samples=(Sample(A(2, 3), (2, 1)), Sample(A(3), 2), Sample(A(2), (2, 3)), Sample(A(), 3)),
     size=lambda x, *reps: size_of(x) * count_shape(*reps),
-    doc="The array repeated as a block.",
+    doc="The array, repeated like a tile along each axis.",
 )
 
 
@@ -121,14 +121,14 @@ def add_axes(x, ndim):
 
 @numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
 def hstack(xs):
-    """Arrays joined along the second axis (the first, for vectors)."""
+    """Arrays joined along the second axis, or vectors along their only axis."""
     parts = [add_axes(x, 1) for x in xs]
     return concatenate.function(parts, 0 if parts and rank(parts[0]) == 1 else 1)
 
 
 @numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]), aliases=("row_stack",))
 def vstack(xs):
-    """Arrays joined along the first axis; vectors are rows."""
+    """Arrays joined along the first axis. Vectors become rows."""
     return concatenate.function([add_axes(x, 2) for x in xs], 0)
 
 
@@ -140,13 +140,13 @@ def dstack(xs):
 
 @numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
 def column_stack(xs):
-    """Arrays joined along the second axis; vectors are columns."""
+    """Arrays joined along the second axis. Vectors become columns."""
     return concatenate.function([x if rank(x) > 1 else x.reshape((-1, 1)) for x in map(as_array, xs)], 1)
 
 
 @numpy_function(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0))
 def append(x, values, axis=None):
-    """values joined to the end of x."""
+    """x with values joined to its end."""
     return concatenate.function((as_array(x), as_array(values)), axis)
 
 
@@ -160,13 +160,13 @@ def enter_atleast(ndim: int, doc: str) -> None:
 
 
 enter_atleast(1, "Arrays with at least one axis.")
-enter_atleast(2, "Arrays with at least two axes; vectors become rows.")
+enter_atleast(2, "Arrays with at least two axes. Vectors become rows.")
 enter_atleast(3, "Arrays with at least three axes.")
 
 
 @numpy_function(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]]))
 def block(arrays):
-    """Arrays in nested lists put together as blocks."""
+    """One array, put together from blocks in nested lists."""
     depth, ndim = _depth_and_rank(arrays)
 
     def join(part, level):
@@ -187,7 +187,7 @@ def _depth_and_rank(arrays) -> tuple[int, int]:
 
 @numpy_function(rounds=lambda x, sections, axis=0: sections)
 def array_split(x, indices_or_sections, axis=0):
-    """Cut x along axis into a number of parts of nearly one size, or at the given indices (several results)."""
+    """x cut along axis, into a number of parts of nearly equal size or at given indices (several results)."""
     axis = negative_axis(axis, rank(x))
     length = shape_of(x)[axis]
     if rank(indices_or_sections) > 0:
@@ -203,7 +203,7 @@ def array_split(x, indices_or_sections, axis=0):
 
 @numpy_function(rounds=lambda x, sections, axis=0: sections)
 def split(x, indices_or_sections, axis=0):
-    """Cut x into equal parts, or at the given indices, along axis (several results)."""
+    """x cut along axis, into equal parts or at given indices (several results)."""
     if rank(indices_or_sections) == 0:
         length, parts = shape_of(x)[negative_axis(axis, rank(x))], as_int(indices_or_sections)
         if parts < 1 or length % parts:
@@ -214,15 +214,15 @@ def split(x, indices_or_sections, axis=0):
 def enter_split(name: str, least: int, axis: int, words: str) -> None:
     """Enter a split along one axis, of arrays of at least `least` axes."""
 
-    @numpy_function(name=name, doc=f"Cut x along the {words} (several results).")
+    @numpy_function(name=name, doc=f"x cut along {words} (several results).")
     def function(x, indices_or_sections):
         check_rank(x, name, least)
         return split(x, indices_or_sections, min(axis, rank(x) - 1))
 
 
-enter_split("hsplit", 1, 1, "second axis (the first, for vectors)")
-enter_split("vsplit", 2, 0, "first axis")
-enter_split("dsplit", 3, 2, "third axis")
+enter_split("hsplit", 1, 1, "the second axis, or a vector along its only axis")
+enter_split("vsplit", 2, 0, "the first axis")
+enter_split("dsplit", 3, 2, "the third axis")
 
 
 @numpy_function(rounds=lambda x, axis=0: shape_of(x)[as_int(axis)])

@@ -143,7 +143,7 @@ def pinv_with(x, absolute, relative, hermitian=False):
     Sample(A(4, 2)),
     Sample(A(2, 2, 4)),
     torch="pinverse(input: matrix, rcond=1e-15)",
-    doc="Pseudo-inverse of Moore and Penrose.",
+    doc="Moore-Penrose pseudo-inverse.",
 )
 def pinv(a, rcond=None, hermitian=False, *, rtol=1e-15):
     relative = rcond if rcond is not None else default_tolerance(a) if rtol is None else rtol
@@ -177,7 +177,7 @@ constant(
     ),
     numpy=(np.linalg.matrix_rank,),
     samples=(),
-    doc="How many singular values are not 0.",
+    doc="Number of singular values that are not 0.",
 )
 
 
@@ -224,7 +224,7 @@ matrix_exp = general(
     *(Sample(A(3, 3), n) for n in (-2, 0, 1, 3, 6)),
     Sample(A(2, 3, 3), 2),
     torch="matrix_power linalg.matrix_power(input: square, n)",
-    doc="A square matrix multiplied n times with itself.",
+    doc="A square matrix to the power n.",
 )
 def matrix_power(a, n):
     (a,), _ = square_signature(a)
@@ -284,7 +284,7 @@ def multi_dot(arrays):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """Sum of conj(x1) x2 along axis."""
+    """Sum of conj(x1) * x2 along axis."""
     return (x1.conj() * x2).sum(axis=axis)
 
 

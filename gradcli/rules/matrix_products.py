@@ -154,7 +154,7 @@ def matmul(x, y):
     size=count_contracted,
 )
 def tensordot(x, y, axes=2):
-    """Sum of products over chosen axes."""
+    """Sum of products over the given axes."""
     if rank(axes) == 0:
         n = as_int(axes)
         left, right = tuple(range(rank(x) - n, rank(x))), tuple(range(n))
@@ -207,13 +207,13 @@ def inner_product(x, y):
 
 @numpy_function(*PAIR)
 def vdot(x, y):
-    """Sum of conj(x) y over all elements."""
+    """Sum of conj(x) * y over all elements."""
     return inner(as_array(x).reshape((-1,)).conj(), as_array(y).reshape((-1,)))
 
 
 @numpy_function(Sample(A(3), A(4)), Sample(A(2, 2), A(3)), size=count_pairs, torch="outer ger(input, vec2)")
 def outer(x, y):
-    """All products of two elements."""
+    """Outer product: all products of an element of x and one of y."""
     return as_array(x).reshape((-1, 1)) * as_array(y).reshape((1, -1))
 
 

@@ -36,13 +36,13 @@ reshape = selection(
     view=True,
     batch=lambda size, operands, _flags, params: (operands, {**params, "shape": (size, *params["shape"])}),
     samples=(Sample(A(3, 4), (2, 6)), Sample(A(3, 4), -1), Sample(A(1), ())),
-    doc="The same elements in another shape.",
+    doc="The same elements in a different shape.",
 )
 
 
 @numpy_function(Sample(A(3, 4)), aliases=("flatten",))
 def ravel(x):
-    """All elements as one axis."""
+    """All elements along one axis."""
     return x.reshape((-1,))
 
 
@@ -61,7 +61,7 @@ selection(
     node="Unsqueeze",
     view=True,
     samples=(Sample(A(3, 4), 1), Sample(A(3), (0, -1)), Sample(A(), 0)),
-    doc="A new axis of length 1.",
+    doc="The array with a new axis of length 1.",
 )
 
 
@@ -82,7 +82,7 @@ selection(
     bind=squeeze_signature,
     view=True,
     samples=(Sample(A(3, 1, 4)), Sample(A(1, 3, 1), 0), Sample(A(1, 3, 1), (0, 2))),
-    doc="Axes of length 1 removed.",
+    doc="The array without its axes of length 1.",
 )
 selection(
     "broadcast_to",
@@ -94,7 +94,7 @@ selection(
     batch=batch_broadcast,
     samples=(Sample(A(4), (3, 4)), Sample(A(3, 1), (2, 3, 4)), Sample(A(), (2,))),
     size=lambda x, *shape: count_shape(*shape),
-    doc="The array repeated, without a copy, to a larger shape.",
+    doc="The array, broadcast to a larger shape without a copy.",
 )
 
 
@@ -131,7 +131,7 @@ transpose = selection(
     node="Permute",
     view=True,
     samples=(Sample(A(3, 4)), Sample(A(2, 3, 4), (1, 2, 0)), Sample(A(5))),
-    doc="Axes in another order; reversed unless given.",
+    doc="The array with its axes in the given order, or in reverse order.",
 )
 selection(
     "swapaxes",
@@ -149,13 +149,13 @@ selection(
         params if operands[0].ndim > 1 else {"axis1": 0, "axis2": 0},
     ),
     samples=(Sample(A(3, 4), 0, 1), Sample(A(2, 3, 4), 0, -1)),
-    doc="Two axes exchanged.",
+    doc="The array with two axes exchanged.",
 )
 
 
 @numpy_function(Sample(A(2, 3, 4), 0, -1), Sample(A(2, 3, 4), (0, 1), (1, 2)), aliases=("movedim",))
 def moveaxis(x, source, destination):
-    """Axes moved to new places."""
+    """The array with axes moved to new places."""
     ndim = rank(x)
     source, destination = as_shape(source), as_shape(destination)
     if len(source) != len(destination):
@@ -190,7 +190,7 @@ clone = internal.selection(
     clone_vjp,
     torch="clone(input, *, memory_format=None)",
     samples=(Sample(A(3, 4)), Sample(A()), Sample(A(0))),
-    doc="A copy, through which gradients flow.",
+    doc="A copy; gradients flow through it.",
 )
 internal.linear(
     "copy_to",
@@ -207,7 +207,7 @@ flip = selection(
     rule("Flipped again", lambda g, _, _x, *, axis: np.flip(g, axis)),
     bind=lambda x, axis=None: ((x,), {"axis": negative_axes(axis, rank(x))}),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
-    doc="Order of the elements reversed along axis.",
+    doc="Elements in reverse order along axis.",
 )
 roll_axes = internal.selection(
     "roll_axes",
@@ -241,13 +241,13 @@ def enter_flip(name: str, axis: int, doc: str) -> None:
         return flip.function(x, axis)
 
 
-enter_flip("fliplr", 1, "Reversed along the second axis.")
-enter_flip("flipud", 0, "Reversed along the first axis.")
+enter_flip("fliplr", 1, "Elements in reverse order along the second axis.")
+enter_flip("flipud", 0, "Elements in reverse order along the first axis.")
 
 
 @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), node="Rot90")
 def rot90(x, k=1, axes=(0, 1)):
-    """The plane of two axes turned by k quarter turns, from the first towards the second."""
+    """The array turned by k quarter turns in the plane of two axes, from the first towards the second."""
     axes, k = tuple(axes), as_int(k)
     if len(axes) != 2 or rank(x) < 2:
         raise ValueError(f"rot90 turns two axes, not {axes} of shape {shape_of(x)}")
@@ -264,7 +264,7 @@ def rot90(x, k=1, axes=(0, 1)):
 
 @numpy_function(Sample(A(2, 3, 4), 2), Sample(A(2, 3, 4), 0, 2), Sample(A(2, 3, 4), -1, 1))
 def rollaxis(x, axis, start=0):
-    """One axis moved in front of another."""
+    """The array with one axis moved in front of another."""
     axis = negative_axis(axis, rank(x)) + rank(x)
     start = as_int(start) + (rank(x) if start < 0 else 0)
     return moveaxis(x, axis, start - (axis < start))

@@ -37,26 +37,26 @@ nearly_real = constant(is_nearly_real, samples=(), public=False)
 
 @numpy_function(Sample(A(3)))
 def real_if_close(x, tol=100):
-    """The real parts where all imaginary parts are nearly 0, else x."""
+    """The real part if all imaginary parts are nearly 0, otherwise x."""
     return real(x) if is_complex(x) and nearly_real(x, tol=tol) else x
 
 
 @numpy_function(Sample(A(3), np.array([1, -2, 0])))
 def ldexp(x, y):
-    """x times 2 to the (whole) power y."""
+    """x times 2**y, for integer y."""
     y, kind = as_array(y), dtype_of(as_array(x))
     return x * np.exp2(y if kind.kind == "O" else y.astype(kind))
 
 
 @numpy_function(Sample(A(2, 3), A(3)), Sample(A(2, 2, 3), A(3)))
 def matvec(x, y):
-    """Matrices times vectors, over the last axes."""
+    """Products of matrices and vectors, over the last axes."""
     return matmul(as_array(x), as_array(y)[..., None])[..., 0]
 
 
 @numpy_function(Sample(A(2), A(2, 3)), Sample(A(4, 2), A(2, 3)))
 def vecmat(x, y):
-    """Conjugated vectors times matrices, over the last axes."""
+    """Products of conjugated vectors and matrices, over the last axes."""
     return matmul(as_array(x).conj()[..., None, :], as_array(y))[..., 0, :]
 
 
@@ -70,19 +70,19 @@ composition(around, numpy=(np.around, np.round), samples=(), public=False)
 
 @numpy_function(Sample(A(2, 3), A()), Sample(A(2, 3), A(3)))
 def full_like(x, fill_value):
-    """One value in the shape and type of x."""
+    """An array of the shape and type of x, filled with one value."""
     return clone(np.broadcast_to(as_array(fill_value), shape_of(x))).astype(dtype_of(x))
 
 
 @numpy_function(Sample(A(3)))
 def copy(x):
-    """A copy, through which gradients flow."""
+    """A copy; gradients flow through it."""
     return clone(as_array(x))
 
 
 @numpy_function(Sample(A(2, 3)))
 def matrix_transpose(x):
-    """The last two axes exchanged."""
+    """The array with its last two axes exchanged."""
     return x.mT
 
 
@@ -101,7 +101,7 @@ PERCENTS = (
 
 @numpy_function(*REDUCED[:2], Sample(A(3, 4), 1, A(4)), Sample(A(3, 4), None, A(3, 4)))
 def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
-    """Weighted mean over axis; also the sum of the weights if `returned`."""
+    """Weighted mean over axis. With returned=True, the result is the mean and the sum of the weights."""
     x = as_array(x)
     axis = negative_axes(axis, rank(x))
     if weights is None:
@@ -160,30 +160,28 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
 
 
 def enter_ranked(prefix: str, ignore_nan: bool, words: str) -> None:
-    """Enter quantile, percentile and median, or their forms that leave nan out."""
+    """Enter quantile, percentile and median, or their forms that ignore nan."""
 
     @numpy_function(
         *RANKED,
         name=f"{prefix}quantile",
         torch=f"{prefix}quantile(input, q, dim=None, keepdim=False, *, interpolation='linear')",
-        doc=f"Elements of the ranks q, between 0 and 1, over axis, interpolated between neighbours{words}",
+        doc=f"Quantiles q, from 0 to 1, over axis{words}",
     )
     def quantile(x, q, axis=None, *, method="linear", keepdims=False):
         return ranked_value(x, q, axis, keepdims, method, ignore_nan)
 
-    @numpy_function(
-        *PERCENTS, name=f"{prefix}percentile", doc=f"Elements of the ranks q, between 0 and 100, over axis{words}"
-    )
+    @numpy_function(*PERCENTS, name=f"{prefix}percentile", doc=f"Percentiles q, from 0 to 100, over axis{words}")
     def percentile(x, q, axis=None, *, method="linear", keepdims=False):
         return ranked_value(x, as_array(q) / 100, axis, keepdims, method, ignore_nan)
 
-    @numpy_function(*REDUCED, name=f"{prefix}median", doc=f"Middle element over axis, the mean of two{words}")
+    @numpy_function(*REDUCED, name=f"{prefix}median", doc=f"Median over axis{words}")
     def median(x, axis=None, *, keepdims=False):
         return ranked_value(x, 0.5, axis, keepdims, "linear", ignore_nan)
 
 
-enter_ranked("", False, "; nan if one is.")
-enter_ranked("nan", True, ", nan left out.")
+enter_ranked("", False, "; nan if any element is nan.")
+enter_ranked("nan", True, ", ignoring nan.")
 
 
 def replace_nan(x, value):
@@ -201,13 +199,13 @@ def count_numbers(x, axis, keepdims):
     *REDUCED, pattern=REDUCTION, torch="nansum(input, dim=None, keepdim=False, *, dtype=None) -> NansumBackward0"
 )
 def nansum(x, axis=None, keepdims=False):
-    """Sum over axis, nan left out."""
+    """Sum over axis, ignoring nan."""
     return np.sum(replace_nan(x, 0), axis=axis, keepdims=keepdims)
 
 
 @numpy_function(*REDUCED)
 def nanprod(x, axis=None, keepdims=False):
-    """Product over axis, nan left out."""
+    """Product over axis, ignoring nan."""
     return np.prod(replace_nan(x, 1), axis=axis, keepdims=keepdims)
 
 
@@ -218,13 +216,13 @@ def nanprod(x, axis=None, keepdims=False):
     floats_only="nanmean(): expected input to have floating point or complex dtype but got {dtype}",
 )
 def nanmean(x, axis=None, keepdims=False):
-    """Mean over axis, nan left out."""
+    """Mean over axis, ignoring nan."""
     return nansum(x, axis, keepdims) / count_numbers(x, axis, keepdims)
 
 
 @numpy_function(*REDUCED)
 def nanvar(x, axis=None, *, ddof=0, keepdims=False):
-    """Variance over axis, nan left out; the number of elements less ddof in the denominator."""
+    """Variance over axis, ignoring nan, with n - ddof in the denominator."""
     away = replace_nan(x - nanmean(x, axis, True), 0)
     squares = (away * away.conj()).real
     return np.sum(squares, axis=axis, keepdims=keepdims) / (count_numbers(x, axis, keepdims) - ddof)
@@ -232,13 +230,13 @@ def nanvar(x, axis=None, *, ddof=0, keepdims=False):
 
 @numpy_function(*REDUCED)
 def nanstd(x, axis=None, *, ddof=0, keepdims=False):
-    """Standard deviation over axis, nan left out."""
+    """Standard deviation over axis, ignoring nan."""
     return np.sqrt(nanvar(x, axis, ddof=ddof, keepdims=keepdims))
 
 
 def enter_nan_extreme(name: str, extreme: Callable, beyond: float, word: str) -> None:
 
-    @numpy_function(*REDUCED, name=name, doc=f"{word} element over axis, nan left out; nan where all are.")
+    @numpy_function(*REDUCED, name=name, doc=f"{word} element along axis, ignoring nan; nan if all elements are nan.")
     def function(x, axis=None, keepdims=False):
         out = extreme(replace_nan(x, beyond), axis=axis, keepdims=keepdims)
         empty = np.all(np.isnan(x), axis=axis, keepdims=keepdims)
@@ -251,13 +249,13 @@ enter_nan_extreme("nanmin", np.min, np.inf, "Smallest")
 
 @numpy_function(Sample(A(3, 4)), Sample(A(3, 4), axis=0))
 def nancumsum(x, axis=None):
-    """Cumulative sum along axis, nan taken as 0."""
+    """Cumulative sum along axis, with nan counted as 0."""
     return cumsum(replace_nan(x, 0), axis)
 
 
 @numpy_function(Sample(A(5)), Sample(A(3, 4), axis=0))
 def nancumprod(x, axis=None):
-    """Cumulative product along axis, nan taken as 1."""
+    """Cumulative product along axis, with nan counted as 1."""
     return cumprod(replace_nan(x, 1), axis)
 
 
@@ -278,7 +276,7 @@ def observations(x, y, rowvar):
     torch="cov(input, *, correction=1, fweights=None, aweights=None)",
 )
 def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=None):
-    """Covariances of the variables in the rows (columns, unless rowvar) of x and y, n - ddof in the denominator."""
+    """Covariances of the variables in the rows of x and y (columns, if rowvar is false), divided by n - ddof."""
     if rank(x) > 2:
         raise ValueError(f"cov(): expected input to have two or fewer dimensions but got {rank(x)} dimensions")
     rows = observations(x, y, rowvar)
@@ -300,7 +298,7 @@ def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
 
 @numpy_function(Sample(A(3, 4)), Sample(A(5, 2), rowvar=False))
 def corrcoef(x, y=None, rowvar=True):
-    """Correlation coefficients of the variables in the rows (columns, unless rowvar) of x and y."""
+    """Correlation coefficients of the variables in the rows of x and y (columns, if rowvar is false)."""
     covariance = cov(x, y, rowvar)
     if rank(covariance) == 0:
         return covariance / covariance

@@ -148,7 +148,7 @@ elementwise(
     ),
     samples=(Sample(A(3, 4)), Sample(A(), nan=2.0)),
     twin="x",
-    doc="nan replaced by 0 and infinities by the largest numbers, or by others.",
+    doc="x with nan replaced by 0 and infinities by the largest numbers, or by given numbers.",
     subgradient="0 where an element was replaced",
 )
 
@@ -170,7 +170,7 @@ elementwise(
     variants=(None, "LerpBackward0"),
     samples=(Sample(A(3, 4), A(3, 4), A(3, 4)), Sample(A(3), A(), 0.25), Sample(A(3, 1), A(4), 0.75)),
     twin="x + z * (y - x)",
-    doc="x + weight (y - x).",
+    doc="Linear interpolation x + z (y - x), with the weight z.",
 )
 
 
@@ -180,7 +180,7 @@ scipy_function(
     rule("x / y", lambda _, x, y: x / np.where(x == 0, y, positive(y))),
     domain=((0.1, 3.0), (0.2, 4.0)),
     twin="x * log(y)",
-    doc="x log(y), 0 where x = 0.",
+    doc="x log(y); 0 if x = 0.",
 )
 scipy_function(
     "xlog1py",
@@ -189,7 +189,7 @@ scipy_function(
     node="SpecialXlog1Py",
     domain=((0.1, 3.0), (-0.8, 3.0)),
     twin="x * log(1 + y)",
-    doc="x log(1 + y), 0 where x = 0.",
+    doc="x log(1 + y); 0 if x = 0.",
 )
 scipy_positive(
     "entr",
@@ -197,7 +197,7 @@ scipy_positive(
     slope="-1 - log(x)",
     node="SpecialEntr",
     twin="-x * log(x)",
-    doc="Entropy -x log(x); 0 at 0, -inf below.",
+    doc="Entropy -x log(x). It is 0 at 0, and -inf if x is negative.",
 )
 LIMITED = "Piecewise((eps, x < eps), (1 - eps, x > 1 - eps), (x, True))"
 
@@ -233,7 +233,7 @@ real_elementwise(
     doc="log(x / (1 - x)), the inverse of the logistic function.",
 )
 
-constant(np.heaviside, arity=2, doc="0 where x < 0, 1 where x > 0, y where x = 0.")
+constant(np.heaviside, arity=2, doc="0 if x < 0, 1 if x > 0, and y if x = 0.")
 constant(np.isneginf, doc="True where x is minus infinity.", numpy=(np.isneginf,))
 constant(np.isposinf, doc="True where x is plus infinity.", numpy=(np.isposinf,))
 constant(np.isreal, doc="True where the imaginary part is 0.", numpy=(np.isreal,))

@@ -90,7 +90,7 @@ for name, alias, ufunc, functions in [
         exact=exact_extreme(ufunc.__name__),
         folds=(ufunc.reduce,),
         pattern=REDUCTION,
-        doc=f"{'Largest' if name == 'max' else 'Smallest'} element over axis (values only); nan if one is.",
+        doc=f"{'Largest' if name == 'max' else 'Smallest'} element along axis; nan if any element is nan.",
         subgradient="shared equally among ties",
     )
 
@@ -129,8 +129,8 @@ def arg_signature(x, axis=None, keepdims=False):
 PIECEWISE_CONSTANT: list[tuple[Any, Any, tuple, str]] = [
     (np.argmax, arg_signature, (), "Index of the largest element along axis."),
     (np.argmin, arg_signature, (), "Index of the smallest element along axis."),
-    (np.all, reduction_signature, (np.logical_and.reduce,), "True where all elements are true over axis."),
-    (np.any, reduction_signature, (np.logical_or.reduce,), "True where any element is true over axis."),
+    (np.all, reduction_signature, (np.logical_and.reduce,), "True where all elements along axis are true."),
+    (np.any, reduction_signature, (np.logical_or.reduce,), "True where at least one element along axis is true."),
     (np.count_nonzero, reduction_signature, (), "Number of non-zero elements over axis."),
 ]
 for function, bind, folds, doc in PIECEWISE_CONSTANT:
@@ -202,7 +202,7 @@ general(
     samples=SPREADS,
     exact=exact_var,
     pattern=REDUCTION,
-    doc="Variance over axis; divides by n - correction, with correction 0 unless given.",
+    doc="Variance over axis, with n - correction in the denominator.",
 )
 general(
     "std",
@@ -212,7 +212,7 @@ general(
     samples=SPREADS,
     exact=lambda field, x, **params: np.sqrt(exact_var(field, x, **params)),
     pattern=REDUCTION,
-    doc="Standard deviation over axis; divides by n - correction, with correction 0 unless given.",
+    doc="Standard deviation over axis, with n - correction in the denominator.",
     subgradient="0 where all elements are equal",
 )
 
@@ -343,6 +343,6 @@ vector_norm = general(
     ),
     exact=exact_norm,
     pattern=REDUCTION,
-    doc="Vector norm of order ord over axis (Euclidean or Frobenius unless given).",
+    doc="Vector norm of order ord over axis: the Euclidean norm, if ord is 2.",
     subgradient="0 at the origin",
 )

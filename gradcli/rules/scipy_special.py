@@ -46,11 +46,7 @@ log_ratio: Any = internal.elementwise(
 )
 gamma: Any = scipy_positive("gamma", lambda out, x: out * digamma(x), twin="gamma(x)", doc="Gamma function.")
 rgamma: Any = scipy_positive(
-    "rgamma",
-    lambda _, x: rgamma_slope(x),
-    slope="-digamma(x) / gamma(x)",
-    twin="1 / gamma(x)",
-    doc="One over the gamma function.",
+    "rgamma", lambda _, x: rgamma_slope(x), slope="-digamma(x) / gamma(x)", twin="1 / gamma(x)", doc="1 / gamma(x)."
 )
 scipy_positive("gammasgn", 0, twin="sign(gamma(x))", doc="Sign of the gamma function.", subgradient="0 everywhere")
 scipy_function(
@@ -368,5 +364,5 @@ elementwise(
     domain=((0.1, 3.0),),
     slope="(cos(pi * x) - sinc(x)) / x",
     twin="Piecewise((1, Eq(x, 0)), (sin(pi * x) / (pi * x), True))",
-    doc="sin(pi x) / (pi x), 1 at 0.",
+    doc="sin(pi x) / (pi x), and 1 at 0.",
 )

@@ -46,7 +46,7 @@ def lanes(shape, indices, axis) -> Index:
 
 @numpy_function(Sample(A(3, 4), np.array([[0, 0], [3, 1], [2, 2]]), axis=1))
 def take_along_axis(x, indices, axis=-1):
-    """Elements picked per lane along axis."""
+    """Elements along axis at given indices, with separate indices for each row."""
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     axis = negative_axis(axis, rank(x))
@@ -104,7 +104,7 @@ sort_axis = internal.general(
     Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(3, 2), axis=None), subgradient="equal elements keep their order"
 )
 def sort(x, axis=-1):
-    """Elements in rising order along axis."""
+    """Elements in increasing order along axis."""
     if axis is None:
         x, axis = x.reshape((-1,)), -1
     return x.reshape(()) if rank(x) == 0 else sort_axis(x, axis=negative_axis(axis, rank(x)))
@@ -116,7 +116,7 @@ argsort = constant(
     bind=lambda x, axis=-1: ((x,), {"axis": negative_axis(axis, rank(x))}),
     numpy=(np.argsort,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0)),
-    doc="Positions that sort x along axis; equal elements keep their order.",
+    doc="Indices that sort x along axis. Equal elements keep their order.",
 )
 
 
@@ -192,8 +192,8 @@ def triangle_signature(x, k=0):
 
 
 for function, doc in [
-    (np.triu, "Upper triangle: 0 below the k-th diagonal."),
-    (np.tril, "Lower triangle: 0 above the k-th diagonal."),
+    (np.triu, "Upper triangle: elements below the k-th diagonal are 0."),
+    (np.tril, "Lower triangle: elements above the k-th diagonal are 0."),
 ]:
     selection(
         function.__name__,
@@ -208,19 +208,19 @@ for function, doc in [
 
 @numpy_function(Sample(np.array([True, False, True]), A(3, 2), axis=0))
 def compress(condition, x, axis=None):
-    """The slices along axis where a vector of conditions holds."""
+    """Slices along axis for which a vector of conditions is true."""
     return take(as_array(x), np.flatnonzero(raw(condition)), axis)
 
 
 @numpy_function(Sample(TEST, A(3, 4)))
 def extract(condition, x):
-    """The elements where the condition holds."""
+    """The elements where the condition is true."""
     return getitem.function(as_array(x).reshape((-1,)), np.flatnonzero(raw(condition)))
 
 
 @numpy_function(Sample(A(7), 3), Sample(A(4, 3), 1, axis=0))
 def partition(x, kth, axis=-1):
-    """x with its kth element along axis in its sorted place, smaller ones before it."""
+    """x with its kth element along axis in its sorted place, and smaller elements before it."""
     x = as_array(x)
     if axis is None:
         x, axis = x.reshape((-1,)), -1
@@ -233,7 +233,7 @@ argpartition = constant(
     bind=lambda x, kth, axis=-1: ((x,), {"kth": kth, "axis": negative_axis(axis, rank(x))}),
     numpy=(np.argpartition,),
     samples=(Sample(A(7), 3),),
-    doc="Positions that put the kth element along axis in its sorted place.",
+    doc="Indices of a partition: they put the kth element along axis in its sorted place.",
 )
 
 
@@ -249,7 +249,7 @@ def unique(x, return_index=False, return_inverse=False, return_counts=False, axi
 
 @numpy_function(Sample([TEST, ~TEST[::-1]], [A(3, 4), A(3, 4)], 1.0))
 def select(condlist, choicelist, default=0):
-    """The element of the first choice whose condition holds, else the default."""
+    """Element of the first choice whose condition is true, otherwise the default."""
     if len(condlist) != len(choicelist) or not condlist:
         raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
     out = default
@@ -260,7 +260,7 @@ def select(condlist, choicelist, default=0):
 
 @numpy_function(Sample(np.array([[0, 1, 2, 0]]), [A(3, 4), A(4), A()]))
 def choose(index, choices):
-    """The element of the choice that the index names, place by place."""
+    """At each place, the element of the choice whose number is the index there."""
     choices = [as_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
     index = as_array(index)
     shape = np.broadcast_shapes(shape_of(index), *(shape_of(c) for c in choices))

@@ -206,14 +206,14 @@ slogdet_outputs = internal.general(
 
 @numpy_function(torch="slogdet linalg.slogdet(input: square)")
 def slogdet(x):
-    """Sign and logarithm of the modulus of the determinant (two results)."""
+    """Sign of the determinant, and logarithm of its absolute value (two results)."""
     (x,), _ = square_signature(x)
     return SlogdetResult(*slogdet_outputs(x))
 
 
 @numpy_function(torch="logdet(input: square)")
 def logdet(x):
-    """Logarithm of the determinant; nan where it is negative."""
+    """Logarithm of the determinant; nan if the determinant is negative."""
     sign, value = slogdet(x)
     return np.log(sign) + value if is_complex(sign) else np.where(sign < 0, np.nan, value)
 
@@ -301,7 +301,7 @@ solve_triangular = general(
         Sample(A(3, 3), A(2, 3, 2)),
     ),
     exact=exact_solve_triangular,
-    doc="The matrix X with A X = B, where only the upper (or lower) triangle of A is read.",
+    doc="The matrix X with A X = B, where only the upper triangle of A is read (the lower one, if lower is true).",
 )
 
 

@@ -134,7 +134,7 @@ def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
 
 @numpy_function(
     torch="linalg.eigvalsh(A: square, UPLO='L')",
-    doc=f"Eigenvalues of a symmetric (Hermitian) matrix in rising order. {TRIANGLE}",
+    doc=f"Eigenvalues of a symmetric (Hermitian) matrix, in increasing order. {TRIANGLE}",
 )
 def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     return eigh(a, UPLO).eigenvalues
@@ -261,6 +261,6 @@ def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
 
 @numpy_function(Sample(A(3, 3)), Sample(A(2, 4, 3)), Sample(A(2, 4)), torch="linalg.svdvals(A: matrix, *, driver=None)")
 def svdvals(x, /):
-    """Singular values of a matrix in falling order."""
+    """Singular values of a matrix, in decreasing order."""
     matrix_signature(x)
     return svd_outputs(x, full=False)[1]
