@@ -370,7 +370,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "reference": option(
         "--reference NAME",
-        "Compare with the derivative of the function NAME instead of with values. FILE.py:NAME is a function of another "
+        "Compare with the derivative of the function NAME instead of with values. FILE.py:NAME is in a different "
         "file. Use this for surrogate gradients and, with --dtype, for kernels in low precision.",
         complete="complete_function",
         targets="function",

@@ -8,13 +8,13 @@ Scripts follow PyTorch in values, gradients and errors. These differences are de
 DELIBERATE = [
     (
         "Views made without recording",
-        "A view that was made under `no_grad` does not require grad. In PyTorch it claims to require grad if its base "
-        "does, but gets no gradient.",
+        "A view that was made under `no_grad` does not require grad. In PyTorch, it has `requires_grad` if its base "
+        "has, but gets no gradient.",
     ),
     (
         "Views from one function",
-        "A part from `split`, `chunk` or `unbind`, or the tensor that was split, may change in place: the other parts "
-        "follow, and their gradients are right. PyTorch refuses to change such parts, and to read them afterwards.",
+        "A part from `split`, `chunk` or `unbind`, or the tensor that was split, may change in place. The other parts "
+        "change with it, and their gradients are right. PyTorch raises an error for this.",
     ),
     ("Hooks on views", "A view keeps its hooks and its node when its memory is changed through another tensor."),
     (
@@ -34,13 +34,13 @@ DELIBERATE = [
     ),
     (
         "Copies instead of views",
-        "`as_strided` returns a copy, and so does `view` of a result that has another order in memory. The memory "
+        "`as_strided` returns a copy, and so does `view` of a result with a different order in memory. The memory "
         "order of results is not always that of PyTorch.",
     ),
     (
         "Memory behind .data and detach",
-        "After a change through `.data`, a saved value may be the old or the new one. Backward accepts an operand that "
-        "`detach_` has removed from the graph.",
+        "After a change through `.data`, a saved value may be the old or the new one. backward() accepts an operand "
+        "that `detach_` has removed from the graph.",
     ),
     (
         "Elements assigned twice",
@@ -50,21 +50,21 @@ DELIBERATE = [
     (
         "Names of types",
         "With `--torch`, a type prints as in PyTorch: `torch.float64`. In a script that imports gradcli, it prints as "
-        "`gradcli.float64`, its name there.",
+        "`gradcli.float64`.",
     ),
     ("Hooks that change their argument", "A hook gets its own copy of the gradient, which it may change in place."),
     (
         "Parts of a backward pass",
-        "With `inputs`, the nodes that made these inputs do not run, and keep their saved values. Operations without "
-        "saved values may run backward again.",
+        "If backward() is called with `inputs`, the nodes that made these inputs do not run, and keep their saved "
+        "values. Operations without saved values may run backward a second time.",
     ),
     (
         "Extreme values",
         "Values are those of NumPy, for example for the logarithm of the gamma function at tiny numbers and for the "
-        "sign of nan. If a value is nan, so is the gradient, even where PyTorch returns 0 or 1: `abs`, `sign`, `i1`. "
-        "At modulus 0, `polar` has the right finite slope. So have `atan2`, `angle` and complex `abs` at huge and tiny "
-        "numbers. On a branch cut, the sign of the zero part selects the side for the slopes of complex `asin`, "
-        "`acos`, `asinh` and `acosh`; PyTorch may use the other side. For complex numbers beyond 1e154, the slopes of "
-        "the inverse functions are nan, as in PyTorch.",
+        "sign of nan. If a value is nan, its gradient is also nan, even if it is 0 or 1 in PyTorch, as for `abs`, "
+        "`sign` and `i1`. At modulus 0, the slope of `polar` is finite and right. The same is true of `atan2`, `angle` "
+        "and complex `abs` at huge and tiny numbers. On a branch cut of complex `asin`, `acos`, `asinh` and `acosh`, "
+        "the sign of the zero part selects the side whose slope is used; PyTorch may use the other side. For complex "
+        "numbers beyond 1e154, the slopes of the inverse functions are nan, as in PyTorch.",
     ),
 ]

@@ -11,8 +11,8 @@ from .differences import DELIBERATE, DIFFERENCES
 from .mdoc import argument, page, paragraphs, tag_list
 
 INTRODUCTION = """
-differentiates expressions, programs and Python scripts, and checks derivatives written by hand. It has its own engine,
-which records a dynamic graph on NumPy.
+differentiates expressions, programs and Python scripts, and checks derivatives written by hand. Its own
+engine records a dynamic graph and computes with NumPy.
 """
 OPTIONS = [
     ("Fl h , Fl \\-help", "Print a summary. After a command, print its options."),

@@ -52,64 +52,64 @@ A target is one of these:
     FILE.expr      a file in the expression language
     FILE.py        a Python script
     FILE.py:NAME   a function, a custom Function or a Module of that file
-    ADDRESS        a function that runs elsewhere, see gradcli-gradcheck(1)
+    ADDRESS        a function of a server or of another program
 
-Programs in the expression language (gradcli-expressions(7)) are parsed and never executed. A Python script runs as
-`python FILE.py` would run it, and the arguments after `--` are passed to it. The inputs of `FILE.py:NAME` are the
-parameters of the function. Parameters that are annotated with `int` or an integer type, such as `torch.LongTensor`,
-get integers and have no derivative.
+Programs in the expression language, see gradcli-expressions(7), are parsed and never executed. A Python script runs as
+`python FILE.py` would run it, with the arguments that follow `--`. The inputs of `FILE.py:NAME` are the parameters of
+the function. A parameter that is annotated with `int` or an integer type, such as `torch.LongTensor`, gets integers and
+has no derivative.
 
-An address names a server, a program that answers lines of JSON or, for gradcli-gradcheck(1), a function of a shared
-library. Its derivatives are the ones that the server, program or library returns.
+gradcli-gradcheck(1) lists the forms of an address. Its derivatives are those that the server or program returns.
 
 A name that ends in .py or .expr, or that contains .py:, is always a file. Any other name is a file only if that file
-exists. A Python file whose statements all belong to the expression language is read as such. After `-e`, the next word
-is always an expression.
+exists. A Python file that contains only statements of the expression language is read as a program in that language.
+The word after `-e` is always an expression.
 
-The inputs of an expression program are the names that the command line gives values to, and the names that the program
-binds to numbers or array constructors. Its output is the last bare expression, or else the last assignment.
+The inputs of an expression program are the names that have values on the command line, and the names that the program
+binds to numbers or array constructors. Its output is the last bare expression. Without one, it is the last assignment.
 
-The inputs of a script are its tensors that require grad. They are called by their global names. A parameter of a module
-is called `net.f1.weight`, and a tensor without a name `leaf@line 12`. If the script ran backward itself, its gradients
-are reported. Otherwise its output is the tensor in its last statement.
+The inputs of a script are its tensors that require grad, under their global names. A parameter of a module is called
+`net.f1.weight`, and a tensor without a name `leaf@line 12`. If the script itself runs backward(), these gradients are
+reported. Otherwise its output is the tensor in its last statement.
 """
 VALUES = """
-A value is an expression without names, such as `2`, `[[1, 2], [3, 4]]`, `linspace(0, 1, 5)` or `randn(3, 4)`, or a
-file:
+A value is an expression without names, such as `2`, `[[1, 2], [3, 4]]`, `linspace(0, 1, 5)` or `randn(3, 4)`, or it
+comes from a file:
 
     x=@FILE        a .npy, .npz, .csv, .tsv, .txt or .json file
     x=@FILE:KEY    a part of it: an array of an .npz archive, a column of a table
-                   by heading or by number from 0, a key of a JSON document
-                   (a.b for a key inside another)
+                   (by heading, or by number from 0), or a key of a JSON document
+                   (a.b is the key b inside a)
     x=@-           JSON on standard input
-    x=@-:csv       another format on standard input; also @-:csv:KEY
+    x=@-:csv       a different format on standard input; also @-:csv:KEY
 
 Pipes and files without a known suffix, such as `@/dev/stdin` or the `@<(command)` of a shell, are recognized by their
-content unless `:FORMAT` follows. Data from a pipe is kept, so several values may be parts of it. A value on the command
-line overrides the value that the program gives to that input.
+content, unless `:FORMAT` follows. Data from a pipe is kept, so several values may be parts of it. A value on the
+command line replaces the value that the program gives to that input.
 
-`@FILE` alone, without a name, gives all arrays of an .npz archive or a JSON document as values by their names. A value
-given by its own name takes precedence. `--columns FILE` gives the columns of a table whose headings are inputs of the
-program.
+`@FILE` without a name gives values to inputs from all arrays of an .npz archive or a JSON document, by their names. A
+value that is given by name takes precedence. `--columns FILE` gives values from those columns of a table whose headings
+are inputs of the program.
 """
 OUTPUT = """
-Results go to standard output, everything else to standard error. The default format is a table on a terminal, and
-tab-separated lines elsewhere: the name of an element, a tab, and its value in full precision. With `--json` the output
-is one JSON document, described in gradcli-json(5), and errors are JSON, too. A table shows arrays of up to 20 numbers
-in full and abbreviates longer ones. Files that `-o` writes, and HTML pages, have all elements.
+Results go to standard output, and everything else to standard error. On a terminal, the default format is a table.
+Otherwise it is lines with tabs, such as the name of an element, a tab, and its value in full precision. With `--json`,
+the output is one JSON document, which gradcli-json(5) describes, and errors are JSON, too. A table shows arrays of up
+to 20 numbers in full and abbreviates longer ones. Files that `-o` writes, and HTML pages, contain all elements.
 
-Pictures of curves, maps, Jacobians, digits and Taylor remainders (.svg, .png) need matplotlib: `pip install
-matplotlib`, or the extra gradcli[plot]. Graphs are drawn by Graphviz if its program `dot` is installed. Without it, SVG
-needs nothing else, and PNG needs matplotlib. Parquet needs pyarrow: `pip install pyarrow`, or the extra gradcli[sweep].
-Everything else comes with gradcli.
+Pictures (.svg, .png) of curves, maps, Jacobians, digits and Taylor remainders need matplotlib: `pip install
+matplotlib`, or the extra gradcli[plot]. Graphs are drawn by Graphviz if its program `dot` is installed. Without it, an
+SVG file needs no other package, and a PNG file needs matplotlib. Parquet needs pyarrow: `pip install pyarrow`, or the
+extra gradcli[sweep]. Everything else comes with gradcli.
 """
 DESCRIPTIONS = {
     "grad": """
-If the output is not a single number, `--gradient` must give a vector of the output's shape; gradcli-jacobian(1) prints
-all rows instead. Hooks run in the order in which they are given.
+If the output is not a single number, `--gradient` must give an array of the output's shape. The Jacobian is multiplied
+by this array from the left. gradcli-jacobian(1) prints the whole Jacobian instead. Hooks run in the order in which they
+are given.
 
-Tab-separated lines and CSV contain only the gradients. `--value` adds the value of the output, which all other formats
-have anyway.
+Lines with tabs, and CSV, contain only the gradients, unless `--value` is given. All other formats also contain the
+value of the output.
 """,
     "gradcheck": """
 gradcheck compares the derivative that is claimed, by the engine or by you, with a numeric derivative. The numeric
@@ -275,48 +275,54 @@ about 0.05 Å along each axis. `--seed` changes these moves, `--samples` checks 
 gives the positions instead.
 """,
     "eval": """
-Lines of the value are called `value`, or `value[0,1]` for an element, whatever name the output has.
+In lines with tabs and in CSV, the value is called `value`, and an element of it `value[0,1]`, whatever the name of the
+output is.
 """,
     "sweep": """
 # Rows
 
-A row is a point. A program that contains a sum, a matrix product or a solver is a function of one row. The engine maps
-the program over blocks of rows. Some programs run row by row instead, and a note says so: a script, a function that
-another framework differentiates, and a program that branches on numbers, such as `if x > 0` in Python.
+Each row is one point. A program that contains a sum, a matrix product or a solver therefore works with the values of
+one row. The engine maps the program over blocks of rows. Three kinds of programs run row by row instead, and a note
+says so:
 
-If the value or a derivative of a row is not finite, the row is kept with nan in its place, and a note counts such rows.
-The same holds for a row at which a matrix has no inverse. A row that cannot be read is an error that names the row; it
-is found before anything is written. If the program raises an error at a row, the sweep ends.
+- scripts,
+- functions that a different framework differentiates,
+- programs that branch on numbers, such as `if x > 0` in Python.
+
+If the value or a derivative of a row is not finite, the row is kept with nan in its place. The same holds for a row at
+which a matrix has no inverse. A note counts such rows. If a row cannot be read, the error names the row, and nothing is
+written. If the program raises an error at a row, the sweep ends.
 
 # Columns
 
-The result has the inputs first, then value and derivatives, then the columns of `--keep`, which are copied unchanged.
-Other columns of POINTS are ignored. Derivatives are with respect to the inputs that have a column, unless `--wrt` names
-others. The gradient by a list is a list. With several outputs, `--out a,b`, the columns are called a, d_a_x, d2_a_x and
-so on.
+The result has the inputs first, then the value and the derivatives. Then follow the columns of `--keep`, which are
+copied unchanged. Other columns of POINTS are ignored. Derivatives are with respect to the inputs that have a column,
+unless `--wrt` names others. The gradient with respect to a list is a list. With several outputs, `--out a,b`, the
+columns are called a, d_a_x, d2_a_x and so on.
 
-A cell of CSV holds a number, a list as JSON writes it, or nothing, which means nan. A null in Parquet is nan. The
+A cell of CSV contains a number, a list as in JSON, or nothing, which means nan. A null in Parquet is also nan. The
 columns of a .npy file are the fields of its structured array. CSV on standard input goes through a temporary file. For
-text with another separator, use `--delimiter`. If the separator is not a comma, and in .tsv files, numbers may have
-decimal commas, all of them or none, and a note says so. Output always has decimal points.
+text with a different separator, use `--delimiter`. If the separator is not a comma, and in .tsv files, all numbers may
+have decimal commas; a note then says so. Output always has decimal points.
 
 # Interrupting and resuming
 
-A sweep writes its result in parts of about a second's work. A finished part is renamed into place, and at the end all
-parts are joined. They are kept in the folder OUTPUT.parts, with a note of what they were made from; when the result is
-complete, the folder is removed. The same command therefore resumes where it was interrupted or killed. It refuses parts
-that were made from another program, table or option, unless `--restart` is given. A finished result is replaced.
+A sweep writes its result in parts, which take about a second each. The parts are kept in the folder OUTPUT.parts, with
+a note of the program, the table and the options that they were made from. A part gets its name there when it is
+finished. When all parts are finished, they are joined, and the folder is removed. The same command therefore resumes
+where it was interrupted or killed. It refuses parts that were made from a different program, table or option, unless
+`--restart` is given. A finished result is replaced.
 
-The result does not depend on interruptions, `-j` or `--dask`. The shares of `--shard` are computed by separate
-commands, each with its own output, and follow one another.
+The result does not depend on interruptions, `-j` or `--dask`. With `--shard`, separate commands compute the shares,
+each with its own output. The rows of the second output follow those of the first, and so on.
 
 # Packages and speed
 
-Text needs no other packages. If pyarrow is installed, reading and writing takes a third of the time and gives the same
-bytes. Parquet needs pyarrow (the extra gradcli[sweep], or `pip install pyarrow`), and `--dask` needs
-`dask[distributed]` and pyarrow (the extra gradcli[dask]). `-j` helps if the program is slow or if the rows are text;
-numbers in Parquet are limited by the disk. On a cluster, start `dask scheduler` and `dask worker` in a folder that all
-machines see. If a worker dies, its part is computed again.
+Text needs no other packages. With pyarrow, reading and writing text takes a third of the time and gives the same bytes.
+Parquet needs pyarrow: `pip install pyarrow`, or the extra gradcli[sweep]. `--dask` needs `dask[distributed]` and
+pyarrow (the extra gradcli[dask]). `-j` helps if the program is slow or if the rows are text. For numbers in Parquet,
+the disk is the limit. On a cluster, start `dask scheduler` and `dask worker` in a folder that all machines see. If a
+worker dies, its part is computed again.
 """,
     "why": """
 # What is reported
@@ -376,10 +382,11 @@ A watched program can notice these differences:
 Objectives that are passed to the scikit-learn interfaces of xgboost and lightgbm are not seen.
 """,
     "ops": """
-gradcli-expressions(7) has the whole table, too.
+gradcli-expressions(7) lists all functions.
 """,
     "schema": """
-The schemas are JSON Schema 2020-12; gradcli-json(5) describes the same in words. They change only by adding keys.
+The schemas follow JSON Schema 2020-12. gradcli-json(5) describes the same documents in words. New versions may add
+keys, but do not remove or rename any.
 """,
 }
 OPTIONS = {
@@ -425,9 +432,9 @@ EXAMPLES = {
     ],
 }
 LANGUAGE = """
-An inline target, the word after `-e`, or a file holds a program of the expression language. It has Python's syntax for
-expressions and NumPy's names and meanings for functions. It is parsed and never executed as Python: a program cannot
-read a file, run code or reach a Python object.
+A program in the expression language is a target on the command line, the word after `-e`, or the content of a file. The
+language has Python's syntax for expressions, and functions with NumPy's names and meanings. A program is parsed and
+never executed as Python. It cannot read a file, run code or reach a Python object.
 """
 SYNTAX = """
 Write one statement per line, or separate several with `;`:
@@ -439,21 +446,21 @@ Write one statement per line, or separate several with `;`:
 A `#` begins a comment. An expression consists of:
 """
 FORMS = [
-    ("2 0.5 1e-3 2j", "Numbers. All are floating-point or complex; integers become floats."),
+    ("2 0.5 1e-3 2j", "Numbers. They are floating-point or complex; integers become floating-point numbers."),
     ("[[1, 2], [3, 4]]", "An array, as nested lists."),
     ("x + y, x - y, x * y, x / y, x // y, x % y", "Arithmetic, element by element, with broadcasting."),
-    ("x**y, x^y", "Power; `^` has the precedence of `**`, and both group from the right."),
+    ("x**y, x^y", "Power. `^` means the same as `**`, and both group from the right."),
     ("x @ y", "The matrix product."),
     ("-x, +x, ~x", "Signs, and the negation of booleans."),
     ("x < y, x <= y, x == y, x != y, x >= y, x > y", "Comparisons, which may be chained: `0 < x < 1`."),
     (
         "a and b, a or b, not a, a & b, a | b",
-        "Logic of booleans, element by element. Between booleans, + means or and * means and, as in NumPy. With "
-        "numbers and in sums, booleans count as 1 and 0.",
+        "Logic of booleans, element by element. Between booleans, `+` means `or`, and `*` means `and`, as in NumPy. In "
+        "sums, and together with numbers, booleans count as 1 and 0.",
     ),
-    ("a if c else b", "The element of a if c is true, else the element of b: the same as `where(c, a, b)`."),
-    ("x[0], x[1:, ::2], x[..., -1], x[x > 0]", "Elements and slices, counted from 0; negative steps are allowed."),
-    ("f(x, axis=0), x.f(axis=0)", "A call; every function may also be written as a method of its first argument."),
+    ("a if c else b", "Elements of a where c is true, and of b where c is false: the same as `where(c, a, b)`."),
+    ("x[0], x[1:, ::2], x[..., -1], x[x > 0]", "Elements and slices. Indices count from 0, and steps may be negative."),
+    ("f(x, axis=0), x.f(axis=0)", "A call. Every function may also be written as a method of its first argument."),
 ]
 PROPERTIES = {
     "T": "The array with its axes in reverse order.",
@@ -473,24 +480,23 @@ CONSTANTS = {
     "nan": "Not a number.",
 }
 INPUTS = """
-The output is the last bare expression, or else the last assignment; `--out NAME` selects another.
+The output is the last bare expression. Without one, it is the last assignment. `--out NAME` selects a different value.
 
-The inputs are the names given on the command line and the names that the program binds to literals or array
+The inputs are the names that have values on the command line, and the names that the program binds to literals or array
 constructors: `x = 2`, `w = [[3, 1]]`, `v = linspace(0, 1, 5)`, `r = randn(3, 4)`. A name that the program later binds
-again or assigns into is not an input, and `const(3)` makes a constant. A value on the command line overrides that of
-the program. `--wrt` limits differentiation to some of the inputs.
+again, or to whose elements it assigns, is not an input. `const(3)` makes a constant instead of an input. A value on the
+command line replaces the value in the program. `--wrt` limits differentiation to some of the inputs.
 
-A name that is neither bound nor given is an error. The message lists every missing name and a command line that would
-work.
+A name without a value is an error. The message lists every such name, and a command line that would work.
 
-A program may have 1 MiB of text and 200 levels of nesting, and a value as many elements as `--max-elements` allows. On
-Linux, all values and derivatives of a program together may take 2 GiB of memory, and proportionally more if
-`--max-elements` is larger than its default. A program may take 30 seconds of CPU time, including all computations and
-printing; with `--timeout S`, it may take S seconds of wall time.
+A program may have up to 1 MiB of text and 200 levels of nesting. A value may have as many elements as `--max-elements`
+allows. On Linux, all values and derivatives of a program together may take 2 GiB of memory. If `--max-elements` is
+larger than its default, this limit is larger in proportion. A program may take 30 seconds of CPU time, including all
+computations and printing. With `--timeout S`, it may take S seconds of wall time instead.
 """
 FUNCTIONS = """
-gradcli-ops(1) prints the derivative of a function, where it is tested, and its value at a kink. `dim` is accepted as
-well as `axis`. Functions that take a shape accept both `zeros(1, 2)` and `zeros((1, 2))`.
+For a function, gradcli-ops(1) prints the derivative, the intervals in which it is tested, and its value at a kink.
+`dim` is accepted as well as `axis`. Functions that take a shape accept both `zeros(1, 2)` and `zeros((1, 2))`.
 """
 LANGUAGE_EXAMPLES = [
     "gradcli grad 'x**2 * sin(y)' x=2 y=3",
@@ -500,12 +506,12 @@ LANGUAGE_EXAMPLES = [
     "gradcli grad model.expr --wrt w",
 ]
 JSON = """
-With `--json` a command prints one document on standard output. Numbers have full precision. An array is a nested list,
-or a plain number if it has no axes. nan and the infinities are the strings `nan`, `inf` and `-inf`, and a complex
-number is `{"re": a, "im": b}`.
+With `--json`, a command prints one document on standard output. Numbers have full precision. An array is a nested list,
+or a single number if it has no axes. nan and the infinities are the strings `nan`, `inf` and `-inf`. A complex number
+is `{"re": a, "im": b}`.
 
-Keys are only ever added. A program should ignore keys that it does not know; those marked optional may be missing.
-gradcli-schema(1) prints the same as JSON Schema.
+New versions may add keys, but do not remove or rename any. A program should ignore keys that it does not know. Keys
+that are marked optional may be missing. gradcli-schema(1) prints the same description as JSON Schema.
 """
 JSON_EXAMPLES = [
     "gradcli grad 'x**2 * sin(y)' x=2 y=3 --json",
