@@ -32,8 +32,8 @@ import gradcli
 from .bank import run as bank
 from .bank import trials
 
-HAND, CLICK = "NumPy by hand", "importing NumPy and click"
-PEERS = {"PyTorch": "torch", "JAX": "jax", "HIPS autograd": "autograd", "PyArrow by hand": "pyarrow"}
+HAND, CLICK = "hand-written NumPy", "importing only NumPy and click"
+PEERS = {"PyTorch": "torch", "JAX": "jax", "HIPS autograd": "autograd", "a script with PyArrow": "pyarrow"}
 """The modules that references need."""
 COMMAND = [sys.executable, "-m", "gradcli", "grad", "x**2*sin(y)", "x=2", "y=3"]
 SCRIPTS = {
@@ -132,7 +132,7 @@ def sines_by_hand(shape: tuple[int, ...], n: int) -> Any:
 
 
 def long_chain(peer: str) -> float:
-    """100,000 operations on a number."""
+    """100,000 operations on one number."""
 
     def chain(module: Any) -> None:
         x = module.tensor(1.0, dtype=module.float64, requires_grad=True)
@@ -243,17 +243,17 @@ class Row(NamedTuple):
 
 FRAMEWORKS = ("PyTorch", "JAX", "HIPS autograd")
 ROWS = [
-    *(Row("gradcli grad, the whole process", peer, start_up) for peer in SCRIPTS),
+    *(Row("gradcli grad, from start to exit", peer, start_up) for peer in SCRIPTS),
     *(
         Row(f"2000 operations on {count}", peer, lambda peer, shape=shape: small_graph(peer, shape))
-        for count, shape in {"a number": (), "10 numbers": (10,), "1000 numbers": (1000,)}.items()
+        for count, shape in {"one number": (), "10 numbers": (10,), "1000 numbers": (1000,)}.items()
         for peer in (HAND, *FRAMEWORKS)
     ),
     Row("a chain of 100,000 operations", "PyTorch", long_chain),
-    *(Row("Jacobian of a network, 200 to 200", peer, jacobian) for peer in (HAND, *FRAMEWORKS)),
-    *(Row("Hessian of Rosenbrock's function of 100", peer, hessian) for peer in FRAMEWORKS),
+    *(Row("Jacobian of a network with 200 inputs and outputs", peer, jacobian) for peer in (HAND, *FRAMEWORKS)),
+    *(Row("Hessian of Rosenbrock's function of 100 numbers", peer, hessian) for peer in FRAMEWORKS),
     Row("gradcheck of tanh(a b^T), 1000 elements", "PyTorch", gradcheck),
-    Row("sweep over 10,000,000 rows", "PyArrow by hand", sweep),
+    Row("sweep over 10,000,000 rows", "a script with PyArrow", sweep),
 ]
 
 CHECKERS = {"gradcli": "gradcli", "PyTorch gradcheck": "pytorch", "SciPy check_grad": "scipy"}
@@ -294,7 +294,7 @@ def measure() -> dict[str, Any]:
     for work, reference, run in ROWS:
         ratio = round(run(reference), 3) if is_there(PEERS.get(reference, "numpy")) else None
         ratios.append({"work": work, "reference": reference, "ratio": ratio})
-        print(f"{work:42} {reference:26} {'not installed' if ratio is None else f'{ratio:8.3f}'}", flush=True)
+        print(f"{work:50} {reference:26} {'not installed' if ratio is None else f'{ratio:8.3f}'}", flush=True)
     for checker, module in CHECKERS.items():
         counts = count_verdicts(module)
         checkers.append({"checker": checker, "counts": counts})

@@ -12,25 +12,27 @@ from .mdoc import Item, escape_roff, page, paragraphs, tag_list
 
 MEASURED = Path(__file__).with_name("bench.json")
 DESCRIPTION = """
-These tables were measured on {date}, on {machine}, which had {load} at the start. `make bench` measures on your machine
-and prints the same tables; `make bench MEASURED=man/generate/bench.json` updates the numbers of this page.
+These tables were measured on {date}, on {machine}. At the start, the machine had {load}. `make bench` measures on your
+machine and prints the same tables; `make bench MEASURED=man/generate/bench.json` updates the numbers of this page.
 """
 RATIOS = """
-A ratio is the time that gradcli takes, divided by the time of another way to do the same: below 1, gradcli is faster.
-It is the median over pairs of runs that alternate, after the results were compared. PyTorch and JAX are built for large
-arrays, which these tasks do not have. JAX compiles Jacobians and Hessians before the measurement. For a sweep, CPU time
-is counted.
+Each number is the time that gradcli takes for a task, divided by the time of a different way to do the same. If it is
+below 1, gradcli is faster. After their results are compared, both ways run in turn, and the number is the median over
+such pairs of runs. PyTorch and JAX are built for large arrays, which these tasks do not have. JAX compiles Jacobians
+and Hessians before the measurement. For the sweep, the times are CPU times.
 """
 CHECKERS = """
-The bank of gradcli-verdict(7) has {functions} random functions of 1 to 8 numbers, with random points, scales and kinks.
-Each comes with its right gradient and with wrong ones; those that are off by 1 % and more count here. The bank was not
-made for the other checkers: their defaults suit functions that are smooth, of size 1 and free of noise.
+The checkers are compared on a bank of gradcli-verdict(7): {functions} random functions of 1 to 8 numbers, with random
+points, scales and kinks. For each function there are a right gradient and several wrong ones. Of the wrong ones, only
+those with an error of 1 % or more count here. The bank was not made for the other checkers. Their defaults suit
+functions that are smooth, of size 1 and free of noise.
 
-SciPy's `check_grad` returns the norm of a difference, which counts as a fail above 1e-5 of the gradient's norm.
-numdifftools and jacobi return a derivative and its error; a claim fails if it is ten such errors away, or not finite.
+SciPy's `check_grad` returns the norm of a difference. A claimed gradient fails here if this norm is above 1e-5 of the
+gradient's norm. numdifftools and jacobi return a derivative and its error. A claimed gradient fails here if it is more
+than ten such errors away, or not finite.
 
-A right claim is accused or not; a wrong one is found or not; open counts the claims that a checker calls undecided.
-Calls and milliseconds are medians for one check.
+A right claim that fails is accused, and a wrong claim that fails is found. A claim is open if the checker calls it
+undecided. Calls and milliseconds are medians for one check.
 """
 EXAMPLES = ["time gradcli grad 'x**2 * sin(y)' x=2 y=3"]
 
@@ -45,7 +47,7 @@ def checker_list(rows: list[dict[str, Any]]) -> Iterator[Item]:
     for row in rows:
         c = row["counts"]
         counts = c and (
-            f"{c['accused']} of {c['right']} right claims accused, {c['found']} of {c['wrong']} wrong ones found, "
+            f"{c['accused']} of {c['right']} right claims accused, {c['found']} of {c['wrong']} wrong claims found, "
             f"{c['open']} open; {c['calls']:g} calls, {c['milliseconds']:g} ms."
         )
         yield escape_roff(row["checker"]), counts or "not measured."
