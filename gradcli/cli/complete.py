@@ -340,8 +340,8 @@ def completion(shell: str) -> None:
     """Print a completion script for SHELL: bash, zsh or fish.
 
     Run it in the shell's start-up file, as in the examples. Then TAB completes commands, options and their choices,
-    files, the functions of FILE.py:, the names of a program after --wrt, --out, --retain and --hook, and its inputs as
-    NAME=. Nothing is executed for that.
+    files, and functions after FILE.py:. It also completes the names of a program after --wrt, --out, --retain and
+    --hook, and the program's inputs as NAME=. The program is not executed for this.
     """
     if shell not in SHELLS:
         raise unknown_name(f"there is no completion for '{shell}'", shell, SHELLS, "the shells are")

@@ -29,7 +29,7 @@ MOST_LISTED = 50
     "retain_all check symbolic digits max_symbols detect_anomaly",
 )
 def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> Gradients | LongNumbers:
-    """Print the value and the gradient of TARGET for every input."""
+    """Print the value of TARGET, and its gradient with respect to every input."""
     asked = call.request
     program, values = call.program()
 
@@ -63,7 +63,7 @@ def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> 
     formats=(*ARRAYS, *PICTURES),
 )
 def jacobian(call: Call, *, check: bool) -> Jacobian:
-    """Print the Jacobian of TARGET: one block per input, of shape output.shape + input.shape."""
+    """Print the Jacobian of TARGET, in one block for each input, of shape output.shape + input.shape."""
     from ...analysis.transform import compute_jacobian
 
     program, values = call.program()
@@ -146,13 +146,13 @@ def hvp(call: Call, *, tangent: tuple[str, ...], check: bool) -> Products:
 def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
     """Print the derivative of TARGET for every input as a formula, by sympy.
 
-    Inputs need no values: names without one are scalars. An array's elements become symbols such as x[0,1]; give it a
-    value, or a shape as in --shape x=2,3. If every input has a value, or with --at, the formulas are evaluated at that
-    point. For an output with several elements the result is the Jacobian, with --order 2 the Hessian. -f python and
-    -f c write a function.
+    Inputs do not need values. A name without a value is a scalar, unless --shape x=2,3 makes it an array. The elements
+    of an array become symbols such as x[0,1]. If every input has a value, or with --at, the formulas are evaluated at
+    that point. For an output with several elements, the result is the Jacobian; with --order 2, it is the Hessian.
+    -f python and -f c write a function.
 
-    With --matrix, the formulas are of vectors and matrices of any size: shapes may have names (--shape A=m,n), and
-    inputs without a shape are numbers. Each formula is compared with the engine at random sizes before it is printed.
+    With --matrix, the formulas contain vectors and matrices of any size. Their lengths may be names (--shape A=m,n),
+    and inputs without a shape are numbers. Each formula is compared with the engine at random sizes before printing.
     """
     asked, form = call.request, call.form
     if matrix:

@@ -37,13 +37,13 @@ CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
 def lock(call: Call, *, verify: str | None) -> Lock | Verification:
     """Write the gradients of declared checks to a file, and compare with it later (--verify FILE).
 
-    TARGET is as for gradcheck. Each check has a line: file, name, point, value, gradient, and the errors of both. The
-    error of a number is its uncertainty by rounding: 32 ulps, plus five times its largest change when the inputs move
-    by up to two ulps, or its scatter about a smooth curve nearby if that is larger.
+    TARGET is the same as for gradcheck. The file has a line for each check: its file, name, point, value and gradient,
+    and the errors of both. The error of a number is its uncertainty by rounding: 32 ulps, plus five times its largest
+    change when the inputs move by up to two ulps, or its scatter about a smooth curve nearby if that is larger.
 
-    With --verify, value and gradient are computed at the points of the file. A check is same within both errors,
-    changed beyond them (exit code 1; both numbers and both errors are shown), new without a line in the file, and gone
-    if only the file has it. Without TARGET, the command uses that of the lock.
+    With --verify, value and gradient are computed again, at the points in the file. If they agree within both errors,
+    the check is same. Otherwise it is changed, with exit code 1; both numbers and both errors are shown. A check is new
+    if the file does not have it, and gone if only the file has it. TARGET may be left out; the file knows it.
     """
     from ...check.lock import lock as lock_checks
     from ...check.lock import read_lock
@@ -96,7 +96,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 )
 @option(
     "--timeout S",
-    "Time limit in seconds for a run; a slower one is noticed [5 times the run without a mutant, at least 10].",
+    "Time limit in seconds for a run [5 times that without a mutant, at least 10]. A slower mutant is noticed.",
     callback=as_positive,
 )
 @OPTIONS["python"]
@@ -108,13 +108,14 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 def mutate(target: str, at_least: float, timeout: float | None, python: str | None, quiet: bool, **shown: Any) -> int:
     """Run the COMMAND after -- with wrong versions of a function, and report which of them it notices.
 
-    The wrong versions (mutants): results times 1 + 10^-k for k = 1 to 12, with the other sign, zero, shifted by one,
-    transposed, without the last element, with one element doubled; and the source with a term or factor dropped, a
-    sign, an index or a constant changed. Mutants that give the same values at 20 random points near those of the
-    command's calls are left out. A command that fails with a mutant has killed it; without one it must pass.
+    Wrong versions (mutants) change the results of the function: times 1 + 10^-k for k = 1 to 12, with the other sign,
+    zero, shifted by one, transposed, without the last element, or with one element doubled. Others change its source:
+    they drop a term or factor, or change a sign, an index or a constant. Mutants that give the same values at 20 random
+    points near those of the command's calls are left out.
 
-    Mutants live in memory, no file changes; the command runs once for each. Exit code 1: a mutant with an error above
-    --at-least survived.
+    The command runs once for each mutant, and once without one, when it must pass. If it fails, it has noticed (killed)
+    the mutant. Mutants exist only in memory; no file changes. The exit code is 1 if a mutant with an error above
+    --at-least survives.
     """
     from ...check.mutate import mutate as run_mutants
 

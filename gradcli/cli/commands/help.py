@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     complete="functions",
 )
 def ops(call: Call) -> Operations:
-    """List the functions of the language with their derivatives, or describe those named."""
+    """List the functions of the language with their derivatives, or describe the functions NAME."""
     from ...lang.operations import describe
     from ...rules import full_table
     from ...rules.table import NAMES
@@ -48,7 +48,7 @@ def ops(call: Call) -> Operations:
 @click.argument("name", required=False, metavar="[COMMAND]")
 @OPTIONS["output"]
 def schema(name: str | None, output: str | None) -> None:
-    """Print the JSON Schema of what COMMAND prints with --json, or of errors; without COMMAND, list what there is."""
+    """Print the JSON Schema of what COMMAND prints with --json, or of errors. Without COMMAND, list all schemas."""
     import json
 
     from ...schema import names, schema_of
@@ -67,10 +67,10 @@ def schema(name: str | None, output: str | None) -> None:
 @click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=import_completion("topics"))
 @option("--skill", "Print a page for agents and editors, in the form of SKILL.md.")
 def help(topic: str | None, skill: bool) -> None:
-    """Show the manual's page on TOPIC, a command or a subject; without TOPIC, list the topics.
+    """Show the manual's page on TOPIC, which is a command or a subject. Without TOPIC, list the topics.
 
-    TOPIC may also be the name of a finding, as in brackets in reports; `rules` lists these. On a terminal, man shows
-    the page if it is installed; else it is printed as plain text.
+    TOPIC may also be the name of a finding, which reports print in brackets; `gradcli help rules` lists these names. On
+    a terminal, man shows the page if it is installed. Otherwise the page is printed as plain text.
     """
     from ...files import find_pages, find_skill
     from ...show.mdoc import render_page

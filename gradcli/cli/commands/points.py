@@ -38,7 +38,7 @@ FARTHEST = 1e300
     formats=(*ARRAYS, "raw"),
 )
 def eval(call: Call, *, over: tuple[str, ...], points: int | None) -> Value | Tabulated | LongNumbers:
-    """Print the value of TARGET; over ranges, x=FROM:TO, of one input or two: columns of the inputs and the value."""
+    """Print the value of TARGET at a point, or at points over ranges x=FROM:TO of one or two inputs."""
     from ...analysis.gradient import compute_value
 
     ranges, digits = take_ranges(call, over), call.request.digits
@@ -65,12 +65,12 @@ def eval(call: Call, *, over: tuple[str, ...], points: int | None) -> Value | Ta
     formats=(*TEXT, "csv", *PICTURES),
 )
 def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
-    """Draw TARGET and its derivative over a range of one input; over two, a map with arrows along the gradient.
+    """Draw TARGET and its derivative over a range of one input, or a map with gradients over two inputs.
 
-    A range is x=FROM:TO, also with --over; all other inputs keep the values given. On a terminal it is drawn with
-    characters; -o FILE.svg or .png draws with matplotlib (pip install matplotlib). -f tsv prints columns: input, value,
-    derivative (for two inputs: both, value, both derivatives). The curve has gaps at missing values (nan, inf), poles
-    and jumps; kinks are marked, and a line below lists all of them.
+    A range is x=FROM:TO, or --over x=FROM:TO. The other inputs keep their values. On a terminal, the plot is drawn with
+    characters; -o FILE.svg or .png draws with matplotlib (pip install matplotlib). -f tsv prints columns: the inputs,
+    the value and the derivatives. The curve has gaps at missing values (nan, inf), poles and jumps. Kinks are marked. A
+    line below the plot lists all these places.
     """
     from ...analysis.plot import sample_plot
 
@@ -89,12 +89,12 @@ def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
     formats=(*TEXT, *PICTURES),
 )
 def precision(call: Call, *, over: tuple[str, ...], points: int) -> Precision:
-    """Print how many digits of TARGET's value and gradient are right, along NAME=FROM:TO, or at NAME=VALUE.
+    """Print how many digits of TARGET's value and gradient are right, at NAME=VALUE or along NAME=FROM:TO.
 
-    Every point is computed in floating point and again with at least 50 digits, from the same binary inputs. If more
-    than a quarter of the digits is lost, the report names the operation that loses them, in the formula or in
-    backward. The points of a wide range grow by a factor. In a pipe: columns of the input, digits of the value,
-    digits of each gradient.
+    Every point is computed in floating point, and again with at least 50 digits from the same binary inputs. If more
+    than a quarter of the digits is lost, the report names the operation that loses them, in the function or in its
+    backward pass. In a wide range, the points are spaced by a constant factor. In a pipe, the columns are the input,
+    the digits of the value, and the digits of each gradient.
     """
     from ...analysis.precision import measure_precision
 
@@ -169,10 +169,10 @@ def bounds(low: Any, high: Any, text: str, point: bool = False) -> tuple[float, 
 def sweep(call: Call) -> Swept | None:
     """Compute value and gradient of TARGET at every row of POINTS.
 
-    POINTS is a .csv, .tsv, .parquet or .npy file, or CSV on standard input (-) or from a pipe (<(COMMAND)). Its
-    columns are inputs by name, and columns of lists are arrays; NAME=VALUE gives the other inputs. The result has
-    the inputs, value, d_NAME, with --diag d2_NAME, and the columns of --keep. Rows that are not finite are kept and
-    counted. The same command again goes on where it was stopped.
+    POINTS is a .csv, .tsv, .parquet or .npy file, or CSV on standard input (-) or from a pipe (<(COMMAND)). A column is
+    the input of the same name, and a column of lists is an array. NAME=VALUE gives the other inputs. The result has the
+    inputs, value, d_NAME (with --diag also d2_NAME), and the columns of --keep. Rows that are not finite are kept and
+    counted. If a sweep is stopped, the same command continues it.
     """
     from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
 

@@ -25,9 +25,9 @@ from ..output import Output
 def graph(call: Call, *, with_values: bool, all: bool, direction: str | None) -> Graph:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 
-    On a terminal it is a tree, in which a result that is used more than once is written out once. Graphs of more than
-    500 nodes are folded: the operations of one module, or of one line, become one node. -o FILE.svg and .png draw with
-    Graphviz if it is installed; without it, SVG needs nothing, and PNG needs matplotlib.
+    On a terminal, the graph is a tree. A result that is used several times is written out once. In graphs of more than
+    500 nodes, the operations of one module, or of one line, become one node. -o FILE.svg and .png draw with Graphviz if
+    it is installed. Without it, SVG needs no other package, and PNG needs matplotlib.
     """
     from ...analysis.graph import graph_program
 
@@ -43,11 +43,11 @@ def graph(call: Call, *, with_values: bool, all: bool, direction: str | None) ->
     formats=(*TEXT, "html"),
 )
 def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
-    """Show how backward runs through the graph of TARGET: one numbered step per node.
+    """Show how backpropagation runs through the graph of TARGET, in numbered steps, one for each node.
 
-    A step shows the operation, the gradient that comes in, the local derivative in symbols and in numbers, and the
-    gradient for each operand; hooks and the accumulation into .grad are shown, too. -f html writes a page with the
-    graph, which is stepped through with keys.
+    A step shows the operation, the incoming gradient, the local derivative in symbols and in numbers, and the gradient
+    of each operand. Hooks and the accumulation into .grad are shown, too. -f html writes a page with the graph, on
+    which keys go from step to step.
     """
     from ...analysis.trace import trace_program
 
@@ -93,10 +93,10 @@ def why(call: Call) -> Explanation:
     metavar="SCRIPT.py [NAME=VALUE]...",
 )
 def run(call: Call) -> None:
-    """Run SCRIPT.py as `python SCRIPT.py` would, and print nothing but what it prints.
+    """Run SCRIPT.py as `python SCRIPT.py` would, and print only what the script prints.
 
-    With --torch, PyTorch's modules in it mean gradcli's own engine, so that a tutorial runs without PyTorch.
-    NAME=VALUE replaces the value of a leaf where the script makes it; the script's own arguments follow after --.
+    With --torch, its imports of PyTorch load gradcli's own engine, so that a tutorial runs without PyTorch. NAME=VALUE
+    replaces the value of a leaf tensor when the script creates it. Arguments for the script itself follow after --.
     """
     words = call.request.words
     stray = [word for word in words[1:] if "=" not in word]
