@@ -18,7 +18,7 @@ def kind_of(schema: dict[str, Any]) -> str:
     """Describe in words what a schema allows."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
-        short = {"text": TEXT, "real": "number", "sparse": "sparse matrix"}
+        short = {"text": TEXT, "real": "number", "sparse": "sparse matrix", "typed": "array", "locked": "locked check"}
         return short.get(name, name)
     if "const" in schema:
         return str(schema["const"])
@@ -41,9 +41,14 @@ def plain_kind(kind: str, schema: dict[str, Any]) -> str:
 
 def many(kind: str) -> str:
     """Return the plural of a kind of value."""
-    if kind.startswith("object of "):
-        return kind.replace("object of", "objects of")
-    return " or ".join(word.replace(" ", "s ", 1) if " of " in word else f"{word}s" for word in kind.split(" or "))
+    return " or ".join(map(plural, kind.split(" or ")))
+
+
+def plural(words: str) -> str:
+    """Return the plural of a noun, or of the one before `of`: lists of numbers."""
+    noun, of, rest = words.partition(" of ")
+    noun = noun.replace("matrix", "matrice") if noun.endswith("matrix") else noun.removesuffix("s")
+    return f"{noun}s{of}{rest}"
 
 
 def children(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
