@@ -9,10 +9,10 @@ from .mdoc import Item, argument, page, paragraphs, tag_list
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "found"
 DESCRIPTION = """
-gradcli-gradcheck(1) has shown these mistakes in releases of well-known packages. Each has a file in samples/found with
-two checks: the released derivative, which fails, and the right formula, which passes. Whenever the file is imported,
-the formula is compared with numeric differentiation in 30 digits. If the release is not installed, the file is skipped
-with a message. `make test-found` installs each release in an environment of its own.
+gradcli-gradcheck(1) found these mistakes in releases of well-known packages. For each of them, samples/found has a file
+with two checks: the released derivative, which fails, and the right formula, which passes. When the file is imported,
+it compares the formula with numeric differentiation in 30 digits. If the release is not installed, the file is skipped
+with a message. `make test-found` installs each release in a separate environment.
 """
 EXAMPLES = ["gradcli gradcheck samples/found", "gradcli gradcheck samples/found/umap_bray_curtis_grad.py -v"]
 

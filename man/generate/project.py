@@ -5,9 +5,10 @@ from __future__ import annotations
 from .mdoc import page, paragraphs, tag_list
 
 CONFIGURATION = """
-gradcli-gradcheck(1) takes defaults from the table `[tool.gradcli]` of a pyproject.toml. It reads the nearest file with
-this table, in the folder of the first target or above it; without a target, in the current folder or above it. Options
-on the command line take precedence. An unknown key is an error. Paths are relative to the folder of the file.
+gradcli-gradcheck(1) takes defaults from the table `[tool.gradcli]` of a pyproject.toml. It looks for the nearest file
+with this table, in the folder of the first target and in the folders above. Without a target, it begins in the current
+folder. Options on the command line take precedence. An unknown key is an error. Paths are relative to the folder of the
+file.
 
     [tool.gradcli]
     paths = ["src", "tests"]
@@ -22,8 +23,8 @@ KEYS = [
     ("Cm paths", "Files and folders to check if no TARGET is given."),
     (
         "Cm exclude",
-        "Files and folders to skip when a folder is searched: by name, or by path relative to the folder of the file. "
-        "`*` matches anything. A file that is named on the command line is always checked.",
+        "Files and folders to skip when a folder is searched. Write a name, or a path relative to the folder of this "
+        "file. `*` matches anything. A file that is named on the command line is always checked.",
     ),
     ("Cm jobs", "The number of processes that run checks, as with `--jobs`."),
     ("Cm timeout", "The time limit for each check in seconds, as with `--timeout`."),
@@ -32,16 +33,17 @@ KEYS = [
         "The Python that runs Python targets, or the folder of its environment, as with `--python`. It applies to all "
         "commands and takes precedence over VIRTUAL_ENV. See gradcli-environment(7).",
     ),
-    ("Cm allow-inconclusive", "Whether the exit code is 0 if no check fails but some are inconclusive."),
+    ("Cm allow-inconclusive", "If true, the exit code is 0 if checks are inconclusive but none fails."),
     (
         "Cm accept",
         'Known findings, each as "FILE:NAME finding": the file, the name of the check, and the name of the finding. '
         'For a report without a finding, write "fail" or "inconclusive". If all findings of a check are accepted, it '
-        "is reported as accepted and does not fail; any other finding still fails. The pytest plugin does the same.",
+        "is reported as accepted and does not fail. Any other finding still fails. The pytest plugin does the same.",
     ),
 ]
 PYTHON = """
-A Python target runs in the Python of your project, with the project's packages first. gradcli takes the first of these:
+A Python target runs in the Python of your project, and packages of the project take precedence. gradcli uses the first
+of these that exists:
 
     --python PATH
     python in gradcli-configuration(5)
@@ -50,11 +52,11 @@ A Python target runs in the Python of your project, with the project's packages 
     CONDA_PREFIX
     the Python that gradcli itself runs in
 
-It must be Python 3.11 or later. gradcli brings its own dependencies, except for NumPy and SciPy, which it can lend only
-to a Python of its own version. Expressions do not need any of this. `gradcli --version -v` prints which Pythons are
-used in the current folder.
+It must be Python 3.11 or later. gradcli brings its own dependencies. The exceptions are NumPy and SciPy: if your Python
+has a different version than gradcli's, your project has to provide them. Expressions do not need any of this. `gradcli
+--version -v` prints which Pythons are used in the current folder.
 
-gradcli-watch(1) and gradcli-mutate(1) look for the programs of their COMMAND next to that Python first, as in an
+gradcli-watch(1) and gradcli-mutate(1) look for the program of their COMMAND first next to that Python, as in an
 activated environment. The pytest plugin runs in the Python of pytest.
 """
 
@@ -81,12 +83,13 @@ def environment_page() -> str:
 
 
 def exit_codes_page() -> str:
-    more = """EXIT STATUS lists all exit codes. `gradcheck --exit-zero` exits with 0 whatever the verdicts are, and
-`--bisect` exits with the codes that `git bisect run` expects."""
+    more = """EXIT STATUS lists the exit codes. For gradcli-why(1) and gradcli-watch(1), see their pages.
+`gradcheck --exit-zero` exits with 0 whatever the verdicts are, and `--bisect` with the codes that `git bisect run`
+expects."""
     return page(
         "gradcli-exit-codes(7)",
         "what the exit codes of gradcli mean",
         paragraphs(more),
         ["gradcli gradcheck grads.py:f --grad g x=2"],
-        ["gradcli(1)", "gradcli-gradcheck(1)"],
+        ["gradcli(1)", "gradcli-gradcheck(1)", "gradcli-watch(1)", "gradcli-why(1)"],
     )

@@ -1,6 +1,6 @@
 """astropy 8.0.2: astropy.modeling.models.Hermite2D.evaluate
 
-The derivative by the coefficients, `fit_deriv`, is right. The value is wrong from the second degree of y on: one table
+The derivative with respect to the coefficients, `fit_deriv`, is right. The value is wrong from degree 2 in y. One table
 holds the polynomials of x and of y, and the recurrence uses the position in the table as the degree. A linear fit finds
 coefficients with which the model does not reproduce the data.
 

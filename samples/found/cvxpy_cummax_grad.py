@@ -1,9 +1,9 @@
 """cvxpy 1.9.3: cummax(x, axis=1).grad
 
 The running maximum has as many elements as x, but its derivative has only one column for each row of x, like that of a
-plain maximum. For a vector it raises a ValueError.
+plain maximum. For a vector, `grad` raises a ValueError.
 
-Right: 1 where element i is the maximum that element j of the result shows, else 0
+Right: 1 if element j of the result is element i of x, otherwise 0
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """cvxpy 1.9.3: (x / y).grad
 
-For a quotient of two variables, `grad` uses the rule of affine expressions, as if y were the constant 1. It returns 1
-for x and 0 for y at every point. Functions built on quotients, such as `diff_pos`, have the same mistake.
+For a quotient of two variables, `grad` uses the derivative of affine expressions. It treats y as the constant 1. It
+returns 1 for x and 0 for y at every point. Functions built on quotients, such as `diff_pos`, have the same mistake.
 
 Right: 1/y and -x/y^2
 """

@@ -1,8 +1,8 @@
 """GPy 1.15.0: GPy.kern.LogisticBasisFuncKernel.update_gradients_full
 
-With a second set of inputs, brackets are missing in the gradient by the slope: the variance multiplies only the first
-of two sums. The other sum uses the functions of the second set for those of the first, so sets of two sizes raise an
-error. `update_gradients_diag` leaves the slope at 0.
+With a second set of inputs, brackets are missing in the gradient with respect to the slope: the variance multiplies
+only the first of two sums. The other sum uses the functions of the second set instead of those of the first. Sets of
+different sizes therefore raise an error. `update_gradients_diag` leaves the slope at 0.
 
 Right: v sum W_ij (f_i h'_j + f'_i h_j) with the logistic functions f and h of the two sets, where f' =
 f (1 - f) (x - c)

@@ -1,7 +1,8 @@
 """ngboost 0.5.11: ngboost.distns.laplace.LaplaceCRPScore.d_score
 
 The score of an observation y is |y - m| + s exp(-|y - m|/s) - 3 s/4, where m is the location and s = exp(t). The
-derivative by t lacks the last term, so boosting makes the scale too small: at y = m it is s instead of s/4.
+derivative with respect to t lacks the last term: at y = m it is s instead of s/4. Boosting therefore makes the scale
+too small.
 
 Right: exp(-|y - m|/s) (s + |y - m|) - 3 s/4
 """

@@ -1,7 +1,7 @@
 """paramz 0.10.0: paramz.transformations.NegativeExponent.gradfactor
 
-The transformation f = -exp(x) is its own derivative. `gradfactor` changes its sign once more, so an optimizer goes up
-instead of down. `finv` has one sign too many, too.
+The transformation f = -exp(x) is its own derivative. `gradfactor` changes its sign a second time, so an optimizer goes
+up instead of down. `finv` also has a superfluous minus sign.
 
 Right: df/dx = f
 """

@@ -1,9 +1,9 @@
 """scipy 1.16.3: scipy.special.obl_rad2
 
 Value and derivative of the oblate radial function of the second kind do not match, mostly if n - m is odd and c x is
-small. Together with `obl_rad1`, which is right, they miss the Wronskian 1/(c (x^2 + 1)) at 175 of 320 points (m to 3, n
-to m + 3, c and x from 0.5 to 5). At m = 1, n = 2, c = 0.5, x = 2 they are -1.95 and -1443 instead of -3.00 and 3.35.
-Releases 1.17.1 and 1.18.1 have the same mistake.
+small. Together with `obl_rad1`, which is right, they do not have the Wronskian 1/(c (x^2 + 1)) at 175 of 320 points (m
+to 3, n to m + 3, c and x from 0.5 to 5). At m = 1, n = 2, c = 0.5, x = 2 they are -1.95 and -1443 instead of -3.00 and
+3.35. Releases 1.17.1 and 1.18.1 have the same mistake.
 
 Right: (1 + 1/x^2)^(m/2) sum (-1)^((r + m - n)/2) w_r y_(m+r)(c x) / sum w_r with w_r = d_r (2 m + r)!/r! (Flammer 1957)
 """

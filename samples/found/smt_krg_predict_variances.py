@@ -1,7 +1,8 @@
 """smt 2.15.0: KRG(poly="linear").predict_variances
 
-The derivative of the variance is right, but the variance is wrong. `lower=True` is missing where it solves with the
-transpose of the triangle G of the trend, so only the diagonal is used. With a constant trend, G is a number.
+The derivative of the variance is right, but the variance is wrong. The code solves a system with the transpose of G,
+the triangular matrix of the trend, without `lower=True`, so only the diagonal of G is used. With a constant trend, G is
+a number and the result is right.
 
 Right: s (1 - r' R^-1 r + u' (F' R^-1 F)^-1 u) with u = F' R^-1 r - f, and twice u' (F' R^-1 F)^-1 u_x - r' R^-1 r_x
 """

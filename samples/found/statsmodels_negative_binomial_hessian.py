@@ -1,8 +1,8 @@
 """statsmodels 0.15.0: NegativeBinomial.hessian of nb1 and nb2
 
 Until a fit has ended, the last parameter of a model is log alpha. Log-likelihood and score use it that way and are
-right. The Hessian uses it, too, but then differentiates by alpha. Newton steps, and everything that uses the Hessian at
-given parameters, therefore have a wrong last row and column.
+right. The Hessian also uses it that way, but then differentiates with respect to alpha. Its last row and column are
+therefore wrong, both in Newton steps and wherever the Hessian is used at given parameters.
 
 Right: -x a (q D + q a D_a + mu D_mu), and a D + a^2 D_a on the diagonal, with a = mu^q / alpha (q = 1 for nb1, 0 for
 nb2), D = digamma(y + a) - digamma(a) + log(a/(a + mu)) + 1 - (y + a)/(a + mu), and its derivatives D_a and D_mu

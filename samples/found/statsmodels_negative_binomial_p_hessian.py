@@ -1,11 +1,11 @@
 """statsmodels 0.15.0: NegativeBinomialP(p=1.5).hessian
 
-With mu = exp(x b), q = 2 - p and a = mu^q / alpha, the derivative by alpha is -(a/alpha) D, where D = digamma(y + a) -
-digamma(a) + log(a/(a + mu)) + 1 - (y + a)/(a + mu). In the row of alpha, columns of b, the formula has one factor q too
-many (`p * a1` instead of `a1`). At p = 1 and p = 2 this does not show, because q^2 = q. `hessian_factor` has the same
-mistake.
+With mu = exp(x b), q = 2 - p and a = mu^q / alpha, the derivative with respect to alpha is -(a/alpha) D, where D =
+digamma(y + a) - digamma(a) + log(a/(a + mu)) + 1 - (y + a)/(a + mu). In the row of alpha and the columns of b, the
+formula has a superfluous factor q: `p * a1` instead of `a1`. At p = 1 and p = 2, this makes no difference, because q^2
+= q. `hessian_factor` has the same mistake.
 
-Right: -x (a/alpha) (q D + q a D_a + mu D_mu), where D_a and D_mu are the derivatives of D by a and by mu
+Right: -x (a/alpha) (q D + q a D_a + mu D_mu), where D_a and D_mu are the derivatives of D with respect to a and mu
 """
 
 import numpy as np

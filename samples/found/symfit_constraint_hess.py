@@ -1,9 +1,9 @@
-"""symfit 0.5.6: Hessians of constraints that fits with TrustConstr hand to scipy.optimize.minimize
+"""symfit 0.5.6: Hessians of constraints that fits with TrustConstr pass to scipy.optimize.minimize
 
 The functions are created in a loop over the constraints, and each looks up con, the loop's variable, when it is called.
 Every constraint therefore has the Hessian of the last one.
 
-Right: 2, that of x^2 - 1; SciPy gets 6 x, that of x^3
+Right: 2, the Hessian of x^2 - 1. SciPy gets 6 x, the Hessian of x^3
 """
 
 import numpy as np

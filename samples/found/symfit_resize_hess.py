@@ -1,4 +1,4 @@
-"""symfit 0.5.6: Hessians that fits with TrustConstr hand to scipy.optimize.minimize
+"""symfit 0.5.6: Hessians that fits with TrustConstr pass to scipy.optimize.minimize
 
 resize_hess removes the rows and columns of fixed parameters. It indexes with one mask twice, out[mask, mask], which
 selects only the diagonal: SciPy gets one row with n elements instead of a matrix.

@@ -1,8 +1,8 @@
 """thermo 0.6.1: thermo.eos.PRSV.d3a_alpha_dT3_pure
 
-PRSV and PRSV2 inherit the third derivative of a alpha from PR, whose kappa is a constant. Theirs depends on T. The
-second derivatives of their departures by T (`d2H_dep_dT2_l`, `d2S_dep_dT2_l` and those of the gas) are therefore wrong:
-by 21 % and 9 % for hexane at 299 K.
+PRSV and PRSV2 inherit the third derivative of a alpha from PR, whose kappa is a constant. Their own kappa depends on T.
+The second derivatives of their departures with respect to T, such as `d2H_dep_dT2_l` and `d2S_dep_dT2_l`, are therefore
+wrong: by 21 % and 9 % for hexane at 299 K.
 
 Right: a (2 u u''' + 6 u' u'') with u = 1 + kappa_0 (1 - r) + kappa_1 (7/10 - 17/10 r^2 + r^4) and r = sqrt(T/Tc)
 """

@@ -1,7 +1,7 @@
 """umap-learn 0.5.12: umap.distances.diagonal_gaussian_energy_grad
 
-Two means and two variances are the input, but the gradient has six elements: the last two are uninitialized memory. The
-first four are right.
+The input consists of two means and two variances, but the gradient has six elements. The last two are uninitialized
+memory. The first four are right.
 
 Right: m_i / v_i and (1 - m_i^2 / v_i) / (2 v_i), where m is the difference of the means and v the sum of the variances
 """

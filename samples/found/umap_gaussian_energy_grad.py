@@ -1,10 +1,11 @@
 """umap-learn 0.5.12: umap.distances.gaussian_energy_grad
 
 The energy of two normal distributions is m' S^-1 m + log det S + log 2 pi, where m is the difference of the means and S
-the sum of the covariances, each given by a width, a height and an angle. The derivatives by these three lack that of
-log det S. The derivative by the height has a wrong sign at m_1 m_2, and that by the angle at S_12.
+the sum of the covariances, each given by a width, a height and an angle. The derivatives with respect to these three
+lack the derivative of log det S. The derivative with respect to the height has a wrong sign at m_1 m_2, and that with
+respect to the angle has one at S_12.
 
-Right: trace(S^-1 dS) - m' S^-1 dS S^-1 m, where dS is the derivative of S by width, height and angle
+Right: trace(S^-1 dS) - m' S^-1 dS S^-1 m, where dS is the derivative of S with respect to width, height or angle
 """
 
 import numpy as np
