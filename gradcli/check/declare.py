@@ -37,23 +37,23 @@ def check(f: F, *, at: Any = None, **options: Any) -> F: ...
 
 
 def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) -> Any:
-    """Declare a check of a function's gradient; returns the function unchanged.
+    """Declare a check of a function's gradient; return the function unchanged.
 
-    Use as a decorator, `@gradcli.check(at={"x": x0}, grad=f_grad)`, or call `gradcli.check(f, at=...)`. at: a dict of
-    arrays, by the names of f's parameters or in their order, a list of such points, a function of a
-    numpy.random.Generator that returns one, or shapes. grad: the gradient by hand, or its name in this file, called
-    like f: an array for one input, else a tuple in order or a dict by name (output.shape + input.shape each); vjp: a
-    backward pass by hand, vjp(cotangent, *arrays); complex outputs of complex inputs need it; jvp: a forward
-    derivative by hand, jvp(tangents, *arrays) with a tuple of tangents. Without them the derivative of the engine is
-    checked that f is written for: PyTorch, JAX or HIPS autograd, which its code leads to, or gradcli, which calls f
-    with Tensors; engine= chooses. value_and_grad: f returns (value, gradient). elementwise: f works element
-    by element, and grad returns the derivative of each, in the output's shape. wrt: the names to check. order: 2
-    checks second derivatives. samples: points drawn from `seed` on. rtol, atol, eps: fixed tolerances instead of the
-    estimated error. search: at how many more points that people forget to look for one where the derivative is wrong.
-    calls: how often f may be called. taylor: begin with the rate of the Taylor remainder. name: what reports call it.
-    no_as_called: do not call the rule in the other ways that programs call it.
-    f may be the address of code elsewhere, as on the command line, whose own derivative is checked; for a library
-    grad=, vjp= and jvp= are declarations; config: what a model is called with.
+    Use `@gradcli.check(at={"x": x0}, grad=f_grad)` as a decorator, or call `gradcli.check(f, at=...)`.
+    at: the point, as arrays by the names of f's parameters or in their order. It may also be a list of points, shapes,
+    or a function of a numpy.random.Generator that returns a point. grad: the gradient by hand, or its name in this
+    file. It is called like f, and returns an array for one input, and a tuple or a dict by name for several, each of
+    shape output.shape + input.shape. vjp: a backward pass, vjp(cotangent, *arrays), which complex outputs of complex
+    inputs need. jvp: a forward derivative, jvp(tangents, *arrays), with a tuple of tangents. engine: what
+    differentiates f if there is no derivative by hand: torch, jax, autograd, or gradcli, which calls f with Tensors. By
+    default, it is the one that f uses. value_and_grad: f returns (value, gradient). elementwise: f works element by
+    element, and grad returns the derivative of each element, in the output's shape. wrt: the names of the inputs to
+    check. order: 2 checks second derivatives. samples: the number of random points, drawn from `seed` on. rtol, atol,
+    eps: fixed tolerances instead of the estimated error. search: the number of edge-case points to check as well.
+    calls: how often f may be called. taylor: also report the Taylor remainder. name: what reports call the check.
+    no_as_called: skip the tests with other memory layouts, unused outputs and repeated backward passes.
+    f may also be an address, as on the command line. Then the derivative of the function there is checked, and grad,
+    vjp and jvp are declarations in C. config: the configuration of an UM-Bridge model.
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
@@ -134,10 +134,10 @@ def check_gradient(
     jvp: Callable | None = None,
     **options: Any,
 ) -> CheckReport:
-    """Check a gradient at once and return the report.
+    """Check a gradient and return the report.
 
-    f and grad are called positionally in the order of `at`, with plain ndarrays; without grad, vjp and jvp, the
-    derivative of the engine is checked that f is written for. at and the options as in `check`.
+    f and grad are called with plain ndarrays, positionally in the order of `at`. Without grad, vjp and jvp, the
+    derivative of the engine that f uses is checked. `at` and the options are as in `check`.
     """
     refuse_unknown("check_gradient", options, KNOWN)
     if at is not None and not callable(at) and not isinstance(at, Mapping) and not are_points(at):

@@ -352,7 +352,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "retain_all": option("--retain-all", "Report the gradients of all named results."),
     "columns": file_option(
-        "--columns FILE", "Read inputs from the columns of this table with their names. - is standard input."
+        "--columns FILE", "Read inputs from the table FILE, by the names of its columns. - is standard input."
     ),
     "strict": option("--strict", "Exit with 1 if the result contains nan or infinity."),
     "value": option(

@@ -38,12 +38,12 @@ def lock(call: Call, *, verify: str | None) -> Lock | Verification:
     """Write the gradients of declared checks to a file, and compare with it later (--verify FILE).
 
     TARGET is the same as for gradcheck. The file has a line for each check: its file, name, point, value and gradient,
-    and the errors of both. The error of a number is its uncertainty by rounding: 32 ulps, plus five times its largest
-    change when the inputs move by up to two ulps, or its scatter about a smooth curve nearby if that is larger.
+    and the errors of both. The error of a number is its uncertainty by rounding: 32 ulps plus the larger of two
+    amounts, five times its change when the inputs move by up to two ulps, and its scatter about a smooth curve nearby.
 
     With --verify, value and gradient are computed again, at the points in the file. If they agree within both errors,
-    the check is same. Otherwise it is changed, with exit code 1; both numbers and both errors are shown. A check is new
-    if the file does not have it, and gone if only the file has it. TARGET may be left out; the file knows it.
+    the check is same. Otherwise it is changed, and the exit code is 1; the report shows both numbers with their errors.
+    A check is new if the file lacks it, and gone if only the file has it. Without TARGET, that of the file is used.
     """
     from ...check.lock import lock as lock_checks
     from ...check.lock import read_lock
@@ -108,14 +108,14 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 def mutate(target: str, at_least: float, timeout: float | None, python: str | None, quiet: bool, **shown: Any) -> int:
     """Run the COMMAND after -- with wrong versions of a function, and report which of them it notices.
 
-    Wrong versions (mutants) change the results of the function: times 1 + 10^-k for k = 1 to 12, with the other sign,
-    zero, shifted by one, transposed, without the last element, or with one element doubled. Others change its source:
-    they drop a term or factor, or change a sign, an index or a constant. Mutants that give the same values at 20 random
-    points near those of the command's calls are left out.
+    Some wrong versions (mutants) change the results of the function: they multiply them by 1 + 10^-k for k = 1 to 12,
+    reverse their sign, set them to zero, shift them by one, transpose them, drop the last element, or double one.
+    Others change the source: they drop a term or a factor, or change a sign, an index or a constant. Mutants that give
+    the same values at 20 random points near those of the command's calls are left out.
 
-    The command runs once for each mutant, and once without one, when it must pass. If it fails, it has noticed (killed)
-    the mutant. Mutants exist only in memory; no file changes. The exit code is 1 if a mutant with an error above
-    --at-least survives.
+    The command must pass with the function itself. It then runs once for each mutant; if it fails, it has noticed
+    (killed) the mutant. Mutants exist only in memory, and no file changes. The exit code is 1 if a mutant with an error
+    above --at-least survives.
     """
     from ...check.mutate import mutate as run_mutants
 
