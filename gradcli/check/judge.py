@@ -163,7 +163,7 @@ def run_check(
         return replace(failed, blame=wrong_part())
     except OutOfCallsError:
         allowed = claim.budget.allowed if claim else 0
-        text = f"{allowed} calls (--calls) do not decide: the products took some"
+        text = f"undecided after {allowed} calls (--calls), some of which computed vector products"
         return leave_open(report, Finding("out of calls", text))
     except RecursionError:
         return report("error", "the function recurses too deeply")

@@ -231,7 +231,7 @@ class FormulaCheck(Check):
             known = all(item.worst is None or np.isfinite(item.worst.numeric_error) for item in report.inputs)
             if report.verdict == "inconclusive" and known:  # a proof needs no values
                 inputs = tuple(replace(item, verdict="pass") for item in report.inputs)
-                notes = (*report.notes, f"values alone do not decide: {report.message}")
+                notes = (*report.notes, f"values alone do not allow a verdict: {report.message}")
                 return replace(report, verdict="pass", inputs=inputs, message="equal as formulas", notes=notes)
             return replace(report, message="; ".join(filter(None, (report.message, "equal as formulas"))))
         if proof.words and (wrong or self.by_sympy):

@@ -299,7 +299,7 @@ OPTIONS: dict[str, Callable] = {
     "atol": option("--atol X", "Fixed absolute tolerance, as in PyTorch.", callback=as_finite),
     "eps": option("--eps X", "Fixed step of finite differences, as in PyTorch.", callback=as_positive),
     "keyword": option(
-        "-k PATTERN", "Run the check named PATTERN, or else all checks whose name contains it.", name="keyword"
+        "-k PATTERN", "Run the check named PATTERN. If there is none, run those whose name contains it.", name="keyword"
     ),
     "show": option(
         "--show",
@@ -477,7 +477,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "sweep_format": option(
         "-f --format",
-        "Write the table as csv or tsv [by the ending of FILE, else csv]. json prints a summary.",
+        "Write the table as csv or tsv [by the ending of FILE, or csv]. json prints a summary.",
         choices="csv tsv json",
     ),
     "shard": option("--shard K/N", "Compute the K-th of N equal shares of the rows.", default="1/1", callback=as_share),
