@@ -33,7 +33,7 @@ VERDICTS = [
 
 - An element is further from its interval than the rounding of claim and function explains.
 - A vector product is not linear, changes from call to call, or belongs to a different point.
-- A custom function computes a different value than the function that is called without gradients.
+- The forward pass of a custom function gives a different value than a call without gradients.
 - The derivative depends on memory layouts or on unused outputs, or changes in a second backward pass.
 
 The report names a mistake if the claim would agree without it.""",
@@ -45,7 +45,7 @@ The report names a mistake if the claim would agree without it.""",
 - The function jumps at the point.
 - Noise or rounding is larger than the errors that have to be detected.
 - The calls that `--calls` allows are too few.
-- Every element changes the function by less than its own rounding.
+- Every element changes the output by less than the rounding of its values.
 
 The message gives the reason, and what would allow a verdict.""",
     ),
@@ -55,7 +55,7 @@ METHOD = """
 # Estimate
 
 gradcheck evaluates the function along a line through the point, at Chebyshev points on intervals of several widths. The
-coefficients of the Chebyshev series decrease until they reach the noise of the values. From them follow the slope and
+coefficients of the Chebyshev series decrease until they reach the noise of the values. They give the slope and
 its error (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild,
 Estimating Computational Noise, 2011). A wide interval makes the estimate of a narrow one more precise, but only if both
 agree. If they disagree, the function has structure that the wide interval misses.

@@ -14,7 +14,7 @@ PAGES = sorted((ROOT / "man").glob("*.[1-9]"))
 
 def words(text: str) -> list[str]:
     text = re.sub("‐\\n *", "", text)  # groff parts words at the end of a line
-    return re.sub("[‘’“”`']", "'", text).replace("—", "-").split()
+    return re.sub("[‘’“”`']", "'", text).replace("—", "-").replace("•", "-").split()
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="there is no groff")
