@@ -116,7 +116,7 @@ gradcheck compares the derivative that is claimed, by the engine or by you, with
 derivative comes with an error estimate, so you do not have to choose a step or a tolerance. There are four verdicts:
 
     pass           the claimed derivative agrees with the numeric one
-    fail           it does not: the report names the worst element and, if
+    fail           it does not agree; the report names the worst element and, if
                    gradcheck recognizes it, the mistake
     inconclusive   the function does not allow a verdict, for the reason given
     error          the function or its derivative raised an error, or the time
@@ -142,9 +142,9 @@ Some functions, such as `cholesky` and `eigh`, read only one triangle of a symme
 symmetric matrices. The derivative of such a function passes if it is right for symmetric changes of the matrix; the
 report says so.
 
-gradcheck also tests whether a backward pass is linear in the incoming gradient. For this it passes zeros, vectors of
-both signs, and the sum of two vectors. If the function raises an error or returns a different shape on one side of the
-point, only the other side is used. A small mismatch that changes erratically from point to point indicates a solver
+gradcheck also tests whether a backward pass is linear in the incoming gradient. For this it passes a vector, its
+negative, zeros, and the sum of two vectors. If the function raises an error or returns a different shape on one side of
+the point, only the other side is used. A small mismatch that changes erratically from point to point indicates a solver
 inside the function; the check is then inconclusive. Elements of an input that are nan or infinite are held constant,
 and a note gives their number.
 

@@ -72,13 +72,13 @@ def gradcheck(
 
     For an expression, --grad, --vjp, --jvp and --hess take formulas that use its inputs and names: --grad '2*x'. For
     several inputs, write --grad x=FORMULA for each of them, or one list of formulas in the order of the inputs. A
-    gradient has the axes of the output, followed by those of the input. If the input is complex, it is the complex
-    derivative for a complex output, and dL/dRe + i dL/dIm for a real one. --hess x,y=FORMULA is the block of second
-    derivatives of a single number. It is compared with slopes of the gradient, computed from values in high precision.
+    gradient has the axes of the output, followed by those of the input. For a complex input, the gradient is the
+    complex derivative of a complex output, or dL/dRe + i dL/dIm of a real output. --hess x,y=FORMULA gives the second
+    derivatives of a single number. They are compared with slopes of its gradient, computed in high precision.
 
-    Inputs without a value get random values at which the function is finite; --shape makes them arrays. There are 20
-    such points, 5 for --hess, or as many as --samples says. If all of them pass, sympy checks whether the formulas are
-    equal. For a wrong formula, the report has a counterexample with small numbers.
+    Inputs without a value get random values at which the function is finite; --shape makes them arrays. A check has 20
+    such points, or 5 for --hess, or the number that --samples gives. If all of them pass, sympy checks whether the
+    formulas are equal. For a wrong formula, the report has a counterexample with small numbers.
 
     With --reference, the derivative is compared with that of another function, computed in float64, instead of with
     values. Use it for surrogate gradients, such as straight-through estimators. With --dtype bfloat16, float16 or
@@ -88,7 +88,7 @@ def gradcheck(
     Checks of Python functions run in separate processes. If one crashes, exits or exceeds --timeout, this check is an
     error, and the others continue. Processes that a check leaves behind are terminated. If PyTorch or JAX is loaded,
     checks run in separate processes only with -j 2 or more. -f html writes a page with a row for each check. For a
-    check that did not pass, it also shows all elements, maps, and the function with the claimed and the numeric slope.
+    check that did not pass, it shows all elements, heat maps, and a plot of the function with both slopes.
     """
     began = time.perf_counter()
     output = call.output
