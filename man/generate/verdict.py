@@ -71,7 +71,7 @@ All elements move together along random directions. There are two kinds of direc
 
 - Each element moves in proportion to its own size. A disagreement along such a direction proves an error.
 - Each element moves in proportion to the typical size of its array. Such a direction is sensitive to tiny elements, but
-  a disagreement is only a hint.
+  a disagreement is only a hint. It is not used if the elements of the array have very different units.
 
 Along every direction, an element moves by at least half of its full step. Agreement along a direction therefore limits
 the error of every element. Small elements for which this limit is wider than 2 % get separate directions. Up to eight
