@@ -3,7 +3,6 @@
 from itertools import pairwise
 
 import pytest
-
 from gradcli.show.layers import BETWEEN, GAP, draw_layers, order_rows, turn
 
 BELOW = {"sum": ["mul", "x"], "mul": ["sin", "y"], "sin": ["x"]}
