@@ -11,6 +11,7 @@ ENGINES = ("torch", "jax", "autograd", "gradcli", "object")
 """Engines for functions of Python files: frameworks with an adapter, our own, and one in the file."""
 SHORT_TYPES = ("bfloat16", "float16")
 """Types of few digits, checked against a reference (--reference)."""
+TYPES = ("float32", "float64", "complex128", *SHORT_TYPES)
 
 
 class Request(NamedTuple):
@@ -88,7 +89,8 @@ class Request(NamedTuple):
     # how anything is run
     engine: str | None = None
     python: str | None = None
-    reference: str | None = None
+    reference: Any = None
+    device: str | None = None
     torch: bool = False
     safe: bool = False
     dtype: str | None = None
@@ -133,8 +135,9 @@ class Request(NamedTuple):
 
     def over(self, declared: "Request") -> "Request":
         """Return a declared request, with the options of this one that say how checks are made."""
-        ours = {name: getattr(self, name) for name in HOW_CHECKED if name in self.named}
+        ours = {name: getattr(self, name) for name in HOW_CHECKED.split() if name in self.named}
         return declared._replace(**ours, show=self.show, max_elements=self.max_elements, project=self.project)
 
 
-HOW_CHECKED = "order samples seed fast calls taylor digits symbolic rtol atol eps search engine no_as_called".split()
+HOW_CHECKED = """order samples seed fast calls taylor digits symbolic rtol atol eps search engine device
+no_as_called"""

@@ -26,7 +26,7 @@ from ..program.claim import CallError, Claim, Progress, call_failed, callable_na
 from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
 from ..program.hand_written import HandWritten, claim_by_hand, value_and_gradient
 from ..program.target import Target
-from ..request import ENGINES, Request
+from ..request import ENGINES, SHORT_TYPES, TYPES, Request
 from ..show.check_results import CheckReport
 from .judge import Place, run_check
 
@@ -75,7 +75,6 @@ class Check:
         file: str | None = None,
         line: int | None = None,
         target: Target | None = None,
-        dtype: str | None = None,
         opens: Callable[[Request, Mapping[str, Any]], Claim] | None = None,
         declared: bool = True,
         **options: Any,
@@ -88,7 +87,10 @@ class Check:
         self.request = request or Request(**options)
         if isinstance(self.request.wrt, str):
             self.request = self.request._replace(wrt=[self.request.wrt])
-        self.dtype, self.opens, self.declared = dtype, opens, declared
+        self.dtype = self.request.dtype if self.request.dtype in ("float32", *SHORT_TYPES) else None
+        self.opens, self.declared = opens, declared
+        if self.request.reference is not None:
+            self.reference = reference_check(self.request.reference, self.request.engine)
         self.bound: Bound | None = None
         self.progress = Progress()
         self.saved: Sequence[Mapping[str, Any]] = ()
@@ -161,7 +163,7 @@ class Check:
                 raise CallError("order=2 needs a function of Tensors, without a derivative by hand")
             claims = {way: in_order(x, at, int(way != "grad")) for way, x in claims.items()}
             return claim_by_hand(in_order(f, at), at, claims, request.wrt, request.elementwise)
-        engine = engine_of(self.origin, request.engine)
+        engine = self.engine
         if engine is not None:
             from ..program.elsewhere.framework import framework_call
 
@@ -200,9 +202,10 @@ class Check:
         start = time.perf_counter()
         with self.surroundings, settings_kept():
             try:
-                with enforce(self.bound):
+                with enforce(self.bound), self.on_device():
                     report = self.worst()
-                    if not (self.request.search or self.saved) or report.verdict == "error":
+                    searched = (self.request.search or self.saved) and self.reference is None
+                    if not searched or report.verdict == "error":
                         return report
                     from .search import search
 
@@ -239,8 +242,8 @@ class Check:
 
         def make() -> Claim:
             drawn.update(self.point(np.random.default_rng(seed), seed - self.request.seed))
-            if self.reference is not None:
-                if request.dtype == "bfloat16" and (request.claims or not engine_of(self.origin, request.engine)):
+            if judges is not None:
+                if request.dtype == "bfloat16" and (request.claims or self.engine is None):
                     raise CallError("NumPy has no bfloat16", "--dtype float16 and float32 are for NumPy, too")
                 drawn.update({name: rounded(x, request.dtype) for name, x in drawn.items()})
             return self.claim(drawn)
@@ -271,10 +274,12 @@ class Check:
         check = copy.copy(self.reference)
         assert check is not None
         check.dtype = dtype
-        given = at if set(at) == set(check.at) else dict(zip(check.at, at.values(), strict=False))
+        parameters, weights = check.adapter.signature(check.f, check.name) or ((), at)
+        names = [*(p.name for p in parameters), *weights]
+        given = at if set(at) <= set(names) else dict(zip(names, at.values(), strict=False))
         given = {name: rounded(x, dtype) for name, x in given.items()}
         claim = check.claim(given)
-        if check.request.claims or engine_of(check.origin, check.request.engine) is not None:
+        if check.request.claims or check.engine is not None:
             return claim
         try:
             claim.pull(claim.at, np.zeros_like(claim.value_here()))
@@ -283,11 +288,25 @@ class Check:
             return HandWritten(check.f, given)
 
     @property
+    def engine(self) -> str | None:
+        return engine_of(self.origin, self.request.engine)
+
+    @property
+    def adapter(self) -> Any:
+        from ..program.elsewhere.framework import FrameworkCall, adapter_of
+
+        return adapter_of(self.engine) if self.engine else FrameworkCall
+
+    def on_device(self) -> contextlib.AbstractContextManager:
+        device = self.request.device
+        return contextlib.nullcontext() if device is None else self.adapter.on_device(device)
+
+    @property
     def knows_no_tensors(self) -> bool:
         """Whether the engine calls a function whose file does not speak of gradcli."""
         by_hand = self.request.value_and_grad or self.request.claims
         names = getattr(self.origin, "__globals__", None)
-        if by_hand or names is None or engine_of(self.origin, self.request.engine) is not None:
+        if by_hand or names is None or self.engine is not None:
             return False
         homes = (getattr(x, "__module__", None) or getattr(x, "__name__", None) or "" for x in names.values())
         return not any(str(home).partition(".")[0] == "gradcli" for home in homes)
@@ -304,6 +323,16 @@ class Check:
 
 def are_points(at: Any) -> bool:
     return isinstance(at, list) and bool(at) and all(isinstance(point, Mapping) for point in at)
+
+
+REGISTRY: list[Check] = []  # all checks declared in this process, in order
+
+
+def reference_check(function: Any, engine: str | None, title: str | None = None) -> Check:
+    """Return the check of a function that others are compared with, with a derivative that a declaration gives it."""
+    own = next((c.request for c in REGISTRY if c.f is function), Request())
+    asked = Request(engine=engine, value_and_grad=own.value_and_grad, **own.claims)
+    return Check(function, None, request=asked, name=title)
 
 
 def as_in_signature(f: Callable, at: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -387,16 +416,22 @@ def complaints(check: Any) -> Iterator[str]:
         yield "value_and_grad says that the function returns its gradient, so grad has no use"
     if request.elementwise and (request.vjp or request.jvp or not (request.grad or request.value_and_grad)):
         yield "elementwise says what grad (or value_and_grad) returns, and goes with that alone"
-    for name, x in {"what is checked": check.f, **request.claims}.items():
-        if not callable(x) and not (isinstance(x, str) and check.scope):
+    functions = {"what is checked": check.f, "reference": request.reference or check.f, **request.claims}
+    for name, x in functions.items():
+        if not callable(x) and not (isinstance(x, str) and check.scope and name != "reference"):
             yield f"{name} is {type(x).__name__}, not a function"
-    if request.engine is not None and request.engine not in ENGINES:
-        yield f"engine must be {', '.join(ENGINES[:-1])} or {ENGINES[-1]}, got {request.engine!r}"
+    for name, known in (("engine", ENGINES), ("dtype", TYPES)):
+        if (x := getattr(request, name)) is not None and x not in known:
+            yield f"{name} must be {', '.join(known[:-1])} or {known[-1]}, got {x!r}"
     wrt = request.wrt
     if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
         yield f"wrt must be a name or a list of names, got {wrt!r}"
     if check.given_name is not None and not isinstance(check.given_name, str):
         yield f"name must be a string, got {check.given_name!r}"
+    if check.reference is None and request.dtype in SHORT_TYPES:
+        yield f"dtype={request.dtype!r} needs reference=, the function that computes the same plainly"
+    if check.reference is not None and request.order != 1:
+        yield "reference compares first derivatives, so order must be 1"
     if not is_whole(request.order, 1) or request.order > 2:
         yield f"order must be 1 or 2, got {request.order!r}"
     for name, least in (("samples", 1), ("search", 0), ("seed", 0), ("calls", 1)):

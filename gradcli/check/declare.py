@@ -14,18 +14,17 @@ from ..program.claim import Arrays, CallError, Claim
 from ..program.target import open_address
 from ..request import Request
 from ..show.check_results import CheckReport
-from .check import Check, are_points
+from .check import REGISTRY, Check, are_points
 from .judge import source_place
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames are not of the code that declares a check."""
 KNOWN = set(
     """grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad
-    elementwise no_as_called""".split()
+    elementwise no_as_called reference dtype device""".split()
 )
 """The options of a declaration."""
 F = TypeVar("F", bound=Callable | str)
-REGISTRY: list[Check] = []  # all checks declared in this process, in order
 
 
 @overload
@@ -51,7 +50,9 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     check. order: 2 checks second derivatives. samples: the number of random points, drawn from `seed` on. rtol, atol,
     eps: fixed tolerances instead of the estimated error. search: the number of edge-case points to check as well.
     calls: how often f may be called. taylor: also report the Taylor remainder. name: what reports call the check.
-    no_as_called: skip the tests with other memory layouts, unused outputs and repeated backward passes.
+    no_as_called: skip the tests with other memory layouts, unused outputs and repeated backward passes. reference: a
+    function whose derivative the claimed one is compared with, instead of values of f. dtype: the type in which f and
+    the reference then run (bfloat16, float16 or float32). device: cpu or cuda, for PyTorch and JAX.
     f may also be an address, as on the command line. Then the derivative of the function there is checked, and grad,
     vjp and jvp are declarations in C. config: the configuration of an UM-Bridge model.
     """

@@ -41,10 +41,10 @@ from ..program.target import (
     refuse_python,
 )
 from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
-from ..request import SHORT_TYPES, Request
+from ..request import Request
 from ..show.check_results import CheckReport
-from .check import Check, error_report, surroundings_of
-from .declare import REGISTRY, claim_opened
+from .check import REGISTRY, Check, error_report, reference_check, surroundings_of
+from .declare import claim_opened
 
 DECLARING = {"check", "check_gradient"}  # a file that names none of these declares no check, and is not imported
 
@@ -169,19 +169,11 @@ def with_reference(target: Target, request: Request) -> list[Check | CheckReport
     (check,) = of_target(target, request._replace(reference=None))
     if not isinstance(check, Check):
         return [check]
-    from ..program.elsewhere.framework import FrameworkCall, adapter_of
-
     name = str(request.reference)
     other = target._replace(text=name if ".py:" in name else f"{target.path}:{name}")
     with enforce(bound_of_import(request.timeout)):
         function = check_callable(load_named(other), other.text)
-    engine = engine_of(function, request.engine)
-    signature = (adapter_of(engine) if engine else FrameworkCall).signature(function, other.text)
-    names = [] if signature is None else [*(p.name for p in signature[0]), *signature[1]]
-    at = dict(zip(names, check.at.values(), strict=False)) if not set(check.at) <= set(names) else check.at
-    own = next((c.request for c in REGISTRY if c.f is function), Request())
-    asked = Request(engine=request.engine, value_and_grad=own.value_and_grad, **own.claims)
-    check.reference = Check(function, at, request=asked, name=other.text)
+    check.reference = reference_check(function, request.engine, other.text)
     return [check]
 
 
@@ -301,8 +293,7 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
         if request.held and request.wrt is None:
             _, weights = adapter_of(engine).signature(function, title) or ((), ())
             request = request._replace(wrt=[*without(request.held, [*at], at), *(n for n in weights if n not in at)])
-    dtype = request.dtype if request.dtype in ("float32", *SHORT_TYPES) else None
-    return Check(function, at, request=request, name=title, file=path, dtype=dtype, target=target)
+    return Check(function, at, request=request, name=title, file=path, target=target)
 
 
 def refuse_points(request: Request, path: str) -> None:

@@ -376,6 +376,9 @@ OPTIONS: dict[str, Callable] = {
         targets="function",
         excludes="order calls taylor symbolic digits rtol atol eps show search save_points",
     ),
+    "device": option(
+        "--device", "Device of arrays of PyTorch and JAX [cpu].", choices="cpu cuda", targets="function checks"
+    ),
     "seed": option("--seed N", "Seed of rand and randn [0].", type=Count(MOST_COUNTED, least=0), default=0),
     "max_elements": option(
         "--max-elements N",

@@ -263,11 +263,11 @@ def judge(
     request = Request(dtype=dtype, reference="plain", seed=seed, engine="torch")
     backward = {**kernel.right, **kernel.wrong}[way]
 
-    def made(function: Callable, dtype: str | None) -> Check:
-        return Check(named(function, at), at, request=request, name=name, dtype=dtype)
+    def made(function: Callable) -> Check:
+        return Check(named(function, at), at, request=request, name=name)
 
-    check = made(function_of(kernel, backward), dtype)
-    check.reference = made(kernel.plain, None)
+    check = made(function_of(kernel, backward))
+    check.reference = made(kernel.plain)
     rng = np.random.default_rng(seed)
     arrays = {name: reference.rounded(scale * rng.standard_normal(shape), dtype) for name, shape in at.items()}
     judges = functools.partial(reference.judge_by_reference, opens=functools.partial(check.open_reference, arrays))

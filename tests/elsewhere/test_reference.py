@@ -50,3 +50,28 @@ def test_rounding_to_bfloat16_is_that_of_torch():
     x = np.random.default_rng(0).standard_normal(10_000) * 10.0 ** np.random.default_rng(1).integers(-30, 30, 10_000)
     expected = torch.from_numpy(x.astype(np.float32)).bfloat16().float().numpy()
     np.testing.assert_array_equal(rounded(x, "bfloat16"), expected)
+
+
+def test_tensors_are_made_and_moved_to_the_device_that_is_asked_for():
+    torch = pytest.importorskip("torch")
+    from gradcli.check.check import Check
+
+    seen = []
+
+    def function(x, y):
+        seen.append((x, y, torch.zeros(1)))
+        return x * y
+
+    class Layer(torch.nn.Linear):
+        def forward(self, x):
+            seen.append((x, self.weight, self.offset))
+            return super().forward(x) + self.offset
+
+    layer = Layer(3, 3)
+    layer.register_buffer("offset", torch.ones(3))
+    for f, at in ((function, {"x": np.ones(3), "y": [1, 2, 3]}), (layer, {"x": np.ones(3)})):
+        Check(f, at, device="meta", engine="torch").run()  # the other device that every machine has
+        assert {x.device.type for xs in seen for x in xs} == {"meta"}
+        seen.clear()
+    assert layer.weight.device.type == "cpu"
+    assert Check(function, at | {"y": 2.0}, device="cpu", engine="torch").run().passed

@@ -197,6 +197,11 @@ class FrameworkCall(Claim):
             return None
 
     @classmethod
+    def on_device(cls, device: str) -> contextlib.AbstractContextManager:
+        """Return a context in which arrays are made on a device. Raises GradcliError without one."""
+        raise GradcliError("--device is for functions of PyTorch and JAX")
+
+    @classmethod
     def in_double(cls) -> contextlib.AbstractContextManager:
         return contextlib.nullcontext()
 

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...errors import GradcliError
 from ..as_called import compare
 from ..claim import Arrays, CallError, Difference, point_beside
 from .framework import FrameworkCall, join_real, to_double
@@ -73,6 +74,13 @@ class Adapter(FrameworkCall):
             choice.compile(at)
         choice.wait -= 1
         return choice.chosen
+
+    @classmethod
+    def on_device(cls, device: str) -> contextlib.AbstractContextManager:
+        try:
+            return jax.default_device(jax.devices(device)[0])
+        except RuntimeError as error:
+            raise GradcliError(f"JAX finds no {device} device here") from error
 
     @functools.cached_property
     def values_by(self) -> Choice:

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ...errors import GradcliError
 from ..arguments import Arguments, arrays_in, call_with, tensor_data
 from ..claim import Arrays, CallError, Claim, Difference
 from ..detect_framework import reachable_from
@@ -46,7 +47,7 @@ class TypesComputed(TorchFunctionMode):
 
 
 OPERATORS = (torch._library.custom_ops.CustomOpDef, torch._ops.OpOverload, torch._ops.OpOverloadPacket)
-SINGLE_TYPES = (torch.float32, torch.complex64)
+WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 SMALL_INPUTS = 10_000
 """Below this many elements one thread is used: several took 9 ms instead of 60 us on a busy machine."""
 
@@ -80,16 +81,23 @@ class Adapter(FrameworkCall):
         self.reached = tensors_behind(function)
         super().__init__(function, arguments, title, dtype=dtype)
 
+    @classmethod
+    def on_device(cls, device: str) -> contextlib.AbstractContextManager:
+        if device == "cuda" and not torch.cuda.is_available():
+            raise GradcliError(f"PyTorch {torch.__version__} finds no cuda device here")
+        return torch.device(device)
+
     @contextlib.contextmanager
     def precision(self, narrow: bool) -> Iterator[None]:
         default, threads = torch.get_default_dtype(), torch.get_num_threads()
-        kept = [(x, x.data) for x in (() if narrow else self.reached)]
+        device, wide = torch.get_default_device(), {} if narrow else WIDE
+        kept = [(x, x.data) for x in self.reached if x.dtype in wide or device.type not in ("cpu", x.device.type)]
         try:
             if sum(x.size for x in self.arguments.arrays.values()) < SMALL_INPUTS:
                 torch.set_num_threads(1)
             torch.set_default_dtype(torch.float32 if narrow else torch.float64)
             for x, data in kept:
-                x.data = data.to(torch.complex128 if data.is_complex() else torch.float64)
+                x.data = data.to(data.device if device.type == "cpu" else device, wide.get(data.dtype, data.dtype))
             yield
         finally:
             torch.set_num_threads(threads)
@@ -239,7 +247,7 @@ class ModuleCall(Adapter):
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         filled = self.filled(leaves)
-        narrow = any(x.dtype in SINGLE_TYPES for x in leaves.values())
+        narrow = any(x.dtype in WIDE for x in leaves.values())
         module = self.modules[narrow]
         weights = {name: torch.as_tensor(filled[name]) for name in self.names}
         buffers = {name: x.clone() for name, x in module.named_buffers()}
@@ -359,13 +367,13 @@ def tensors_behind(function: Any) -> list[Any]:
     tensors: dict[int, Any] = {}
     for x in reachable_from(function):
         inside = [*x.parameters(), *x.buffers()] if isinstance(x, torch.nn.Module) else [x]
-        tensors |= {id(t): t for t in inside if isinstance(t, torch.Tensor) and t.dtype in SINGLE_TYPES}
+        tensors |= {id(t): t for t in inside if isinstance(t, torch.Tensor)}
     return list(tensors.values())
 
 
 def copy_module(module: Any) -> Any:
     try:
-        return copy.deepcopy(module).cpu()
+        return copy.deepcopy(module).to(torch.get_default_device())
     except Exception as error:
         raise CallError(f"{type(module).__name__} cannot be copied: {error}") from error
 

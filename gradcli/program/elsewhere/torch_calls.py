@@ -255,7 +255,7 @@ def as_given(x: torch.Tensor) -> torch.Tensor:
 
 
 def tensor(x: np.ndarray) -> torch.Tensor:
-    return torch.from_numpy(np.array(x))
+    return torch.from_numpy(np.array(x)).to(torch.get_default_device())
 
 
 def is_torch_float(x: Any) -> bool:
