@@ -94,7 +94,7 @@ class Chain:
         """Return " = value" for a formula at the point; nothing for arrays, and for a formula that is the value."""
         if not self.at_point or x is None or np.ndim(x):
             return ""
-        text = f"{np.asarray(x)[()]:.6g}"
+        text = f"{np.asarray(x)[()]:z.6g}"
         return "" if text == formula else f" = {text}"
 
     def local(self, step: Step, flows: list[Flow]) -> list[Formula]:

@@ -41,7 +41,7 @@ ROUNDED = 1e-12  # relative differences from which on float64 is not what was co
 FEWEST, LEAST = 4, 16  # elements of a group in which errors may follow the derivative, and something else
 WANTED = 8_192  # elements of products that are compared, where few cotangents give less
 VALUE_UNITS = 16.0  # rounding units of the largest value from which on values differ
-NEARLY = 2 / 3  # the part of what makes a slope wrong from which on it is undecided
+NEARLY, NEARLY_ON_AVERAGE = 2 / 3, 1 / 2  # the parts of what makes a slope wrong from which on it is undecided
 INACCURATE, ON_AVERAGE = "inaccurate", "on average it is off by"
 TINY = float(np.finfo(float).tiny)
 MOST_ESTIMATED = 2_000  # elements of a reference whose derivative is estimated from its values
@@ -219,7 +219,8 @@ class Block:
                 excess = max(excess, slope.most / max(SHARED_BY_GROUP * units, 2 * plain.most))
             number = f"{slope.value:+.3g} ± {slope.error:.1g}"
             text = f"its errors follow {where}: a slope of {number}" if where else f"{ON_AVERAGE} {number}, relative"
-            found.append((excess if where or excess < 1 else math.inf, NEARLY, "systematic", text))
+            nearly = NEARLY if where else NEARLY_ON_AVERAGE
+            found.append((excess if where or excess < 1 else math.inf, nearly, "systematic", text))
         wrong = [item for item in found if item[0] > 1]
         undecided = [item for item in found if item[0] >= item[1]]
         self.state = FAIL if wrong else UNDECIDED if undecided else PASS

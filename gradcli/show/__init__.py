@@ -46,7 +46,7 @@ FORMATS = {
     "notebook": Format(module="html"),
 }
 TEXT = ("table", "tsv", "json")
-ARRAYS = (*TEXT, "latex", "npz", "npy", "csv")  # the formats that results made of arrays have
+ARRAYS = (*TEXT, "latex", "npz", "npy", "csv", "raw")  # the formats that results made of arrays have
 PICTURES = ("svg", "png")
 CODE = ("python", "c")  # the formats in which a formula is a function to be pasted
 

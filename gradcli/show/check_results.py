@@ -181,12 +181,12 @@ class InputCheck:
             out = f"out{list(worst.output)}" if worst.output else "out"
             place = f"d {PARTS[worst.output_part]}{out}/d {place}"
         digits = precision or COMPARED_DIGITS
-        claimed = f"{place}: claimed {float(worst.analytic):.{digits}g}"
+        claimed = f"{place}: claimed {float(worst.analytic):z.{digits}g}"
         if worst.sides is not None:
             low, high = sorted(worst.sides)
             return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
         word = "numeric" if self.accuracy is None else "reference"
-        return f"{claimed}, {word} {float(worst.numeric):.{digits}g} ± {worst.numeric_error:.2g}"
+        return f"{claimed}, {word} {float(worst.numeric):z.{digits}g} ± {worst.numeric_error:.2g}"
 
 
 @declare(json="rule kind text input")

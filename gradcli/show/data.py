@@ -22,7 +22,10 @@ def shape_text(shape: tuple[int | str, ...], scalar: str = "scalar") -> str:
 
 
 def number(x: Any, precision: int | None = None) -> str:
-    """Write a number so that it reads back equal, or with `precision` significant digits; complex ones as 1.5+2.0j."""
+    """Write a number so that it reads back equal, or with `precision` significant digits; complex ones as 1.5+2.0j.
+
+    -0.0 becomes 0.0.
+    """
     if x is None:
         return NONE
     if isinstance(x, complex | np.complexfloating):
@@ -31,8 +34,8 @@ def number(x: Any, precision: int | None = None) -> str:
     if isinstance(x, bool | np.bool_):
         return str(bool(x))
     if precision is not None:
-        return f"{float(x):.{precision}g}"
-    return str(x) if isinstance(x, np.float32 | np.integer) else repr(float(x))
+        return f"{float(x):z.{precision}g}"
+    return str(x or abs(x)) if isinstance(x, np.float32 | np.integer) else repr(float(x) + 0.0)
 
 
 def write_cells(rows: Rows, precision: int | None, clean: Callable[[str], str]) -> Iterator[list[str]]:
@@ -40,12 +43,16 @@ def write_cells(rows: Rows, precision: int | None, clean: Callable[[str], str]) 
 
     def write(x: Any) -> str:
         if isinstance(x, np.ndarray):
-            return json_line(as_plain_data(x, precision)).rstrip()
+            return json_line(as_plain_data(x + 0.0 if x.dtype.kind in "fc" else x, precision)).rstrip()
         if isinstance(x, str) or callable(x):
             return clean(x(precision) if callable(x) else x)
         return number(x, precision)
 
-    often = {str: clean, float: repr if precision is None else write, tuple: lambda pair: clean("/".join(pair))}
+    often = {
+        str: clean,
+        float: (lambda x: repr(x + 0.0)) if precision is None else write,
+        tuple: lambda pair: clean("/".join(pair)),
+    }
     return ([often.get(type(x), write)(x) for x in row] for row in rows)
 
 

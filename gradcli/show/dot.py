@@ -43,7 +43,7 @@ def cut_array(text: str, width: int) -> str:
 def nest_values(value: np.ndarray, digits: int, most: int | None = VALUE_WIDTH) -> str:
     """Return an array in brackets. most: the number of elements of an axis to write, None for all."""
     if value.ndim == 0:
-        return number(value[()] + 0.0, digits) if value.dtype.kind in "fc" else str(value[()])
+        return number(value[()], digits) if value.dtype.kind in "fc" else str(value[()])
     parts = [nest_values(item, digits, most) for item in value[:most]]
     return f"[{', '.join(parts)}]"
 

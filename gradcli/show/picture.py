@@ -160,7 +160,7 @@ def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
         axes.tick_params(axis="x", labelrotation=90 if flat.shape[1] > 4 else 0)
         for i, j in np.ndindex(flat.shape) if max(flat.shape) <= MOST_TICKS else ():
             ink = "white" if abs(flat[i, j]) > 0.6 * largest else "black"
-            axes.text(j, i, number(flat[i, j] + 0.0, style.precision or 3), color=ink, ha="center", va="center")
+            axes.text(j, i, number(flat[i, j], style.precision or 3), color=ink, ha="center", va="center")
         picture.colorbar(shown, ax=axes)
     return save_figure(picture, style.form)
 

@@ -330,8 +330,8 @@ def looks(style: Style) -> Iterator[tuple[int, tuple[str, ...]]]:
 def cells_of(row: Element, name: str, digits: int, headings: tuple[str, ...]) -> tuple[str, ...]:
     cells = {
         "element": name,
-        "claimed": f"{row.analytic:.{digits}g}",
-        "numeric": f"{row.numeric:.{digits}g}",
+        "claimed": f"{row.analytic:z.{digits}g}",
+        "numeric": f"{row.numeric:z.{digits}g}",
         "error": f"{row.numeric_error:.2g}" if np.isfinite(row.numeric_error) else "unknown",
         "ratio": "" if row.ratio is None else f"{row.ratio:.{min(digits, 6)}g}",
         "": "" if row.verdict == "pass" else WORDS[row.verdict],

@@ -35,6 +35,16 @@ def test_a_bias_below_a_rounding_unit_is_seen_and_measured(per_cent):
     assert item.accuracy.bias == pytest.approx(per_cent / 100, abs=2e-3)
 
 
+def test_an_error_in_one_term_of_about_a_rounding_unit_does_not_pass(monkeypatch):
+    from . import kernels
+
+    kernel = kernels.KERNELS["silu"]
+    wrong = {"term": kernels.in_type(lambda *a: kernels.silu_rule(*a, factor=1.029), kernels.wide)}
+    monkeypatch.setitem(kernels.KERNELS, "silu", kernel._replace(wrong=wrong))
+    report = kernels.judge("silu", "term", "bfloat16", (33, 80))
+    assert report.verdict != "pass", report.message
+
+
 def test_errors_are_those_of_rounding_to_the_type():
     from . import kernels
 

@@ -35,7 +35,7 @@ FARTHEST = 1e300
     "Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict; "
     "gradcli eval 'exp(-a*x)' x=0:5 a=2 --points 11; gradcli eval 'erf(x)' x=0.5 --digits 40",
     "over points digits out engine columns strict",
-    formats=(*ARRAYS, "raw"),
+    formats=ARRAYS,
 )
 def eval(call: Call, *, over: tuple[str, ...], points: int | None) -> Value | Tabulated | LongNumbers:
     """Print the value of TARGET at a point, or at points over ranges x=FROM:TO of one or two inputs."""
