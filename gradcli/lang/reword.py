@@ -91,6 +91,7 @@ SIGNS = {
     **dict.fromkeys("−–—‐‑－", "minus is -"),
     "＋": "plus is +", "＝": "write =", "＾": "a power is x**2",
     "²": "a power is x**2", "³": "a power is x**3", "√": "a square root is sqrt(x)", "∞": "infinity is inf",
+    "°": "angles are in radians: x * pi / 180",
     "≤": "write <=", "≥": "write >=", "≠": "write !=",
     "&&": "write a and b, or a & b",
     "||": "write a or b, or a | b",

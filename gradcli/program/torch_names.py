@@ -106,6 +106,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
         **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
         **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
         "get_default_device": lambda: gradcli.device("cpu"),
+        "set_default_device": lambda device: gradcli.device(device or "cpu"),
         "svd": svd,
         "trace": resolve("trace"),
         "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,

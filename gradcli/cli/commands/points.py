@@ -183,7 +183,8 @@ def sweep(call: Call) -> Swept | None:
         raise GradcliError("--json and the result would share standard output", hint="write the result with -o FILE")
     target = call.target()
     if not call.words or ("=" in call.words[0] and not os.path.exists(call.words[0])):
-        raise GradcliError("no POINTS given", hint="for example: gradcli sweep 'x**2 * sin(y)' points.csv")
+        example = "for example: gradcli sweep 'x**2 * sin(y)' points.csv"
+        raise GradcliError("no POINTS given", hint=f"{example}; for a range: gradcli plot 'x**2' x=-1:1 -f csv")
     path = call.words[0]
     if path == target.text == "-":
         raise GradcliError("TARGET and POINTS cannot both be standard input", hint="put one into a file")
