@@ -202,7 +202,8 @@ class Check:
         start = time.perf_counter()
         with self.surroundings, settings_kept():
             try:
-                with enforce(self.bound), self.on_device():
+                device = self.request.device and self.adapter.on_device(self.request.device)
+                with enforce(self.bound), device or contextlib.nullcontext():
                     report = self.worst()
                     searched = (self.request.search or self.saved) and self.reference is None
                     if not searched or report.verdict == "error":
@@ -296,10 +297,6 @@ class Check:
         from ..program.elsewhere.framework import FrameworkCall, adapter_of
 
         return adapter_of(self.engine) if self.engine else FrameworkCall
-
-    def on_device(self) -> contextlib.AbstractContextManager:
-        device = self.request.device
-        return contextlib.nullcontext() if device is None else self.adapter.on_device(device)
 
     @property
     def knows_no_tensors(self) -> bool:

@@ -123,7 +123,7 @@ DERIVATIVE = "'gradcli grad' prints a derivative, 'gradcli symbolic' prints it a
 INSTEAD = {
     "factorial": "gamma(x + 1)", "binomial": "gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))",
     "sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)",
-    "sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)",
+    "sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)", "len": "x.size", "besselj": "jv(n, x)",
     "lg": "log10(x)", "tg": "tan(x)", "ctg": "1/tan(x)", "arctg": "arctan(x)", "root": "x**(1/n)",
     "normcdf": "ndtr(x)", "pnorm": "ndtr(x)", "norminv": "ndtri(x)", "qnorm": "ndtri(x)",
 }  # fmt: skip

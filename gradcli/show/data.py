@@ -22,10 +22,7 @@ def shape_text(shape: tuple[int | str, ...], scalar: str = "scalar") -> str:
 
 
 def number(x: Any, precision: int | None = None) -> str:
-    """Write a number so that it reads back equal, or with `precision` significant digits; complex ones as 1.5+2.0j.
-
-    -0.0 becomes 0.0.
-    """
+    """Write a number so that it reads back equal, or with `precision` digits; complex as 1.5+2.0j, and -0.0 as 0.0."""
     if x is None:
         return NONE
     if isinstance(x, complex | np.complexfloating):

@@ -36,11 +36,12 @@ def ops(call: Call) -> Operations:
 
     call.output.check()
     names = call.request.words
-    public = {name: entry for name, entry in full_table().items() if entry.public}
+    table = full_table()  # which fills NAMES
+    public = {name: entry for name, entry in NAMES.items() if entry.public}
     for name in names:
-        if name not in NAMES or not NAMES[name].public:
-            raise GradcliError(f"no function '{name}'", hint=did_you_mean(name, NAMES), kind="name")
-    chosen = [NAMES[name] for name in names] if names else [public[name] for name in sorted(public)]
+        if name not in public:
+            raise GradcliError(f"no function '{name}'", hint=did_you_mean(name, public), kind="name")
+    chosen = [public[name] for name in names or sorted(public.keys() & table.keys())]
     return Operations(tuple(describe(entry) for entry in chosen), bool(names))
 
 

@@ -77,10 +77,9 @@ class Adapter(FrameworkCall):
 
     @classmethod
     def on_device(cls, device: str) -> contextlib.AbstractContextManager:
-        try:
-            return jax.default_device(jax.devices(device)[0])
-        except RuntimeError as error:
-            raise GradcliError(f"JAX finds no {device} device here") from error
+        if device == "cuda" and jax.default_backend() != "gpu":
+            raise GradcliError(f"JAX {jax.__version__} finds no cuda device here")
+        return jax.default_device(jax.devices(device)[0])
 
     @functools.cached_property
     def values_by(self) -> Choice:
