@@ -85,9 +85,10 @@ def judge_by_reference(
     count = 2 if len(value) == 1 else min(16, len(value), max(2, math.ceil(WANTED / max(flat.size, 1))))
     cotangents = rounded(draw_signs(rng, (count, len(value))), dtype).astype(float)
     estimated = not (golden.capabilities.pull or golden.capabilities.push or getattr(golden, "grad", None))
-    reference = estimated_rows(right, cotangents) if estimated else products(right, cotangents, exact)
-    claimed, own, near, notes = products(flat, cotangents, point), reference, reference, list(claim.notes)
-    kind = dtype or kind_inside(claimed, reference, claim, golden)
+    reference, off = estimated_rows(right, cotangents) if estimated else (products(right, cotangents, exact), 0.0)
+    claimed, own, near, notes = products(flat, cotangents, point), reference, reference + off, list(claim.notes)
+    least = UNITS["float32" if estimated else "float64"]  # estimates have fewer digits than float64
+    kind = dtype if dtype not in (None, "float64") else kind_inside(claimed, reference, least, claim, golden)
     if not estimated:
         draws = {n: 1 + UNITS[kind] * rng.uniform(-1, 1, exact[n].shape) for n in golden.wrt}
         near = products(
@@ -122,9 +123,9 @@ def match_inputs(claim: Claim, golden: Claim) -> dict[str, str]:
     return names
 
 
-def kind_inside(claimed: np.ndarray, golden: np.ndarray, *claims: Claim) -> str:
+def kind_inside(claimed: np.ndarray, golden: np.ndarray, least: float, *claims: Claim) -> str:
     """Return the type in which functions of float64 compute, as far as they or their products show it."""
-    unit = max(max(claim.capabilities.value_unit, claim.capabilities.claim_unit or 0.0) for claim in claims)
+    unit = max(least, *(max(c.capabilities.value_unit, c.capabilities.claim_unit or 0.0) for c in claims))
     off = rms(np.nan_to_num(claimed - golden)) / (rms(np.nan_to_num(golden)) + TINY)
     if ROUNDED < off < FAILS["float32"] * UNITS["float32"]:
         unit = max(unit, UNITS["float32"])
@@ -136,12 +137,12 @@ def products(flat: Flat, cotangents: np.ndarray, at: Arrays) -> np.ndarray:
     return flat.pull(cotangents, at) if flat.claim.capabilities.pull else cotangents @ flat.matrix(at)
 
 
-def estimated_rows(flat: Flat, cotangents: np.ndarray) -> np.ndarray:
-    """Return the products with a numeric derivative, nan where it is not known. Raises CallError for many elements."""
+def estimated_rows(flat: Flat, cotangents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the products with a numeric derivative and their errors, nan where unknown. Raises CallError for many."""
     if flat.size > MOST_ESTIMATED:
         hint = f"at most {MOST_ESTIMATED} elements are estimated from values: declare it with @gradcli.check(grad=...)"
         raise CallError(f"{flat.claim.title} has no derivative", hint)
-    return estimated_columns(Sampler(flat), range(flat.size), cotangents)[0]
+    return estimated_columns(Sampler(flat), range(flat.size), cotangents)
 
 
 class Slope(NamedTuple):
