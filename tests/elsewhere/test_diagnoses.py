@@ -2,8 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from gradcli import check_gradient
 from tests.command import gradcli
 
 TORCH = """import torch
@@ -68,3 +70,90 @@ def test_a_forgotten_activation_in_jax(tmp_path):
     check, _ = report_of(tmp_path, "op.py", JAX, "tanh", ("jax",))
     assert check["diagnosis"][0]["rule"] == "activation-derivative"
     assert "the derivative of tanh" in check["diagnosis"][0]["text"]
+
+
+RULES = """import jax
+import jax.numpy as jnp
+from functools import partial
+
+
+@jax.custom_vjp
+def sine(x):
+    return jnp.sin(x)
+
+
+sine.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x),))
+
+
+@jax.custom_jvp
+def cube(x):
+    return x**3
+
+
+@cube.defjvp
+def cube_jvp(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return x**3, 3 * x**2 * t
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def scaled(function, tree):
+    return tree["w"] * function(tree["x"])
+
+
+def scaled_bwd(function, tree, g):
+    dx = g * tree["w"] * jnp.cos(tree["x"])
+    return ({"w": FACTOR * g * function(tree["x"]), "x": dx},)
+
+
+scaled.defvjp(lambda function, tree: (scaled(function, tree), tree), scaled_bwd)
+
+
+@jax.custom_jvp
+def square(x):
+    return x**2
+
+
+square.defjvps(lambda t, out, x: FACTOR * 2 * x * t)
+
+
+@jax.jit
+def vector(x):
+    return (sine(x) + cube(x) + scaled(jnp.sin, {"x": x, "w": 2 * x})).sum()
+
+
+def forward(x):
+    return sine(cube(x)) + square(x)
+
+
+def steps(x):
+    return jax.lax.scan(lambda h, _: (square(sine(h)), h[0]), x, None, length=3)[1].sum()
+
+
+def batch(x):
+    return jax.vmap(lambda a: square(sine(a)))(x).sum()
+
+
+def detached(x):
+    return sine(x).sum() + (cube(x) * jax.lax.stop_gradient(x)).sum()
+"""
+BLAMED = {
+    "vector": "custom_vjp of scaled: op.py:32\n    return ({",
+    "forward": "custom_jvp of square: op.py:43\n    square.defjvps(",
+    "steps": "custom_jvp of square: op.py:43\n    square.defjvps(",
+    "batch": "custom_jvp of square: op.py:43\n    square.defjvps(",
+    "detached": "",
+}
+
+
+@pytest.mark.parametrize("name", BLAMED)
+def test_the_wrong_rule_inside_a_function_of_jax_is_named_within_the_budget(tmp_path, monkeypatch, name):
+    pytest.importorskip("jax")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "op.py").write_text(RULES.replace("FACTOR", "1.1"))
+    space: dict = {}
+    exec(compile((tmp_path / "op.py").read_text(), "op.py", "exec"), space)
+    report = check_gradient(space[name], at={"x": np.array([0.3, -0.8, 1.2])}, calls=400)
+    assert report.verdict == "fail" and report.evidence.points <= 400
+    expected = BLAMED[name] and f"the first wrong part is {BLAMED[name]}"
+    assert (report.blame or "").startswith(expected) and bool(report.blame) == bool(expected)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,8 +14,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import GradcliError
+from ..arguments import Arguments
 from ..as_called import compare
-from ..claim import Arrays, CallError, Difference, point_beside
+from ..claim import Arrays, CallError, Claim, Difference, callable_name, point_beside
+from ..user_code import place_of_return
 from .framework import FrameworkCall, join_real, to_double
 
 CALLS_AS_WRITTEN = 4  # calls before a function is compiled; the comparison calls it four times more
@@ -22,6 +26,8 @@ COMPARISON = 5  # calls of a comparison: two at each of two points, and one to t
 SPARE = 10 * COMPARISON  # a comparison needs a budget with this many calls left
 ROUNDINGS = 1024.0  # rounding units by which compiled code may differ: it sums in another order
 MOST_UNIT = 1e-7  # the largest rounding unit in this comparison, for types shorter than float32
+RULES = ("custom_vjp", "custom_jvp")
+MOST_USES = 3  # calls of one custom rule inside a function that are checked alone
 LOOPS = {"while", "scan", "cond"}  # primitives that JAX compiles anew in each call unless the caller is compiled
 
 Linearized = tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]
@@ -173,8 +179,7 @@ class Adapter(FrameworkCall):
 
     def as_called(self) -> Iterator[Difference]:
         """Yield how gradients of an output differ if it is used alone: a rule may get symbolic zeros for the others."""
-        rules = {"custom_vjp_call", "custom_vjp_call_jaxpr"}
-        if len(self.layout) < 2 or not any(equation.primitive.name in rules for equation in self.equations):
+        if len(self.layout) < 2 or not self.has_rules(RULES[0]):
             return
         with self.running("", self.single), contextlib.suppress(CallError):
             at = as_jax(self.claimed(self.at))
@@ -184,6 +189,24 @@ class Adapter(FrameworkCall):
                 (usual,) = vjp([cotangent if i == k else jnp.zeros_like(x) for i, x in enumerate(out)])
                 alone = functools.partial(self.pull_part, k, cotangent, at)
                 yield from compare("unused-output", usual, usual, alone, self.single, *words)
+
+    def has_rules(self, kinds: str | tuple[str, ...]) -> bool:
+        return any(equation.primitive.name.startswith(kinds) for equation in self.equations)
+
+    def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
+        if not self.has_rules(RULES):
+            return
+        with self.running("", self.single), jax.disable_jit():
+            self.budget.made += 1
+            calls = rules_called(functools.partial(self.evaluate_as_written, as_jax(self.claimed(self.at))))
+        for rule, arguments in calls:
+            given = {f"argument {i}": x for i, x in enumerate(arguments)}
+            constant = getattr(rule, "nondiff_argnums", ())
+            wrt = [name for i, name in enumerate(given) if i not in constant and is_inexact(given[name])]
+            title = f"{type(rule).__name__} of {callable_name(rule)}"
+            with contextlib.suppress(CallError):
+                part = Adapter(rule, Arguments(given, wrt), title, dtype="float32" if self.single else None)
+                yield part, functools.partial(describe_rule, title, rule)
 
     def pull_part(self, k: int, cotangent: Any, at: Any) -> Any:
         return jax.vjp(lambda x: self.inexact_parts(x)[k], at)[1](cotangent)[0]
@@ -196,6 +219,59 @@ class Adapter(FrameworkCall):
         *xs, seed = given
         out, back = jax.vjp(self.function_of(list(self.at)), *xs)
         return tuple(map(jnp.conj, back(seed.reshape(out.shape).astype(out.dtype))))
+
+
+def rules_called(run: Callable) -> list[tuple[Any, tuple]]:
+    """Return the user's custom rules that a run differentiates, in order, with the arguments of some of their calls."""
+    kinds = [inspect.unwrap(getattr(jax, kind).__call__).__code__ for kind in RULES]
+    calls: list[tuple[Any, tuple]] = []
+    inside: list[Any] = []  # what a rule calls is not differentiated
+
+    def watch(frame: Any, event: str, _: Any) -> None:
+        if frame.f_code not in kinds or event not in ("call", "return"):
+            return
+        if event == "return":
+            inside.pop()
+            return
+        rule, function = frame.f_locals["self"], frame.f_locals["self"].__wrapped__
+        inside.append(rule)
+        if (
+            len(inside) > 1
+            or str(function.__module__).startswith("jax.")
+            or [r for r, _ in calls].count(rule) == MOST_USES
+        ):
+            return
+        with contextlib.suppress(Exception):  # a value that is traced
+            bound = inspect.signature(function).bind(*frame.f_locals["args"], **frame.f_locals["kwargs"])
+            bound.apply_defaults()
+            calls.append((rule, jax.tree_util.tree_map(concrete, bound.args)))
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def concrete(x: Any) -> Any:
+    """Return the value of an argument, of a batch the first one."""
+    while isinstance(x, jax.core.Tracer):
+        x = x.primal if hasattr(x, "primal") else jnp.take(x.val, 0, x.batch_dim)
+    return np.asarray(x) if isinstance(x, jax.Array) else x
+
+
+def is_inexact(x: Any) -> bool:
+    leaves = jax.tree_util.tree_leaves(x)
+    return bool(leaves) and all(jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) for leaf in leaves)
+
+
+def describe_rule(title: str, rule: Any) -> str:
+    back = rule.jvp if isinstance(rule, jax.custom_jvp) else rule.bwd
+    if str(back.__module__).startswith("jax."):  # made by defjvps
+        back = next(filter(None, inspect.getclosurevars(back).nonlocals.get("jvps", ())), rule.__wrapped__)
+    return f"the first wrong part is {title}: {place_of_return(back)}"
 
 
 def linearized(functions: Sequence[Callable], at: Arrays) -> Linearized:
