@@ -90,7 +90,7 @@ class Case:
         What is left of a wrong element's difference is small compared with it.
         """
         own = np.where(np.isfinite(self.error), self.error, 0.0)
-        relative = np.abs(expected) * (3e-6 + self.typical)
+        relative = np.fmax(np.abs(expected), np.abs(self.r)) * (3e-6 + self.typical)
         left = np.where(self.wrong, LEFT_OVER * np.abs(self.a - self.r), np.inf)
         return np.fmin(relative, left) + MARGIN * own + 1e-300
 

@@ -32,7 +32,6 @@ CONSTANTS = {
 SLIGHT = 1e-4  # factors so near to 1 have no name
 MOST_REORDERED = 4  # axes of which all orders are tried
 MOSTLY = 0.9  # the part of wrong elements that have the wrong sign where a few are wrong in another way, too
-PLACES = ("single element", "some elements")  # findings that say where a mistake is, and not which
 
 
 def diagnose(cases: list[Case]) -> tuple[Finding, ...]:
@@ -47,7 +46,7 @@ def diagnose(cases: list[Case]) -> tuple[Finding, ...]:
             findings.append(Finding(found[0], f"{case.name}: {found[1]}", case.name))
         if found is None or case.sampled:
             findings += places_of_wrong(case)
-    if all(finding.kind in PLACES for finding in findings):
+    if all(finding.is_place for finding in findings):
         from .shortcuts import find_shortcut
 
         shortcut = find_shortcut(cases)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .flat import arrays_behind
 
 SEVERAL = 3  # wrong numbers that a fitted constant must explain at least
 MOST_FITTED = 256  # elements of a row that constants are fitted to
+MOST_AXES = 4  # last axes of an input that a mean may go along
 MOST_ARRAYS = 6  # arrays behind the code that are looked at
 SIMPLE = np.array([1, 2, 3, 4, 6, 0.5, 1 / 3, 0.25])  # constants of terms that are products
 
@@ -220,6 +221,7 @@ def functions_of_inputs(case: Case) -> Iterator[Hypothesis]:
     if fit.count >= SEVERAL:
         yield from factors(fit)
         yield from terms(fit)
+        yield from missing_paths(case)
     yield from centred(case)
 
 
@@ -295,6 +297,81 @@ def products(case: Case) -> Iterator[Quantity]:
         for power, p in POWERS.items():
             whole = lambda at, of=of, by=by, function=function, p=p: of(at) ** p * function(by(at))  # noqa: E731
             yield Quantity(f"{power.format(name)} * {text.format(other)}", whole, "product")
+
+
+def mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    return x.mean(axes, keepdims=True)
+
+
+def total(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    return x.sum(axes, keepdims=True)
+
+
+def projected(x: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return 0, the multiple of x that is nearest to a, and the size of x, along axes."""
+    size = total(x**2, axes)
+    return 0.0, x * total(a * x, axes) / size, size
+
+
+def softmax(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    p = np.exp(x - x.max(axes, keepdims=True))
+    return p / total(p, axes)
+
+
+def of_others(p: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    """Return what a = p (1 - p) g lacks of the product of g with the derivative of softmax."""
+    pg = a / (1 - p)
+    return a - pg + p * total(pg, axes)
+
+
+Missing = Callable[[np.ndarray, np.ndarray, tuple[int, ...]], tuple[Any, ...]]
+MISSING: dict[str, Missing] = {
+    "the path through the mean of {} is missing, or wrong": lambda x, a, axes: (mean(a, axes),),
+    "the path through the variance of {} is missing, or wrong": lambda x, a, axes: projected(
+        x - mean(x, axes), a, axes
+    ),
+    "the paths through the mean and the variance of {} are missing, or wrong": lambda x, a, axes: (
+        mean(a, axes),
+        *projected(x - mean(x, axes), a, axes)[1:],
+    ),
+    "the path through the norm (or mean square) of {} is missing, or wrong": projected,
+    "the path through the sum in softmax (or logsumexp) of {} is missing, or wrong": lambda x, a, axes: (
+        softmax(x, axes) * total(a, axes),
+    ),
+    "of softmax p of {}, p (1 - p) alone is claimed: -p p', for other elements, is missing": lambda x, a, axes: (
+        of_others(softmax(x, axes), a, axes),
+    ),
+}
+"""What a claim has too much, by the input, the claim and axes: a part as it is, and one that an epsilon makes smaller
+that was added to its size, the third."""
+
+
+def missing_paths(case: Case) -> Iterator[Hypothesis]:
+    """Yield that a mean, a variance, a norm or the sum of a softmax along axes of the input was held constant.
+
+    What the claim has too much then follows from it, but for the epsilon that is added to a variance: that is fitted.
+    """
+    shape = case.array.shape
+    long = [axis for axis, n in enumerate(shape) if n > 1][-MOST_AXES:]
+    several = (axes for count in range(len(long)) for axes in itertools.combinations(long, count + 1))
+    for axes, (name, missing) in itertools.product(several, MISSING.items()):
+
+        def parts(at: Case, axes: tuple[int, ...] = axes, missing: Missing = missing) -> tuple[np.ndarray, ...]:
+            found = missing(at.x.reshape(shape), at.a.reshape((-1, *shape)), tuple(axis - len(shape) for axis in axes))
+            whole = (*found, 0.0, 1.0)[:3]
+            return tuple(np.broadcast_to(part, (len(at.a), *shape)).reshape(at.a.shape) for part in whole)
+
+        plain, spread, size = parts(case)
+        epsilon = (size * (spread / (case.a - case.r - plain) - 1))[case.wrong & case.known]
+        epsilon = float(np.median(epsilon)) if spread.any() and np.isfinite(epsilon).all() else 0.0
+
+        def expected(at: Case, parts: Callable = parts, epsilon: float = epsilon) -> np.ndarray:
+            plain, spread, size = parts(at)
+            return at.r + plain + spread * size / (size + epsilon)
+
+        along = "" if len(axes) == len(shape) else f" along {'axis' if len(axes) == 1 else 'the axes'} "
+        of = case.name + along + ", ".join(map(str, axes)) * bool(along)
+        yield Hypothesis("missing path", name.format(of), expected)
 
 
 def centred(case: Case) -> Iterator[Hypothesis]:

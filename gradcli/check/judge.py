@@ -93,11 +93,13 @@ def run_check(
     request: Request | None = None,
     progress: Progress | None = None,
     blame: bool = True,
+    explain: bool = True,
     judges: Callable[[Claim, Request, Callable[..., CheckReport]], CheckReport] | None = None,
 ) -> CheckReport:
     """Check the claim that `make` returns; whatever goes wrong is a report.
 
-    blame: find the wrong part of a fail. judges: compares with something else than values.
+    blame: find the wrong part of a fail. explain: find what was mistaken. judges: compares with something else than
+    values.
     """
     request = request or Request()
     start = time.perf_counter()
@@ -122,32 +124,34 @@ def run_check(
 
     claim: Claim | None = None
 
-    def fails(part: Claim) -> bool:
-        part.budget = claim.budget if claim is not None else part.budget
-        return run_check(lambda: part, Place("a part"), blame=False).verdict in ("fail", "error")
-
-    def wrong_part() -> str | None:
-        """Return the custom function whose backward is wrong, raises or gives a wrong shape, where one does."""
+    def wrong_part() -> tuple[str | None, tuple[Finding, ...]]:
+        """Return the custom function whose backward is wrong, raises or gives a wrong shape, and what was mistaken."""
         with contextlib.suppress(Exception):
-            parts = claim.parts() if blame and claim is not None else ()
-            return next((describe() for part, describe in parts if fails(part)), None)
-        return None
+            for part, describe in claim.parts() if blame and claim is not None else ():
+                part.budget = claim.budget if claim is not None else part.budget
+                checked = run_check(lambda part=part: part, Place(part.title), blame=False)  # type: ignore[misc]
+                if checked.verdict in ("fail", "error"):
+                    found = (Finding(x.kind, f"{part.title}: {x.text}") for x in checked.diagnosis if not x.is_place)
+                    return describe(), tuple(found)
+        return None, ()
 
     try:
         with np.errstate(all="ignore"):
             claim = make()
             claim.progress = progress or Progress()
             if judges is None:
-                checked = with_calls(judge(claim, request, report, blame), claim, request)
+                checked = with_calls(judge(claim, request, report, explain), claim, request)
             else:
                 checked = judges(claim, request, report)
             if checked.verdict != "fail" or checked.blame is not None:
                 return checked
-            blamed, evidence = wrong_part(), checked.evidence
+            (blamed, found), evidence = wrong_part(), checked.evidence
+            if all(finding.is_place for finding in checked.diagnosis):
+                checked = replace(checked, diagnosis=(*found, *checked.diagnosis))
             return replace(checked, blame=blamed, evidence=evidence and evidence._replace(points=claim.budget.made))
     except WrongShapeError as error:
         finding = Finding("shape", "the gradient has a wrong shape")
-        return report("fail", str(error), diagnosis=(finding,), blame=wrong_part(), hint=error.hint)
+        return report("fail", str(error), diagnosis=(finding,), blame=wrong_part()[0], hint=error.hint)
     except NotElementwiseError as error:
         finding = Finding("not elementwise", "an element of an input changes others of the output")
         return report("fail", str(error), diagnosis=(finding,))
@@ -160,7 +164,7 @@ def run_check(
         failed = report("error", str(error), error=known, trace=users_trace(cause), hint=hint)
         with contextlib.suppress(CallError):  # what raises may be a second backward
             failed = failed if claim is None else with_calls(failed, claim, request)
-        return replace(failed, blame=wrong_part())
+        return replace(failed, blame=wrong_part()[0])
     except OutOfCallsError:
         allowed = claim.budget.allowed if claim else 0
         text = f"undecided after {allowed} calls (--calls), some of which computed vector products"
@@ -317,10 +321,10 @@ class Judging:
 
     def find_mistakes(self, judgement: Judgement, probe: Probe) -> tuple[Finding, ...]:
         from .case import cases_of
-        from .diagnose import PLACES, diagnose
+        from .diagnose import diagnose
 
         mistakes = diagnose(cases_of(judgement))
-        only_places = all(finding.kind in PLACES for finding in mistakes)
+        only_places = all(finding.is_place for finding in mistakes)
         at_other = self.at_other
         if only_places and at_other is not None and np.array_equal(at_other, judgement.claimed):
             return (KEPT,)

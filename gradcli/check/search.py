@@ -126,7 +126,9 @@ class PointSearch:
 
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
         seed = self.check.request.seed
-        report = run_check(lambda: self.at(point), self.check.place(seed), Request(seed=seed), blame=blame)
+        report = run_check(
+            lambda: self.at(point), self.check.place(seed), Request(seed=seed), blame=blame, explain=blame
+        )
         self.calls += report.evidence.points if report.evidence else 0
         return report
 

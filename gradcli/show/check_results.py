@@ -203,6 +203,11 @@ class Finding(NamedTuple):
         return self.kind.replace("1/N", "mean").replace(" ", "-")
 
     @property
+    def is_place(self) -> bool:
+        """Whether it says where a mistake is, and not which."""
+        return self.kind in ("single element", "some elements")
+
+    @property
     def named(self) -> str:
         return f"{self.text} [{self.rule}]"
 

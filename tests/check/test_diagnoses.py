@@ -179,14 +179,14 @@ CASES = {
         normalize_gradient,
         lambda x: normalize_gradient(x, False),
         {"x": RNG.normal(size=(5, 4))},
-        "the difference is the same in the elements along axis 1",
+        "the path through the mean of x along axis 1 is missing",
     ),
     "through the deviation": (
         normalize,
         normalize_gradient,
         lambda x: normalize_gradient(x, True, False),
         {"x": RNG.normal(size=(5, 4))},
-        "goes through sqrt is missing",
+        "the path through the variance of x along axis 1 is missing",
     ),
     "earlier time steps": (
         recurrent,
@@ -337,6 +337,98 @@ CASES = {
         "are swapped",
     ),
 }
+
+
+def normalizes(x, g, axis, through):
+    """Return normalized x times g, and the product of a cotangent with its derivative through the named statistics."""
+    mean = x.mean(axis, keepdims=True)
+    s = np.sqrt(((x - mean) ** 2).mean(axis, keepdims=True) + 1e-3)
+    h = (x - mean) / s
+
+    def back(d):
+        d = d * g
+        lost = ("mean" in through) * d.mean(axis, keepdims=True)
+        lost = lost + ("variance" in through) * h * (d * h).mean(axis, keepdims=True)
+        lost = lost + ("other" in through) * h * d.mean(axis, keepdims=True)
+        return (d - lost) / s
+
+    return h * g, back
+
+
+def scales(x, g, axis, through):
+    size = np.sqrt((x**2).mean(axis, keepdims=True) + 1e-6)
+    return (
+        x / size * g,
+        lambda d: (d * g - ("norm" in through) * x * (d * g * x).mean(axis, keepdims=True) / size**2) / size,
+    )
+
+
+def softmax(x, g, axis, through):
+    p = np.exp(x) / np.exp(x).sum(axis, keepdims=True)
+
+    def back(d):
+        if "diagonal" in through:
+            return p * (1 - p) * d * g
+        return p * (d * g - ("sum" in through) * (d * g * p).sum(axis, keepdims=True))
+
+    return p * g, back
+
+
+def log_softmax(x, g, axis, through):
+    p = np.exp(x) / np.exp(x).sum(axis, keepdims=True)
+    return np.log(p) * g, lambda d: d * g - ("sum" in through) * p * (d * g).sum(axis, keepdims=True)
+
+
+PATHS = [
+    (normalizes, "mean, variance", "mean", "the path through the variance of x"),
+    (normalizes, "mean, variance", "variance", "the path through the mean of x"),
+    (normalizes, "mean, variance", "", "the paths through the mean and the variance of x"),
+    (scales, "norm", "", "the path through the norm (or mean square) of x"),
+    (softmax, "sum", "", "the path through the sum in softmax"),
+    (log_softmax, "sum", "", "the path through the sum in softmax"),
+]
+PLACES = [
+    ((5,), (0,), False),
+    ((6, 3), (0,), False),
+    ((2, 3, 4), (2,), True),
+    ((4, 3, 2), (0, 2), True),
+    ((40, 6), (1,), False),
+]
+
+
+def paths_report(layer, through, shape, axes, as_loss):
+    rng = np.random.default_rng(1)
+    x, g, w = (rng.normal(size=shape) for _ in range(3))
+    if as_loss:
+        loss = lambda x, g: (w * layer(x, g, axes, "")[0]).sum()  # noqa: E731
+        return check_gradient(loss, lambda x, g: layer(x, g, axes, through)[1](w), {"x": x, "g": g}, wrt=["x"])
+    back = lambda d, x, g: layer(x, g, axes, through)[1](d)  # noqa: E731
+    return check_gradient(lambda x, g: layer(x, g, axes, "")[0], at={"x": x, "g": g}, vjp=back, wrt=["x"])
+
+
+@pytest.mark.parametrize(("shape", "axes", "as_loss"), PLACES, ids=str)
+@pytest.mark.parametrize(("layer", "right", "wrong", "words"), PATHS)
+def test_paths_through_statistics_are_named(layer, right, wrong, words, shape, axes, as_loss):
+    assert paths_report(layer, right, shape, axes, as_loss).verdict == "pass"
+    report = paths_report(layer, wrong, shape, axes, as_loss)
+    along = {1: f" along axis {axes[0]}", 2: " along the axes 0, 2"}[len(axes)] if len(shape) > 1 else ""
+    text = report.diagnosis[0].text
+    assert report.diagnosis[0].kind == "missing path" and words in text and along in text, report.diagnosis
+
+
+@pytest.mark.parametrize("shape", [(5,), (4, 6)])
+def test_other_mistakes_in_such_layers_are_not_named_so(shape):
+    axes = (len(shape) - 1,)
+    report = paths_report(softmax, "diagonal", shape, axes, True)
+    assert "p (1 - p) alone is claimed: -p p" in report.diagnosis[0].text
+    for wrong in ("other", "mean, other"):
+        report = paths_report(normalizes, wrong, shape, axes, True)
+        assert report.verdict == "fail" and not any("mean" in finding.text for finding in report.diagnosis)
+    x, w = np.random.default_rng(0).normal(size=(2, *shape))
+    loss = lambda x: (w * normalizes(x, 1.0, axes, "")[0]).sum()  # noqa: E731
+    added = lambda x: normalizes(x, 1.0, axes, "mean, variance")[1](w) + 0.3  # noqa: E731
+    report = check_gradient(loss, added, {"x": x})
+    assert "the same everywhere, 0.3" in report.diagnosis[0].text
 
 
 def report_on(name, which):

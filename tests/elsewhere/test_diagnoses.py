@@ -157,3 +157,62 @@ def test_the_wrong_rule_inside_a_function_of_jax_is_named_within_the_budget(tmp_
     assert report.verdict == "fail" and report.evidence.points <= 400
     expected = BLAMED[name] and f"the first wrong part is {BLAMED[name]}"
     assert (report.blame or "").startswith(expected) and bool(report.blame) == bool(expected)
+
+
+def normalizing(through):
+    """Return batch norm over all axes but the second, with gain and bias; its backward knows the named statistics."""
+    import torch
+
+    axes = (0, 2)
+
+    def forward(ctx, x, gain, bias):
+        s = (x.var(axes, unbiased=False, keepdim=True) + 1e-5).sqrt()
+        h = (x - x.mean(axes, keepdim=True)) / s
+        ctx.save_for_backward(h, gain, s)
+        return h * gain[:, None] + bias[:, None]
+
+    def backward(ctx, g):
+        h, gain, s = ctx.saved_tensors
+        d = g * gain[:, None]
+        lost = ("mean" in through) * d.mean(axes, keepdim=True)
+        lost = lost + ("variance" in through) * h * (d * h).mean(axes, keepdim=True)
+        return (d - lost) / s, (g * h).sum(axes), g.sum(axes)
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Normalizing", (torch.autograd.Function,), members).apply
+
+
+NORM = {"x": np.random.default_rng(0).normal(size=(4, 2, 3)), "gain": np.array([1.5, 0.5]), "bias": np.ones(2)}
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("through", "words"),
+    [("mean, variance", None), ("mean", "the variance"), ("variance", "the mean"), ("", "the mean and the variance")],
+)
+def test_paths_through_statistics_are_named_also_inside_a_function(through, words, dtype):
+    rule, at = normalizing(through), {name: x.astype(dtype) for name, x in NORM.items()}
+    alone = check_gradient(rule, at=at, engine="torch")
+    inside = check_gradient(lambda x, gain, bias: rule(x.sin(), gain, bias).pow(3).sum(), at=at, engine="torch")
+    for report in (alone, inside):
+        assert report.verdict == ("fail" if words else "pass")
+        texts = [finding.text for finding in report.diagnosis]
+        assert all(f"through {words} of" in text and "along the axes 0, 2" in text for text in texts)
+        assert bool(texts) == bool(words)
+    assert not words or inside.diagnosis[0].text.startswith("NormalizingBackward: argument 0: the path")
+
+
+@pytest.mark.framework("jax")
+@pytest.mark.parametrize(("right", "verdict"), [(True, "pass"), (False, "fail")])
+def test_the_sum_of_a_softmax_is_named_in_jax(right, verdict):
+    import jax
+    import jax.numpy as jnp
+
+    rule = jax.custom_vjp(lambda x: jax.nn.softmax(x, 0))
+    rule.defvjp(lambda x: (rule(x),) * 2, lambda p, g: (p * (g - (p * g).sum(0, keepdims=True) * right),))
+    at = {"x": np.random.default_rng(0).normal(size=(4, 3))}
+    for f in (rule, lambda x: (rule(2 * jnp.sin(x)) ** 2).sum()):
+        report = check_gradient(f, at=at, engine="jax")
+        assert report.verdict == verdict
+        assert right or "the sum in softmax (or logsumexp)" in report.diagnosis[0].text

@@ -235,16 +235,12 @@ def rules_called(run: Callable) -> list[tuple[Any, tuple]]:
             return
         rule, function = frame.f_locals["self"], frame.f_locals["self"].__wrapped__
         inside.append(rule)
-        if (
-            len(inside) > 1
-            or str(function.__module__).startswith("jax.")
-            or [r for r, _ in calls].count(rule) == MOST_USES
-        ):
-            return
-        with contextlib.suppress(Exception):  # a value that is traced
-            bound = inspect.signature(function).bind(*frame.f_locals["args"], **frame.f_locals["kwargs"])
-            bound.apply_defaults()
-            calls.append((rule, jax.tree_util.tree_map(concrete, bound.args)))
+        wanted = len(inside) == 1 and [known for known, _ in calls].count(rule) < MOST_USES
+        if wanted and not str(function.__module__).startswith("jax."):
+            with contextlib.suppress(Exception):  # a value that is traced
+                bound = inspect.signature(function).bind(*frame.f_locals["args"], **frame.f_locals["kwargs"])
+                bound.apply_defaults()
+                calls.append((rule, jax.tree_util.tree_map(concrete, bound.args)))
 
     before = sys.getprofile()
     sys.setprofile(watch)
