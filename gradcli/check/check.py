@@ -312,10 +312,11 @@ class Check:
         """Return where the check was declared, and the command line that repeats it."""
         claims = tuple(filter(callable, self.request.claims.values()))
         if self.replay is None and not (self.declared and self.file and os.path.isfile(self.file)):
-            return Place(self.name, self.file, self.line, claims=claims)
+            return Place(self.name, self.file, self.line, claims=claims, function=self.origin)
         command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
         words = [command, self.repeated, f"--seed {seed}" if self.random or seed else "", self.arguments]
-        return Place(self.name, self.file, self.line, " ".join(filter(None, words)).rstrip(), claims)
+        replay = " ".join(filter(None, words)).rstrip()
+        return Place(self.name, self.file, self.line, replay, claims, self.origin)
 
 
 def are_points(at: Any) -> bool:

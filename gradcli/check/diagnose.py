@@ -61,7 +61,9 @@ def observed(case: Case) -> tuple[str, str] | None:
         kind = "nan" if np.isnan(case.a[bad]).any() else "infinite"
         return kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the derivative is finite"
     if (case.a == 0).all():
-        return "zero", "the gradient is zero everywhere (detached?), but the function depends on this input"
+        first = case.flat.claim.first
+        what = "second derivative" if first is not None and case.name in first.at else "gradient"
+        return "zero", f"the {what} is zero everywhere (detached?), but the function depends on this input"
     known = case.known
     if case.array.dtype.itemsize < 8 or not (known & case.wrong).any():
         return None

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import itertools
-import os
 import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +22,11 @@ from ..program.claim import (
     OutOfCallsError,
     Progress,
     WrongShapeError,
+    second_order,
 )
-from ..program.user_code import users_trace
+from ..program.user_code import is_users, users_trace
 from ..request import Request
-from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line
+from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line, Source
 from .estimate import PER_ESTIMATE
 from .flat import Flat
 from .locate import Locator
@@ -50,18 +50,20 @@ from .verdict import (
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
 DRIFT = 1e-3  # two calls at one point that differ by more, relative, show another function, and not noise
 FEW_DIGITS = 2.0**-25  # a rounding unit above which a check may be undecided for lack of digits: float32 and less
+FEW_SEEN = 1e-6  # a resolution above which values may have gone through float32
 LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven
 FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
 
 
 class Place(NamedTuple):
-    """What a check is called, where it was declared, the command line that repeats it, and derivatives by hand."""
+    """What a check is called, where it was declared, the command line that repeats it, and the functions it is of."""
 
     name: str
     file: str | None = None
     line: int | None = None
     replay: str | None = None
     claims: tuple[Callable, ...] = ()
+    function: Any = None
 
 
 def source_at(file: str | None, line: int | None) -> str:
@@ -78,13 +80,25 @@ def source_place(function: Callable) -> tuple[str, int] | None:
     return None if code is None else (code.co_filename, code.co_firstlineno)
 
 
-def sources_of(place: Place) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the function's text and, of each derivative by hand that is not a part of it, where it is and its text."""
-    source, others = source_at(place.file, place.line), []
-    for file, line in filter(None, map(source_place, place.claims)):
-        if (text := source_at(file, line)).strip() not in source:
-            others.append((f"{os.path.relpath(file)}:{line}", text))
-    return source, tuple(others)
+def sources_of(place: Place) -> tuple[Source, ...]:
+    """Return the text of the function, and of each derivative by hand that is not a part of it."""
+    sources: list[Source] = []
+    function = users_place(place.function) or (place.file, place.line)
+    for what, where in [("Function", function), *(("Derivative by hand", source_place(x)) for x in place.claims)]:
+        text = source_at(*where) if where else ""
+        if where and text and not any(text.strip() in other.text for other in sources):
+            sources.append(Source(what, f"{where[0]}:{where[1]}", text))
+    return tuple(sources)
+
+
+def users_place(function: Any) -> tuple[str, int] | None:
+    """Return where the user's function, operator, class, or the class of an object begins."""
+    for x in (inspect.unwrap(function), *(getattr(function, n, None) for n in ("_init_fn", "__self__", "__class__"))):
+        with contextlib.suppress(OSError, TypeError):
+            file, (_, line) = inspect.getsourcefile(x), inspect.getsourcelines(x)
+            if file and is_users(file):
+                return file, line
+    return None
 
 
 def run_check(
@@ -105,7 +119,6 @@ def run_check(
     start = time.perf_counter()
 
     def report(verdict: str, message: str = "", **more: object) -> CheckReport:
-        source, claim_sources = sources_of(place) if request.show == "all" else ("", ())
         if verdict == "inconclusive" and not more.get("diagnosis"):
             more["diagnosis"] = (Finding("undecided", message),)
         return CheckReport(
@@ -117,8 +130,7 @@ def run_check(
             message=message,
             replay=place.replay if verdict == "fail" else None,
             claimed_at=source_place(place.claims[0]) if len(place.claims) == 1 else None,
-            source=source,
-            claim_sources=claim_sources,
+            sources=sources_of(place) if request.show == "all" else (),
             **more,  # type: ignore[arg-type]
         )
 
@@ -127,7 +139,7 @@ def run_check(
     def wrong_part() -> tuple[str | None, tuple[Finding, ...]]:
         """Return the custom function whose backward is wrong, raises or gives a wrong shape, and what was mistaken."""
         with contextlib.suppress(Exception):
-            for part, describe in claim.parts() if blame and claim is not None else ():
+            for part, describe in parts_of(claim, request.seed) if blame and claim is not None else ():
                 part.budget = claim.budget if claim is not None else part.budget
                 checked = run_check(lambda part=part: part, Place(part.title), blame=False)  # type: ignore[misc]
                 if checked.verdict in ("fail", "error"):
@@ -179,6 +191,16 @@ def run_check(
         return report("error", f"the system refused to go on: {error.strerror or text_of(error)}")
     except Exception as error:  # one check must not end the others
         return report("error", f"{DEFECT}: {describe_error(error)}")
+
+
+def parts_of(claim: Claim, seed: int) -> Iterator[tuple[Claim, Callable[[], str]]]:
+    """Yield the parts of a claim that can be checked alone, for second derivatives those of the function."""
+    if claim.first is None:
+        yield from claim.parts()
+        return
+    for part, describe in claim.first.parts():
+        with contextlib.suppress(CallError):
+            yield second_order(part, seed), describe
 
 
 def judge(claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True) -> CheckReport:
@@ -283,6 +305,15 @@ class Judging:
         if verdict != "fail" and probe.out_of_calls:
             verdict = "inconclusive"
         inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
+        coarse = verdict != "pass" or any((item.resolution or 0.0) > FEW_SEEN for item in inputs)
+        if coarse and flat.input_unit < FEW_DIGITS and request.tolerances is None and not claim.capabilities.value_unit:
+            from .float32 import SINGLE, computes_in_float32, note_on_float32
+
+            if flat.unit == SINGLE or computes_in_float32(judgement):
+                claim.capabilities = replace(claim.capabilities, value_unit=SINGLE)
+                claim.notes = (*claim.notes, note_on_float32(claim))
+                if flat.unit < SINGLE:
+                    return Judging(claim, request, self.report, self.explain).run()
         if wrong and self.explain:
             findings += self.find_mistakes(judgement, probe)
         message = claim.restriction

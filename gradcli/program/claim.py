@@ -142,6 +142,7 @@ class Claim:
     layout: tuple[OutputPart, ...] = ()  # the arrays that are joined to the output, if known
     recorded: np.ndarray | None = None  # the output of the last backward pass, if that computed it again
     seen: tuple[Mapping[str, Any], Sequence[Any]] | None = None  # arguments and cotangents from the user's run
+    first: Claim | None = None  # the function, if this is the product of a vector with its derivative
     doubt = ""  # a reason known in advance why the check is inconclusive
     trouble: str | None = None  # what the function raised near the point
     connection: Any = None  # the server or process, closed at the end

@@ -42,7 +42,7 @@ class Traced(Claim):
 
     capabilities = Capabilities(vjp=True, jvp=True, second=True, traced=True)
     records = False  # whether values need a graph: the function registers hooks or retains gradients
-    first: Traced | None = None  # the function, if this is the product of a vector with its derivative
+    first: Traced | None = None
     vector = ""  # the name of that vector
 
     def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):

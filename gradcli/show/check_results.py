@@ -268,6 +268,14 @@ UNEQUAL = 10.0
 """The resolutions of the smallest and of the largest element are both reported if their ratio is larger."""
 
 
+class Source(NamedTuple):
+    """The text of a function. what: its part in a check; where: FILE:LINE."""
+
+    what: str
+    where: str
+    text: str
+
+
 @dataclass(frozen=True, eq=False)
 class CheckReport:
     """The verdict on the derivative of one function at one point (or the worst of several).
@@ -277,8 +285,7 @@ class CheckReport:
     witnesses: names of cross-checks, with the digits to which they agree with the derivative. blame: the custom
     function that is wrong, and its place; claimed_at: file and line of a derivative written by hand. error: what the
     checked function raised; trace: the user's frames in it. hint: what to do. found: the point that a search found.
-    If every element was asked for: source, the function's text; claim_sources: places and texts of derivatives written
-    by hand in other functions.
+    sources: texts of the function and of derivatives written by hand in others, where every element was asked for.
     """
 
     json = (
@@ -304,8 +311,7 @@ class CheckReport:
     evidence: Evidence | None = None
     found: FoundPoint | None = None
     taylor: Taylor | None = None
-    source: str = ""
-    claim_sources: tuple[tuple[str, str], ...] = ()
+    sources: tuple[Source, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a pass with an input that did not pass."""

@@ -139,12 +139,11 @@ def details_of(check: CheckReport) -> str:
     parts.append(code(check.blame) if check.blame else "")
     if check.found is not None:
         parts.append(f"<h3>Found by the search</h3>\n{code(check.found.line)}")
-    sources = [("Function", place, check.source)] if check.source else []
-    sources += [("Derivative by hand", relative_path(where), text) for where, text in check.claim_sources]
-    if sources:
+    if check.sources:
         texts = [
-            f'<section><h3>{what} <span class="dim">{breakable(where)}</span></h3>\n{code(text.rstrip())}\n</section>'
-            for what, where, text in sources
+            f'<section><h3>{what} <span class="dim">{breakable(relative_path(where))}</span></h3>\n'
+            f"{code(text.rstrip())}\n</section>"
+            for what, where, text in check.sources
         ]
         parts.append(f'<div class="sources">{"".join(texts)}</div>')
     if check.replay:

@@ -216,3 +216,76 @@ def test_the_sum_of_a_softmax_is_named_in_jax(right, verdict):
         report = check_gradient(f, at=at, engine="jax")
         assert report.verdict == verdict
         assert right or "the sum in softmax (or logsumexp)" in report.diagnosis[0].text
+
+
+OPS = (
+    TORCH
+    + """
+
+@torch.library.custom_op("gradcli_tests::cube", mutates_args=())
+def cube(x: torch.Tensor) -> torch.Tensor:
+    return x**3
+
+
+cube.register_autograd(
+    lambda ctx, g: g * ctx.saved_tensors[0] ** 2,
+    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
+)
+
+
+def total(x):
+    return (x**2).sum()
+"""
+)
+DECLARED = """import gradcli
+from ops import Derived, cube, total
+
+gradcli.check(Derived, at={"x": [0.5, 2.0]})
+gradcli.check(cube, at={"x": [0.5, 2.0]})
+gradcli.check(total, at={"x": [0.5, 2.0]}, grad=lambda x: x, engine="gradcli")
+"""
+
+
+def test_a_page_shows_the_source_of_what_was_checked(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "ops.py").write_text(OPS)
+    (tmp_path / "declared.py").write_text(DECLARED)
+    page = gradcli("gradcheck", "declared.py", "-f", "html", cwd=tmp_path, frameworks=("torch",)).stdout
+    for text in ("class Derived(Base):", "def cube(x: torch.Tensor)", "def total(x):", "gradcli.check(total, at="):
+        assert text in page
+    assert page.count("<section><h3>Function") == 3 and page.count("<section><h3>Derivative by hand") == 1
+
+
+def cubed(saved):
+    """Return x**3 whose backward uses x as the test says."""
+    import torch
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    def backward(ctx, g):
+        return g * 3 * saved(torch, ctx.saved_tensors[0]) ** 2
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type("Cubed", (torch.autograd.Function,), members).apply
+
+
+SAVED = {
+    "right": lambda torch, x: x,
+    "detached": lambda torch, x: x.detach(),
+    "numpy": lambda torch, x: torch.from_numpy(x.detach().numpy().copy()),
+}
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize("saved", SAVED)
+def test_a_second_derivative_that_is_silently_zero_is_named(saved):
+    rule, at = cubed(SAVED[saved]), {"x": np.array([0.3, 0.8, -0.5])}
+    for f in (rule, lambda x: (rule(x) * x.new_tensor([1, 2, 3])).sum(), lambda x: rule(x.sin()).sum()):
+        assert check_gradient(f, at=at, engine="torch").verdict == "pass"
+        report = check_gradient(f, at=at, engine="torch", order=2)
+        assert report.verdict == ("pass" if saved == "right" else "fail")
+        if saved != "right":
+            assert report.diagnosis[0].kind == "zero" and "second derivative is zero" in report.diagnosis[0].text
+            assert "CubedBackward" in report.blame

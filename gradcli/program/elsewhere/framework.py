@@ -46,7 +46,7 @@ class FrameworkCall(Claim):
     engine = ""
 
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, dtype: str | None = None):
-        self.function, self.arguments = function, arguments
+        self.function, self.functions, self.arguments = function, (function,), arguments
         self.dtype, self.short = dtype, dtype if dtype in SHORT_TYPES else None
         single = dtype is not None or any(
             x.dtype in (np.float32, np.complex64, np.float16) for x in arguments.arrays.values()
@@ -227,7 +227,9 @@ class FrameworkCall(Claim):
 
     def pull_function(self, cotangent: np.ndarray) -> FrameworkCall:
         given = {**self.at, free_name("gradient", self.at): cotangent}
-        return adapter_of(self.engine)(self.product, Arguments(given), f"the derivative of {self.title}")
+        claim = adapter_of(self.engine)(self.product, Arguments(given), f"the derivative of {self.title}")
+        claim.first = self
+        return claim
 
     def lacks_forward(self, error: BaseException) -> bool:
         return isinstance(error, NotImplementedError)
