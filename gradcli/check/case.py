@@ -57,6 +57,7 @@ class Case:
         self.a, self.r, self.error, self.wrong = numbers
         self.sampled = 0  # how many elements of a large input were estimated, where these are a sample
         self.columns: Any = slice(None)  # the elements of the input that the numbers belong to
+        self.reductions: dict[tuple[str, Callable], np.ndarray] = {}
 
     @functools.cached_property
     def others(self) -> list[Case]:
@@ -68,6 +69,12 @@ class Case:
         thin.a, thin.r, thin.error, thin.wrong = (x[:, columns] for x in (self.a, self.r, self.error, self.wrong))
         thin.x, thin.columns = self.x[columns], columns
         return thin
+
+    def reduced(self, name: str, reduce: Callable) -> np.ndarray:
+        """Return the sum or the norm of an input, computed once: many hypotheses ask for that of a million elements."""
+        if (name, reduce) not in self.reductions:
+            self.reductions[name, reduce] = np.asarray(reduce(self.at[name]))
+        return self.reductions[name, reduce]
 
     def moved_to(self, at: Arrays) -> list[Case]:
         """Return the same with other inputs, if the function and the claim have values there."""
@@ -118,6 +125,16 @@ class Case:
         """Whether what is known of the reference is claimed."""
         known = np.isfinite(self.r)
         return bool((np.abs(self.a - self.r) <= 1e-6 * np.abs(self.r) + MARGIN * self.error)[known].all())
+
+    @property
+    def changes(self) -> bool | None:
+        """Whether the derivative is another one at other points; None if nothing can be compared."""
+        found = [
+            (np.abs(other.r - self.r) > MARGIN * (other.error + self.error))[known].any()
+            for other in self.others
+            if (known := np.isfinite(other.r) & np.isfinite(self.r)).any()
+        ]
+        return any(found) if found else None
 
     @functools.cached_property
     def unexplainable(self) -> bool:

@@ -131,8 +131,8 @@ def sources(case: Case) -> Iterator[tuple[str, Expected]]:
         elif by_output(case, name) is not None and flat.out_shape != case.array.shape:
             yield name, by_output(case, name)  # type: ignore[misc]
         if other.size > 1:
-            yield f"norm({name})", lambda at, name=name: np.asarray(np.linalg.norm(at.at[name]))  # type: ignore[misc]
-            yield f"sum({name})", lambda at, name=name: np.asarray(np.sum(at.at[name]))  # type: ignore[misc]
+            for word, reduce in (("norm", np.linalg.norm), ("sum", np.sum)):
+                yield f"{word}({name})", lambda at, name=name, reduce=reduce: at.reduced(name, reduce)  # type: ignore[misc]
     if case.whole and flat.out_dtype.kind == "f":
         yield "the value" if len(case.f0) == 1 else "the output", lambda at: at.f0[:, None]
         held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]

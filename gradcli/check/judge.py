@@ -354,11 +354,13 @@ class Judging:
         from .case import cases_of
         from .diagnose import diagnose
 
-        mistakes = diagnose(cases_of(judgement))
+        cases = cases_of(judgement)
+        mistakes = diagnose(cases)
         only_places = all(finding.is_place for finding in mistakes)
         at_other = self.at_other
         if only_places and at_other is not None and np.array_equal(at_other, judgement.claimed):
-            return (KEPT,)
+            if any(case.changes is not False for case in cases):
+                return (KEPT,)
         return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
 
 

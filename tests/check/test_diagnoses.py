@@ -287,6 +287,27 @@ CASES = {
         {"u": STEPS},
         "wrong in rows 0 to 4, right in row 5",
     ),
+    "a cumulative sum forwards": (
+        lambda x: (np.cumsum(x) * Y).sum(),
+        lambda x: np.cumsum(Y[::-1])[::-1],
+        lambda x: np.cumsum(Y),
+        {"x": X},
+        "a cumulative sum goes the wrong way along axis 0",
+    ),
+    "no cumulative sum": (
+        lambda x: (np.sin(np.cumsum(x, 1)) * A).sum(),
+        lambda x: np.cumsum((np.cos(np.cumsum(x, 1)) * A)[:, ::-1], 1)[:, ::-1],
+        lambda x: np.cos(np.cumsum(x, 1)) * A,
+        {"x": W},
+        "a cumulative sum is missing along axis 1",
+    ),
+    "a cumulative sum twice": (
+        lambda x: (np.cumsum(x) ** 2).sum(),
+        lambda x: 2 * np.cumsum(np.cumsum(x)[::-1])[::-1],
+        lambda x: 2 * np.cumsum(np.cumsum(np.cumsum(x)[::-1]))[::-1],
+        {"x": X},
+        "a cumulative sum is taken once too often along axis 0",
+    ),
     "a regularizer": (
         lambda w: np.sin(w).sum() + 0.1 * (w**2).sum(),
         lambda w: np.cos(w) + 0.2 * w,
@@ -483,6 +504,13 @@ def test_a_wrong_element_is_named_where_others_were_not_judged():
     signs = np.where(np.arange(300) % 2, 1.0, -1.0)
     report = check_gradient(np.sin, lambda x: np.diag(signs * np.cos(x)), {"x": np.linspace(0.1, 3, 300)})
     assert report.inputs[0].counts.undecided and "the sign is wrong" in report.diagnosis[0].text
+
+
+def test_a_wrong_constant_gradient_is_not_called_stale_where_the_right_one_is_constant():
+    kept = check_gradient(lambda x: (x**3).sum(), lambda x: Y, {"x": X})
+    constant = check_gradient(lambda x: (A[:, 0] * x).sum(), lambda x: Y[:3], {"x": X[:3]})
+    assert (kept.verdict, constant.verdict) == ("fail", "fail")
+    assert [[finding.kind for finding in report.diagnosis] for report in (kept, constant)] == [["unsteady"], []]
 
 
 def test_elementwise_rules_count_the_diagonal():
