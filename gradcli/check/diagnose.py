@@ -185,17 +185,17 @@ def rearrangements(case: Case) -> Iterator[Hypothesis]:
         yield Hypothesis("zero", text, case.partly(lambda at: np.zeros_like(at.r)))
 
 
-SUMS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
-    "goes the wrong way": lambda x, axis: np.cumsum(summands(x, axis), axis),
-    "is missing": lambda x, axis: summands(x, axis),
-    "is taken once too often": lambda x, axis: np.flip(np.cumsum(np.flip(x, axis), axis), axis),
-}
-"""What is wrong with the cumulative sum from the end, which is the derivative of one from the beginning."""
-
-
 def summands(x: np.ndarray, axis: int) -> np.ndarray:
     """Return that of which an array is the cumulative sum from the end of an axis."""
     return -np.diff(x, axis=axis, append=0.0)
+
+
+SUMS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
+    "goes the wrong way": lambda x, axis: np.cumsum(summands(x, axis), axis),
+    "is missing": summands,
+    "is taken once too often": lambda x, axis: np.flip(np.cumsum(np.flip(x, axis), axis), axis),
+}
+"""What is wrong with the cumulative sum from the end, which is the derivative of one from the beginning."""
 
 
 def rolled(case: Case) -> Iterator[Hypothesis]:
@@ -205,7 +205,7 @@ def rolled(case: Case) -> Iterator[Hypothesis]:
     for axis in (axis for axis in axes if shape[axis] > 2):
         for what, change in SUMS.items():
             text = f"a cumulative sum {what} along axis {axis}: backward sums in the direction opposite to forward"
-            yield moved("cumulative sum", text, functools.partial(change, axis=axis))
+            yield moved("cumulative sum", text, lambda x, change=change, axis=axis: change(x, axis))  # type: ignore[misc]
     for axis in axes:
         for shift in [s for s in (1, -1, 2, -2) if abs(s) < shape[axis] > 2]:
             text = f"rolled index: every element is {shift:+d} places off along axis {axis}"

@@ -357,10 +357,9 @@ class Judging:
         cases = cases_of(judgement)
         mistakes = diagnose(cases)
         only_places = all(finding.is_place for finding in mistakes)
-        at_other = self.at_other
-        if only_places and at_other is not None and np.array_equal(at_other, judgement.claimed):
-            if any(case.changes is not False for case in cases):
-                return (KEPT,)
+        kept = self.at_other is not None and np.array_equal(self.at_other, judgement.claimed)
+        if only_places and kept and any(case.changes is not False for case in cases):
+            return (KEPT,)
         return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
 
 
