@@ -306,7 +306,8 @@ class Judging:
             verdict = "inconclusive"
         inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
         coarse = verdict != "pass" or any((item.resolution or 0.0) > FEW_SEEN for item in inputs)
-        if coarse and flat.input_unit < FEW_DIGITS and request.tolerances is None and not claim.capabilities.value_unit:
+        asked = coarse and request.tolerances is None and claim.budget.allowed is None and judgement.claimed.size > 0
+        if asked and flat.input_unit < FEW_DIGITS and not claim.capabilities.value_unit:
             from .float32 import SINGLE, computes_in_float32, note_on_float32
 
             if flat.unit == SINGLE or computes_in_float32(judgement):
