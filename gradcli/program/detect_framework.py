@@ -77,7 +77,7 @@ def framework_behind(x: Any) -> str | None:
     if isinstance(x, ModuleType):
         names = [x.__name__] if getattr(x, "__file__", None) else []
     else:
-        home = getattr(x, "__globals__", {}).get("__name__") if callable(x) else None
+        home = None if isinstance(x, type) else getattr(x, "__globals__", {}).get("__name__")
         kinds = x.__mro__ if isinstance(x, type) else type(x).__mro__
         names = [str(home), str(getattr(x, "__module__", "")), *(kind.__module__ for kind in kinds)]
     for name in names:

@@ -209,3 +209,82 @@ def test_a_rule_that_is_given_symbolic_zeros(factor, rules):
     call = framework_call("jax", both, {"x": X}, "both")
     call.value_here()
     assert [difference.rule for difference in call.as_called()] == rules
+
+
+@pytest.mark.framework("jax")
+@pytest.mark.parametrize("name", ["vjp", "vjp inside", "jvp of an integer input", "jvp of an integer output"])
+def test_a_rule_that_computes_with_the_gradient_of_an_integer(name):
+    import jax
+    import jax.numpy as jnp
+
+    def rules(right):
+        def backward(places, g):
+            extra = 0.0 if right else jnp.sum(g[1])
+            return (jnp.zeros_like(g[0]).at[places].set(g[0] + extra),)
+
+        def along_power(primals, tangents):
+            (x, n), (dx, dn) = primals, tangents
+            return x**n, n * x ** (n - 1) * dx + (0 if right else x**n * dn)
+
+        def along_sorted(primals, tangents):
+            places = jnp.argsort(primals[0])
+            none = np.zeros(places.shape, jax.dtypes.float0) if right else jnp.zeros_like(places)
+            return (primals[0][places], places), (tangents[0][places], none)
+
+        def ordered(x):
+            places = jnp.argsort(x)
+            return x[places], places
+
+        pulled, pushed, power = jax.custom_vjp(ordered), jax.custom_jvp(ordered), jax.custom_jvp(lambda x, n: x**n)
+        pulled.defvjp(lambda x: (ordered(x), jnp.argsort(x)), backward)
+        pushed.defjvp(along_sorted)
+        power.defjvp(along_power)
+        inside = jax.jit(lambda x: jnp.sum(jnp.arange(3.0) * pulled(x)[0] ** 2))
+        return {
+            "vjp": pulled,
+            "vjp inside": inside,
+            "jvp of an integer input": lambda x: power(x, 3),
+            "jvp of an integer output": pushed,
+        }
+
+    reports = [Check(rules(right)[name], {"x": X[0]}, name="f", engine="jax").run() for right in (True, False)]
+    assert [report.verdict for report in reports] == ["pass", "fail"], reports
+    assert reports[1].diagnosis[0].kind == "unused-output"
+
+
+@pytest.mark.framework("jax")
+def test_an_exception_of_a_rule_with_an_integer_output_stays_an_error():
+    import jax
+    import jax.numpy as jnp
+
+    def unfinished(places, g):
+        raise NotImplementedError("later")
+
+    ordered = jax.custom_vjp(lambda x: (jnp.sort(x), jnp.argsort(x)))
+    ordered.defvjp(lambda x: ((jnp.sort(x), jnp.argsort(x)), None), unfinished)
+    assert Check(ordered, {"x": X[0]}, name="f", engine="jax").run().verdict == "error"
+
+
+@pytest.mark.framework("torch")
+def test_a_difference_between_random_numbers_is_no_finding():
+    """The first usual calls agree, as they may by chance."""
+    import torch
+
+    def rule(first_other):
+        calls = iter(range(1000))
+
+        def backward(ctx, *grads):
+            noise = 1.0 if next(calls) < first_other else 1 + np.random.default_rng().uniform(0.1, 1)
+            return 3 * noise * slope(ctx) * sum(g.contiguous() for g in grads)
+
+        return function(lambda ctx, x: (saved(ctx, x), x**3), backward)
+
+    assert all(found_in(rule(first_other)) == [] for first_other in range(1, 12))
+    layouts = iter(range(1000))
+
+    def forward(ctx, x):
+        noise = 1.0 if next(layouts) < 1 else 1 + np.random.default_rng().uniform(0.1, 1)
+        return saved(ctx, x) * noise
+
+    assert found_in(function(forward, lambda ctx, g: g * slope(ctx))) == []
+    assert torch.is_grad_enabled()

@@ -109,3 +109,12 @@ def returned(x) -> Tensor:
     exec(code, names)
     found = {name: engine_of(names[name], None) for name in ("plain", "of_class", "of_attribute", "returned")}
     assert found == {"plain": None, "of_class": "torch", "of_attribute": "torch", "returned": "torch"}
+
+
+def test_a_class_that_code_names_may_describe_what_its_objects_have():
+    """As types.FunctionType does, whose `__globals__` is a descriptor."""
+    import torch
+
+    names = {"Kind": type(lambda: None), "torch": torch}
+    exec("def plain(x):\n    return torch.sum(x) if isinstance(x, Kind) else x", names)
+    assert framework_of(names["plain"]) == "torch"

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ...errors import GradcliError
+from ...errors import GradcliError, describe_error
 from ..arguments import Arguments
 from ..as_called import compare
 from ..claim import Arrays, CallError, Claim, Difference, callable_name, point_beside
@@ -28,6 +28,9 @@ ROUNDINGS = 1024.0  # rounding units by which compiled code may differ: it sums 
 MOST_UNIT = 1e-7  # the largest rounding unit in this comparison, for types shorter than float32
 RULES = ("custom_vjp", "custom_jvp")
 MOST_USES = 3  # calls of one custom rule inside a function that are checked alone
+FLOAT0 = (
+    "the derivative computes with the gradient or tangent of an integer, a float0 that has no numbers; leave that out"
+)
 LOOPS = {"while", "scan", "cond"}  # primitives that JAX compiles anew in each call unless the caller is compiled
 
 Linearized = tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]
@@ -178,23 +181,35 @@ class Adapter(FrameworkCall):
         return join_real(self.note_layout(result, inexact, jnp.iscomplexobj), jnp)
 
     def as_called(self) -> Iterator[Difference]:
-        """Yield how gradients of an output differ if it is used alone: a rule may get symbolic zeros for the others."""
-        if len(self.layout) < 2 or not self.has_rules(RULES[0]):
+        """Yield how gradients of an output differ if it is used alone, and that a rule computes with a float0.
+
+        A rule may get symbolic zeros for the outputs that are not used, and it gets a float0 for those of integers.
+        """
+        integers = any(map(meets_integers, self.equations_of(RULES)))
+        if not integers and (len(self.layout) < 2 or not self.equations_of(RULES[0])):
             return
         with self.running("", self.single), contextlib.suppress(CallError):
             at = as_jax(self.claimed(self.at))
-            out, vjp = jax.vjp(self.inexact_parts, at)
-            for k, part in enumerate(out):
-                cotangent, words = drawn(part), (f"where output {k} alone is used", "where the others get zeros")
-                (usual,) = vjp([cotangent if i == k else jnp.zeros_like(x) for i, x in enumerate(out)])
-                alone = functools.partial(self.pull_part, k, cotangent, at)
-                yield from compare("unused-output", usual, usual, alone, self.single, *words)
+            try:
+                out, vjp = jax.vjp(self.inexact_parts, at)
+                vjp(list(map(jnp.zeros_like, out)))
+            except (TypeError, ValueError) as error:
+                if integers:
+                    yield Difference("unused-output", f"{FLOAT0}: it raises {describe_error(error)}")
+                return
+            for k, part in enumerate(out if len(out) > 1 else ()):
+                cotangents = [drawn(part) if i == k else jnp.zeros_like(x) for i, x in enumerate(out)]
+                alone = functools.partial(self.pull_part, k, cotangents, at)
+                again = functools.partial(self.pull_parts, cotangents, at)
+                words = f"where output {k} alone is used", "where the others get zeros"
+                (usual,) = vjp(cotangents)
+                yield from compare("unused-output", usual, usual, alone, again, self.single, *words)
 
-    def has_rules(self, kinds: str | tuple[str, ...]) -> bool:
-        return any(equation.primitive.name.startswith(kinds) for equation in self.equations)
+    def equations_of(self, kinds: str | tuple[str, ...]) -> list[Any]:
+        return [equation for equation in self.equations if equation.primitive.name.startswith(kinds)]
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
-        if not self.has_rules(RULES):
+        if not self.equations_of(RULES):
             return
         with self.running("", self.single), jax.disable_jit():
             self.budget.made += 1
@@ -208,8 +223,11 @@ class Adapter(FrameworkCall):
                 part = Adapter(rule, Arguments(given, wrt), title, dtype="float32" if self.single else None)
                 yield part, functools.partial(describe_rule, title, rule)
 
-    def pull_part(self, k: int, cotangent: Any, at: Any) -> Any:
-        return jax.vjp(lambda x: self.inexact_parts(x)[k], at)[1](cotangent)[0]
+    def pull_part(self, k: int, cotangents: Sequence[Any], at: Any) -> Any:
+        return jax.vjp(lambda x: self.inexact_parts(x)[k], at)[1](cotangents[k])[0]
+
+    def pull_parts(self, cotangents: Sequence[Any], at: Any) -> Any:
+        return jax.vjp(self.inexact_parts, at)[1](cotangents)[0]
 
     def inexact_parts(self, arrays: Mapping[str, Any]) -> list[Any]:
         leaves = map(jnp.asarray, jax.tree_util.tree_leaves(self.result(arrays)))
@@ -322,6 +340,12 @@ def equations_in(jaxpr: Any) -> Iterator[Any]:
             inner = getattr(part, "jaxpr", part)
             if hasattr(inner, "eqns"):
                 yield from equations_in(inner)
+
+
+def meets_integers(equation: Any) -> bool:
+    """Report whether a rule gets gradients of integer outputs, or tangents of integer inputs, which are float0."""
+    given = [*equation.outvars, *(() if equation.primitive.name.startswith(RULES[0]) else equation.invars)]
+    return any(not jnp.issubdtype(x.aval.dtype, jnp.inexact) for x in given)
 
 
 def key_of(step: Any) -> int | str:

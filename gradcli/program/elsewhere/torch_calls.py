@@ -20,6 +20,7 @@ MOST_OUTPUTS = 8  # outputs up to which each is used alone
 CONTIGUOUS = "where it is contiguous"
 
 Grads = dict[str, np.ndarray]
+Grad = Callable[[], Grads]
 Cotangents = Sequence[torch.Tensor | None]
 Layout = Callable[[str, torch.Tensor], torch.Tensor]
 
@@ -84,9 +85,9 @@ class Ways:
         self.cotangents = [drawn(out, k) for k, out in enumerate(self.record.outs)]
         self.first = self.record.arrays([x.clone() for x in self.cotangents]) if self.record.has_rules else {}
 
-    def compare(self, rule: str, expected: Grads, got: Callable[[], Grads], *words: str) -> Iterator[Difference]:
+    def compare(self, rule: str, expected: Grads, got: Grad, again: Grad, *words: str) -> Iterator[Difference]:
         usual = self.first if expected.keys() == self.first.keys() else self.call.at
-        return compare(rule, usual, expected, got, self.call.single, *words)
+        return compare(rule, usual, expected, got, again, self.call.single, *words)
 
     def overwritten(self) -> Iterator[Difference]:
         record, given = self.record, [x.clone() for x in self.cotangents]
@@ -103,8 +104,11 @@ class Ways:
                     yield Difference("writes-into", f"backward overwrites the input {name}: work on a clone()")
 
     def second_backward(self) -> Iterator[Difference]:
-        again = lambda: self.record.arrays([x.clone() for x in self.cotangents])  # noqa: E731
-        yield from self.compare("second-backward", self.first, again, "the second time", "the first")
+        def pull(record: Recorded) -> Grads:
+            return record.arrays([x.clone() for x in self.cotangents])
+
+        first, second = lambda: pull(Recorded(self.call)), lambda: pull(self.record)
+        yield from self.compare("second-backward", self.first, second, first, "the second time", "the first")
 
     def other_cotangents(self) -> Iterator[Difference]:
         for name, change in LAYOUTS.items():
@@ -131,8 +135,8 @@ class Ways:
         """Yield how gradients differ from those for contiguous cotangents, with zeros for None."""
         usual = [torch.zeros_like(x) if g is None else plain(g) for x, g in zip(self.cotangents, some, strict=True)]
         rule, there = ("unused-output", "zeros") if any(g is None for g in some) else ("layout", "contiguous ones")
-        expected = self.record.arrays(usual)
-        yield from self.compare(rule, expected, lambda: self.record.arrays(some), here, f"with {there}")
+        plainly, so = lambda: self.record.arrays(usual), lambda: self.record.arrays(some)
+        yield from self.compare(rule, plainly(), so, plainly, here, f"with {there}")
 
     def other_inputs(self) -> Iterator[Difference]:
         for name, change in list(LAYOUTS.items())[1:]:
@@ -157,12 +161,15 @@ class Ways:
             if all(map(same_layout, other.given.values(), record.given.values())):
                 return
             equal = all(map(same, other.given.values(), record.given.values()))
-            usual = record if equal else Recorded(call, lambda n, x: plain(layout(n, x)))
+            again = lambda: Recorded(call, lambda n, x: plain(layout(n, x)))  # noqa: E731
+            usual = record if equal else again()
             expected = self.first if equal else usual.arrays(self.cotangents)
         except Exception:  # refusing a layout with an error is right
             return
-        yield from self.compare("layout", usual.values, lambda: other.values, here, CONTIGUOUS)
-        yield from self.compare("layout", expected, lambda: other.arrays(self.cotangents), here, CONTIGUOUS)
+        values, other_values = lambda: again().values, lambda: other.values
+        grads, other_grads = lambda: again().arrays(self.cotangents), lambda: other.arrays(self.cotangents)
+        yield from self.compare("layout", usual.values, other_values, values, here, CONTIGUOUS)
+        yield from self.compare("layout", expected, other_grads, grads, here, CONTIGUOUS)
 
 
 def drawn(like: torch.Tensor, seed: int) -> torch.Tensor:
