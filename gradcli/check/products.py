@@ -228,13 +228,18 @@ MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
     """Return that a gradient is another one where some of the inputs need none: a path of `needs_input_grad`."""
     claim, names = flat.claim, list(flat.claim.wrt)
-    if len(names) < 2 or not claim.capabilities.pull:
+    if len(names) < 2 or not claim.capabilities.pull or claim.seen is not None:  # the user's run says which need one
         return None
     cotangent = random_cotangent(flat, seed + 19)
     sizes = range(1, len(names)) if len(names) <= MOST_SUBSETS else (1,)
     whole = None
     for chosen in itertools.chain.from_iterable(itertools.combinations(names, size) for size in sizes):
-        apart = claim.pull_of(claim.at, cotangent, chosen)
+        others = ", ".join(n for n in names if n not in chosen)
+        try:
+            apart = claim.pull_of(claim.at, cotangent, chosen)
+        except CallError as error:
+            claim.pull(claim.at, cotangent)  # which raises, too, if the rule always does
+            return Finding("partial gradients", f"{error}, where {others} needs no gradient (needs_input_grad)")
         if apart is None:
             return None
         whole = whole or claim.pull(claim.at, cotangent)
@@ -242,7 +247,6 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
             size = np.abs(whole[name]).max(initial=0.0) + np.abs(apart[name]).max(initial=0.0)
             size += LOST_BESIDE_LARGEST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
             if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= CHANGED * size:
-                others = ", ".join(n for n in names if n not in chosen)
                 text = f"the gradient of {name} is another one where {others} needs none (needs_input_grad)"
                 return Finding("partial gradients", text)
     return None

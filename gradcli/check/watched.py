@@ -349,8 +349,10 @@ def arguments_of(use: Any) -> dict[str, Any]:
     else:
         parameters = parameters_of(getattr(use.claim, "forward", use.claim))
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        if use.kind == "torch" and len(names) > len(use.args):  # the context comes first
-            names = names[1:]
+        if use.kind == "torch":
+            from ..program.elsewhere.torch import has_setup
+
+            names = names if has_setup(use.claim) else names[1:]  # without the context
     names += [f"argument {i}" for i in range(len(names), len(use.args))]
     return dict(zip(names, use.args, strict=False))
 

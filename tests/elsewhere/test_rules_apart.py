@@ -60,3 +60,26 @@ def test_what_forward_mode_and_old_checkpoints_do_not_take_is_judged_in_reverse_
         return checkpoint(lambda y: torch.sin(y) * y, x, use_reentrant=True)
 
     assert check_gradient(through, at={"x": X}, engine="torch").verdict == "pass"
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize("right", [True, False])
+def test_a_backward_that_raises_where_an_input_needs_no_gradient(right):
+    import torch
+
+    def backward(ctx, g):
+        x, y = ctx.saved_tensors
+        if ctx.needs_input_grad[0]:
+            of_x = g * y
+        return (of_x if right is False or ctx.needs_input_grad[0] else None), g * x
+
+    def forward(ctx, x, y):
+        ctx.save_for_backward(x, y)
+        return x * y
+
+    rule = type(
+        "Rule", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    )
+    report = check_gradient(rule, at={"x": X, "y": Y}, engine="torch")
+    assert report.verdict == ("pass" if right else "fail")
+    assert [finding.kind for finding in report.diagnosis] == ["partial gradients"] * (not right)
