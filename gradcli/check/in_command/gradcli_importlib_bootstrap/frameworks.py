@@ -84,7 +84,8 @@ def watch_torch(module):
         """Return a copy of an argument in its memory layout, or `Drawn` if it has no values."""
         if not isinstance(x, torch.Tensor):
             return copy_numbers(x)
-        if torch._C._functorch.is_functorch_wrapped_tensor(x) or hasattr(x, "fake_mode"):
+        abstract = x.is_meta or type(x).__module__.startswith("torch._subclasses.")  # in torch.compile
+        if abstract or torch._C._functorch.is_functorch_wrapped_tensor(x):
             return Drawn(x)
         x = x.detach()
         if x.is_sparse or type(x) is not torch.Tensor or x.untyped_storage().nbytes() > MOST_GAP * x.nbytes:
