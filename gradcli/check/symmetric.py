@@ -28,20 +28,19 @@ class Symmetrized(Claim):
     """A function on the space of symmetric matrices, of means with adjoints; its claim is its own symmetric part."""
 
     def __init__(self, claim: Claim, reasons: Mapping[str, str]):
-        super().__init__(claim.title, claim.at, claim.wrt)
+        at = {name: mean(x) if name in reasons else x for name, x in claim.at.items()}
+        super().__init__(claim.title, at, claim.wrt)
         self.claim, self.names = claim, list(reasons)
         # no longer a recorded function, and without a second derivative of its own
         self.capabilities = replace(claim.capabilities, traced=False, second=False)
         self.budget, self.progress = claim.budget, claim.progress
         self.claims, self.functions, self.layout = claim.claims, claim.functions, claim.layout
-        self.here = claim.value_here()
+        self.here = claim.value(at)
         said = [f"{name}: {reason}" for name, reason in reasons.items()]
         self.notes, self.restriction = (*claim.notes, *said), "; ".join(said)
 
     def symmetrize(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """Return arrays with the means of those that are symmetric matrices; the point itself as it is."""
-        if arrays is self.at:
-            return self.claim.at
+        """Return arrays with the means of those that are symmetric matrices."""
         return {name: mean(x) if name in self.names else x for name, x in arrays.items()}
 
     def value(self, arrays: Arrays) -> np.ndarray:
@@ -74,7 +73,8 @@ def restrict_to_symmetric(sampler: Sampler) -> Symmetrized | None:
     try:
         for name in flat.claim.wrt:
             x = flat.claim.at[name]
-            read = triangle_read(sampler, name) if is_symmetric(x) else None
+            unit = flat.claim.capabilities.claim_unit or 0.0
+            read = triangle_read(sampler, name) if is_symmetric(x, unit) else None
             if read is None:
                 continue
             triangle, reason = read
@@ -91,9 +91,9 @@ def restrict_to_symmetric(sampler: Sampler) -> Symmetrized | None:
     return Symmetrized(flat.claim, reasons) if reasons else None
 
 
-def is_symmetric(x: np.ndarray) -> bool:
+def is_symmetric(x: np.ndarray, unit: float) -> bool:
     square = x.ndim >= 2 and x.shape[-1] == x.shape[-2] > 1
-    return square and bool((np.abs(x - adjoint(x)) <= EXACT * np.abs(x).max(initial=0.0)).all())
+    return square and bool((np.abs(x - adjoint(x)) <= (EXACT + ROUNDING * unit) * np.abs(x).max(initial=0.0)).all())
 
 
 def triangle_read(sampler: Sampler, name: str) -> tuple[np.ndarray, str] | None:

@@ -83,3 +83,43 @@ def test_a_backward_that_raises_where_an_input_needs_no_gradient(right):
     report = check_gradient(rule, at={"x": X, "y": Y}, engine="torch")
     assert report.verdict == ("pass" if right else "fail")
     assert [finding.kind for finding in report.diagnosis] == ["partial gradients"] * (not right)
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize(("factor", "marked", "verdict"), [(1, True, "pass"), (2, True, "fail"), (1, False, "fail")])
+def test_outputs_that_a_rule_marks_as_non_differentiable_are_not_judged(factor, marked, verdict):
+    import torch
+
+    def forward(ctx, x):
+        sine, cosine = x.sin(), x.cos()
+        ctx.save_for_backward(cosine)
+        if marked:
+            ctx.mark_non_differentiable(cosine)
+        return sine, cosine
+
+    methods = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(lambda ctx, g, _: factor * g * ctx.saved_tensors[0]),
+    }
+    rule = type("Rule", (torch.autograd.Function,), methods)
+    assert check_gradient(rule, at={"x": X}, engine="torch").verdict == verdict
+
+
+@pytest.mark.framework("torch")
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "pass"), (0.5, "fail")])
+def test_a_matrix_in_float32_is_symmetric_up_to_rounding(factor, verdict):
+    import torch
+
+    def forward(ctx, a):
+        lower = torch.linalg.cholesky(a)
+        ctx.save_for_backward(lower)
+        return 2 * lower.diagonal().log().sum()
+
+    methods = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(lambda ctx, g: factor * g * torch.cholesky_inverse(ctx.saved_tensors[0])),
+    }
+    rule = type("Rule", (torch.autograd.Function,), methods)
+    a = np.array([[2, 0.3, 0.1], [0.3, 2, 0.7], [0.1, 0.7, 3]], np.float32)
+    a[0, 1] = np.nextafter(a[0, 1], np.float32(1))
+    assert check_gradient(rule, at={"a": a}, engine="torch").verdict == verdict

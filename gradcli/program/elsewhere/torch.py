@@ -332,8 +332,22 @@ def has_setup(function: Any) -> bool:
 
 
 def as_function(function: Any) -> Callable:
+    """Return a Function as a function, with None for the outputs that it marks as non-differentiable."""
     parameters = list(inspect.signature(function.forward).parameters.values())
-    return with_parameters(function.apply, parameters if has_setup(function) else parameters[1:])
+    marked: list[set[int]] = []
+
+    def apply(*args: Any) -> Any:
+        result = function.apply(*args)
+        if not isinstance(result, tuple):
+            return result
+        if not marked:
+            with torch.enable_grad():
+                leaves = [as_given(x.detach().requires_grad_()) if is_torch_float(x) else x for x in args]
+                recorded = [getattr(x, "requires_grad", False) for x in function.apply(*leaves)]
+            marked.append({k for k, wanted in enumerate(recorded) if any(recorded) and not wanted})
+        return tuple(None if k in marked[0] else x for k, x in enumerate(result))
+
+    return with_parameters(apply, parameters if has_setup(function) else parameters[1:])
 
 
 def as_operator(operator: Any) -> Callable:

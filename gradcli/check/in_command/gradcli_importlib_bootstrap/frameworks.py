@@ -68,7 +68,7 @@ def watch_torch(module):
     def note_torch(role, function, named, kept, wrt, result):
         parts = [x for x in (result if isinstance(result, tuple) else (result,)) if isinstance(x, torch.Tensor)]
         drawn, seen = any(isinstance(x, Drawn) for x in kept), []
-        value = [] if drawn else [x.detach().clone() for x in parts if x.is_floating_point()]
+        value = [] if drawn else [x.detach().clone() for x in parts if x.is_floating_point() and x.requires_grad]
         note_framework("torch", role, function, named, kept, wrt, value, drawn=drawn, seen=seen)
         if not drawn and len(nodes := {x.grad_fn for x in parts if x.requires_grad}) == 1:
             used = [x.requires_grad for x in parts]
