@@ -93,7 +93,7 @@ def restrict_to_symmetric(sampler: Sampler) -> Symmetrized | None:
 
 def is_symmetric(x: np.ndarray, unit: float) -> bool:
     square = x.ndim >= 2 and x.shape[-1] == x.shape[-2] > 1
-    return square and bool((np.abs(x - adjoint(x)) <= (EXACT + ROUNDING * unit) * np.abs(x).max(initial=0.0)).all())
+    return square and bool((np.abs(x - adjoint(x)) <= (EXACT + 8 * unit) * np.abs(x).max(initial=0.0)).all())
 
 
 def triangle_read(sampler: Sampler, name: str) -> tuple[np.ndarray, str] | None:

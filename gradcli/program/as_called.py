@@ -22,25 +22,21 @@ REPEATS = 5  # usual calls that must agree before the difference of another call
 FILLING = 17  # memory between the elements of a strided array; a right rule does not read it
 
 
+Call = Callable[[], Arrays]
+
+
 def compare(
-    rule: str,
-    usual: Arrays,
-    expected: Arrays,
-    got: Callable[[], Arrays],
-    again: Callable[[], Arrays],
-    narrow: bool,
-    here: str,
-    there: str,
+    rule: str, usual: Arrays, expected: Arrays, calls: tuple[Call, Call], narrow: bool, here: str, there: str
 ) -> Iterator[Difference]:
     """Yield the largest difference between expected arrays and those of another call, or what that call raised.
 
-    usual: arrays whose size says how large the elements are without cancellation. again: repeats the expected call; a
-    rule that draws random numbers differs there, too. narrow: whether the rule computes in a type narrower than
-    float64. here, there: the other call and the expected one, in words.
+    usual: arrays whose size says how large the elements are without cancellation. calls: the other call, and the
+    expected one again, where a rule that draws random numbers differs, too. here, there: these in words.
     """
+    got, again = calls
     part, size = CHANGED_NARROW if narrow else CHANGED, largest(usual)
 
-    def difference(call: Callable[[], Arrays]) -> str:
+    def difference(call: Call) -> str:
         try:
             arrays = call()
         except Exception as error:

@@ -94,7 +94,7 @@ class HandWritten(Claim):
             with contextlib.suppress(CallError):  # refusing a layout with an error is right
                 there: Callable[[], Arrays] = functools.partial(dict, self.answers(place))
                 words = f"where arrays are {layout}", "where they are in C order"
-                yield from compare("layout", {**usual, **self.at}, usual, there, self.answers, narrow, *words)
+                yield from compare("layout", {**usual, **self.at}, usual, (there, self.answers), narrow, *words)
 
     def answers(self, place: Callable[[np.ndarray], np.ndarray] = np.ndarray.copy) -> dict[str, np.ndarray]:
         """Return the value and the claimed derivative, or a product with it, by name. place: lays out the arguments."""

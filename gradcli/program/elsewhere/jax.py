@@ -199,11 +199,10 @@ class Adapter(FrameworkCall):
                 return
             for k, part in enumerate(out if len(out) > 1 else ()):
                 cotangents = [drawn(part) if i == k else jnp.zeros_like(x) for i, x in enumerate(out)]
-                alone = functools.partial(self.pull_part, k, cotangents, at)
-                again = functools.partial(self.pull_parts, cotangents, at)
-                words = f"where output {k} alone is used", "where the others get zeros"
                 (usual,) = vjp(cotangents)
-                yield from compare("unused-output", usual, usual, alone, again, self.single, *words)
+                calls = functools.partial(self.pull_part, k, cotangents[k], at), lambda some=cotangents: vjp(some)[0]
+                words = f"where output {k} alone is used", "where the others get zeros"
+                yield from compare("unused-output", usual, usual, calls, self.single, *words)
 
     def equations_of(self, kinds: str | tuple[str, ...]) -> list[Any]:
         return [equation for equation in self.equations if equation.primitive.name.startswith(kinds)]
@@ -223,11 +222,8 @@ class Adapter(FrameworkCall):
                 part = Adapter(rule, Arguments(given, wrt), title, dtype="float32" if self.single else None)
                 yield part, functools.partial(describe_rule, title, rule)
 
-    def pull_part(self, k: int, cotangents: Sequence[Any], at: Any) -> Any:
-        return jax.vjp(lambda x: self.inexact_parts(x)[k], at)[1](cotangents[k])[0]
-
-    def pull_parts(self, cotangents: Sequence[Any], at: Any) -> Any:
-        return jax.vjp(self.inexact_parts, at)[1](cotangents)[0]
+    def pull_part(self, k: int, cotangent: Any, at: Any) -> Any:
+        return jax.vjp(lambda x: self.inexact_parts(x)[k], at)[1](cotangent)[0]
 
     def inexact_parts(self, arrays: Mapping[str, Any]) -> list[Any]:
         leaves = map(jnp.asarray, jax.tree_util.tree_leaves(self.result(arrays)))

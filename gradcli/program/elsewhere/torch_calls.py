@@ -87,7 +87,7 @@ class Ways:
 
     def compare(self, rule: str, expected: Grads, got: Grad, again: Grad, *words: str) -> Iterator[Difference]:
         usual = self.first if expected.keys() == self.first.keys() else self.call.at
-        return compare(rule, usual, expected, got, again, self.call.single, *words)
+        return compare(rule, usual, expected, (got, again), self.call.single, *words)
 
     def overwritten(self) -> Iterator[Difference]:
         record, given = self.record, [x.clone() for x in self.cotangents]
