@@ -34,7 +34,7 @@ class Cause(NamedTuple):
         wrong, right = ("\n".join(f"    {line}" for line in code.split("\n")) for code in (self.wrong, self.right))
         names = ", ".join((self.name, *self.also))
         parts = [f"{names} - {self.title} (gradcli {self.group})", self.meaning, f"For example:\n\n{wrong}"]
-        return "\n\n".join([*parts, f"Fix: {self.fix}.", f"Then:\n\n{right}"]) + "\n"
+        return "\n\n".join([*parts, f"Fix: {self.fix}.", f"Corrected:\n\n{right}"]) + "\n"
 
 
 @functools.cache
