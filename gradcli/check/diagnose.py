@@ -127,23 +127,23 @@ def constant_factor(case: Case, where: np.ndarray) -> Iterator[Hypothesis]:
 def names_of_factors(flat: Flat, c: float) -> Iterator[tuple[float, str, str]]:
     """Yield factors with kind and words, the most likely first."""
     sizes = lengths(flat)
-    of_two = f"{{}}: 2 is {sizes.pop(2)}" if 2 in sizes else ""
-    missing, too_many = of_two.format(", or a missing 1/N"), of_two.format(", or 1/N too many")
+    of_two = f", or 1/N is {{}} (N = 2 is {sizes.pop(2)})" if 2 in sizes else ""
+    missing, superfluous = of_two.format("missing"), of_two.format("superfluous")
     yield -1.0, "sign", "the sign is wrong: the claimed values are minus the derivative"
-    twice = f"a constant factor 2 too many (accumulated twice, or a missing 1/2{missing})"
-    yield 2.0, "factor", f"twice the derivative: {twice}"
-    yield 0.5, "factor", f"half the derivative: a constant factor 1/2 (a missing factor 2{too_many})"
+    yield 2.0, "factor", f"twice the derivative: accumulated twice, or 1/2 is missing{missing}"
+    yield 0.5, "factor", f"half the derivative: a factor 2 is missing{superfluous}"
     for n, what in sizes.items():
-        yield n, "missing 1/N", f"constant factor {n}, {what}: a missing 1/N (sum instead of mean)"
-        mean = "1/N too many (mean instead of sum, or a missing broadcast sum)"
-        yield 1 / n, "factor", f"constant factor 1/{n}, {what}: {mean}"
+        large, small = (f"too {word} by the factor {n}, {what}; " for word in ("large", "small"))
+        yield n, "missing 1/N", f"{large}1/N is probably missing (sum instead of mean)"
+        mean = "probably a mean instead of a sum (or a missing sum over a broadcast axis)"
+        yield 1 / n, "factor", f"{small}{mean}"
         for value in (-n, -1 / n):
-            yield value, "factor", f"constant factor {c:.6g}, with the sign wrong; {n} is {what}"
+            yield value, "factor", f"constant factor {c:.6g} with the wrong sign; {n} is {what}"
     fraction = Fraction(c).limit_denominator(999)
     for n, what in sizes.items():
         named = {n / (n - 1): "N / (N - 1)", (n - 1) / n: "(N - 1) / N", 2 / n: "2/N", n / 2: "N/2"}
         for value, word in {**named, n**0.5: "sqrt(N)", n**-0.5: "1/sqrt(N)"}.items():
-            yield value, "factor", f"constant factor {fraction}, {word} where N = {n} is {what}"
+            yield value, "factor", f"constant factor {fraction}, which is {word} for N = {n}, {what}"
     for value, word in CONSTANTS.items():
         yield value, "factor", f"constant factor {word}"
         yield 1 / value, "factor", f"constant factor 1 / ({word})"
@@ -156,7 +156,8 @@ def lengths(flat: Flat) -> dict[int, str]:
     """Return sizes that a forgotten or doubled mean or broadcast would bring in as a factor, and what each is of."""
     sizes = []
     for name, x in flat.claim.at.items():
-        sizes += [*((n, f"a length of {name}") for n in x.shape), (x.size, f"the size of {name}")]
+        length = f"the length of {name}" if x.ndim == 1 else f"the length of an axis of {name}"
+        sizes += [*((n, length) for n in x.shape), (x.size, f"the size of {name}")]
     sizes += [(n, "a length of the output") for n in flat.out_shape]
     around = {n for x in arrays_behind(flat.claim).values() for n in (*x.shape, x.size)}
     sizes += [(n, "a length of an array that the code uses") for n in sorted(around)]
@@ -170,7 +171,7 @@ def rearrangements(case: Case) -> Iterator[Hypothesis]:
         imaginary = np.zeros(len(case.r), bool)
         if case.whole:
             imaginary = np.array([case.flat.row(j)[1] == "im" for j in range(len(case.r))])
-        of_output = "that of the complex conjugate: a conj is missing, or one too many"
+        of_output = "that of the complex conjugate: a conj is missing or superfluous"
         text = f"the gradient is {of_output if imaginary.any() else 'the complex conjugate of the derivative'}"
         # one part of an output, real or imaginary, with respect to the other
         same = imaginary[:, None] == (np.arange(case.r.shape[1]) % 2 == 1)
@@ -187,7 +188,7 @@ def rearrangements(case: Case) -> Iterator[Hypothesis]:
         text = "the Jacobian is transposed (rows are outputs, columns are inputs)"
         yield Hypothesis("transposed", text, lambda at: at.r.T)
     if len(shape) > 1 and shape[-1] == shape[-2] > 1:
-        text = "the claim is the symmetric part of the derivative, right along symmetric changes alone"
+        text = "the claim is the symmetric part of the derivative, right only for symmetric changes"
         yield moved("symmetric part", text, lambda x: (x + np.swapaxes(x, -1, -2)) / 2)
     if case.array.size > 1:
         yield from rolled(case)

@@ -1,4 +1,4 @@
-"""Factors and terms that a wrong derivative lacks, or has too many: functions of inputs and of the output.
+"""Factors and terms that a wrong derivative lacks, or has and should not: functions of inputs and of the output.
 
 A factor of the chain rule varies with the element, or with the output. Its constant is fitted, so that there must be
 several numbers, at the point and at others, that it explains.
@@ -234,16 +234,16 @@ def unmasked(case: Case) -> Iterator[Hypothesis]:
         return np.where(flat, at.a, at.r) if seen.any() else np.full_like(at.r, np.nan)
 
     if int(case.wrong.sum()) > 1:
-        text = "wrong where the derivative is 0, right elsewhere: a mask is missing, such as x > 0 of relu or a clamp's"
+        text = "wrong where the derivative is 0, otherwise right: a mask is missing, such as x > 0 of relu or a clamp's"
         yield Hypothesis("activation derivative", f"{text} limits", expected)
 
 
 def factors(fit: Fit) -> Iterator[Hypothesis]:
-    """Yield factors that are missing or too many, those first that leave no other constant."""
+    """Yield factors that are missing or superfluous, those first that leave no other constant."""
     found: list[tuple[bool, Hypothesis]] = []
     for quantity in itertools.chain(quantities(fit.case), powers(fit, fit.a / fit.r)):
         q = fit.join(quantity.of)
-        for power, word in ((1.0, "too many"), (-1.0, "missing"))[: 1 if quantity.place else 2]:
+        for power, word in ((1.0, "superfluous"), (-1.0, "missing"))[: 1 if quantity.place else 2]:
             c = fit.constant(fit.a / (fit.r * q**power)) if fit.varies(q) else None
             if c is None:
                 continue
@@ -257,7 +257,7 @@ def factors(fit: Fit) -> Iterator[Hypothesis]:
 
 
 def terms(fit: Fit) -> Iterator[Hypothesis]:
-    """Yield terms that were dropped, or are too many: the difference is proportional to them."""
+    """Yield terms that were dropped, or are superfluous: the difference is proportional to them."""
     plain, case = Quantity("1", lambda at: np.ones_like(at.r)), fit.case
     simple = (q for q in quantities(case) if not q.place)
     for quantity in itertools.chain([plain], simple, powers(fit, fit.a - fit.r), products(case)):
@@ -267,7 +267,7 @@ def terms(fit: Fit) -> Iterator[Hypothesis]:
             continue
         name = quantity.name.removeprefix("a factor ")
         name = f"{name} (a log-determinant)" if name.startswith("inv(") else name
-        action = "dropped, or of the wrong sign" if c < 0 else "too many"
+        action = "dropped, or of the wrong sign" if c < 0 else "superfluous"
         text = f"a term {abs(c):.6g} * {name} is {action}: the difference is proportional to {name}"
         if quantity is plain:
             text = f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"

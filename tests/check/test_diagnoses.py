@@ -214,7 +214,7 @@ CASES = {
         lambda s: np.exp(-0.5 / s**2) / s**3,
         lambda s: np.exp(-0.5 / s**2) / s**2,
         {"s": 1.7},
-        "a factor s is too many",
+        "a factor s is superfluous",
     ),
     "one number's sign": (np.sin, np.cos, lambda s: -np.cos(s), {"s": 1.7}, "the sign is wrong"),
     "degrees": (
@@ -278,7 +278,7 @@ CASES = {
         lambda x: x,
         lambda x: 2 * x,
         {"x": np.array([1.0, 5.0])},
-        "a missing 1/N: 2 is a length of x",
+        "or 1/N is missing (N = 2 is the length of x)",
     ),
     "rows of time steps": (
         lambda u: (np.cumsum(u, 0) ** 2).sum(),
@@ -327,7 +327,7 @@ CASES = {
         lambda x: (x - x.mean()) / len(x) / x.std(),
         lambda x: (x - x.mean()) / (len(x) - 1) / x.std(),
         {"x": X},
-        "N / (N - 1) where N = 5",
+        "N / (N - 1) for N = 5",
     ),
     "sigmoid's slope of its result": (
         lambda x: sigmoid(x).sum(),
@@ -485,7 +485,7 @@ AMOUNTS = np.array([1.0, 2, 3, 4])
     [
         (lambda x: (AMOUNTS * x).sum(), lambda x: AMOUNTS, lambda x: -AMOUNTS, "the sign is wrong"),
         (lambda x: (AMOUNTS * x).sum(), lambda x: AMOUNTS, lambda x: AMOUNTS[::-1], "in reverse order"),
-        (lambda x: (AMOUNTS * np.log(x)).sum(), lambda x: AMOUNTS / x, lambda x: AMOUNTS, "a factor x is too many"),
+        (lambda x: (AMOUNTS * np.log(x)).sum(), lambda x: AMOUNTS / x, lambda x: AMOUNTS, "a factor x is superfluous"),
     ],
     ids=["sign", "order", "factor"],
 )
