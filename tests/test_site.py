@@ -48,7 +48,7 @@ def test_the_index_lists_every_page_of_the_gallery():
 def test_the_page_on_the_bank_names_all_checkers_and_columns():
     assert sorted(re.findall(r"CHECKER=(\w+)", BANK)) == CHECKERS
     heads = BANK.partition("python -m tests.bank")[2].splitlines()[1].replace("small found", "small_found").split()
-    assert {name.replace("_", " ") for name in heads[1:]} == {*re.findall(r"`([a-z ]+)`", BANK.partition("## What")[0])}
+    assert {name.replace("_", " ") for name in heads[1:]} == {*re.findall(r"`([a-z ]+)`", BANK.partition("\n## ")[0])}
 
 
 def test_every_page_of_the_manual_is_listed():
