@@ -72,7 +72,7 @@ def findings() -> str:
     """Return the page with all findings, as `gradcli help RULE` prints them."""
     parts = [
         "# Findings",
-        "Reports name findings in brackets, such as `[nan-where]`; `gradcli help NAME` prints the same.",
+        "Reports name findings in brackets, such as `[nan-where]`; `gradcli help NAME` prints the page of a finding.",
     ]
     for name, cause in tomllib.loads((ROOT / "gradcli/show/causes.toml").read_text()).items():
         wrong, right = (f"```python\n{cause[key].strip()}\n```" for key in ("wrong", "right"))
