@@ -1,10 +1,10 @@
-"""gradcli: gradients on NumPy with PyTorch's names, and a checker for gradients written by hand.
+"""gradcli: gradients on NumPy with PyTorch's names, and a checker for hand-written gradients.
 
 Every command follows one path: argv -> Request -> Program -> (graph, transform, check) -> Result -> format -> output.
 A package imports only packages above it in this list; a test checks that.
 
     errors, files      errors and exit codes; files that are written completely or not at all
-    request            what a command line, or a declaration, asks for: one record
+    request            the options of a command line or of a declared check, in one record
     show               results as data, which any package may import; formats, which only `cli` imports
     rules              the table of primitives: value, derivative, names, domain, samples; plain NumPy
     tape               the dynamic graph: tensors, nodes, recording, backward, hooks, in-place changes
@@ -13,10 +13,10 @@ A package imports only packages above it in this list; a test checks that.
     nn, optim, utils   the modules, optimizers, schedules and data loaders of tutorials
     autograd           PyTorch's module of this name: it collects names of other packages
     lang               the expression language: parser, evaluator, values of the command line
-    exact              symbols, numbers of many digits, and printing of formulas
-    program            expressions, scripts, functions, programs elsewhere; claimed derivatives
-    analysis           gradients, products, formulas, digits and their loss, graphs, traces, curves and sweeps
-    check              numeric derivatives with their error, verdicts, diagnosis, finding and running checks
+    exact              symbols, high precision, and printing of formulas
+    program            expressions, scripts, functions, code in other frameworks; claimed derivatives
+    analysis           gradients, vector products, formulas, lost digits, graphs, traces, curves and sweeps
+    check              numeric derivatives with their error, verdicts, diagnoses; finds and runs checks
     cli                options, commands, output, messages, exit codes, completion
     schema             the schemas of --json (man/generate writes the manual from these and from the help)
 """

@@ -10,28 +10,28 @@ HEAD = """# Architecture
 
 <!-- Written by `make man` from `man/generate/architecture.py` and the docstring of `gradcli/__init__.py`. -->
 
-gradcli calculates gradients in the shell, shows how backward computes them, and checks derivatives from any source.
-`CONTRIBUTING.md` lists the files that a new function, command, adapter or format touches.
+gradcli calculates gradients in the shell, shows how backpropagation computes them, and checks derivatives from any
+source. `CONTRIBUTING.md` lists the files that you edit to add a function, command, adapter or format.
 
 ## The path of the data
 
 ```
- gradcli gradcheck f.py:f --grad g x=2 -f json          the words of the command line
+ gradcli gradcheck f.py:f --grad g x=2 -f json          the command line
         |  cli: reads the options once
         v
-     Request                                            one record of the options
+     Request                                            all options in one record
         |  program: opens the target
         v
-  Program or Claim <------ lang, program/elsewhere      something to run, and the derivative that it claims
+  Program or Claim <------ lang, program/elsewhere      a program to run; a function and its claimed derivative
         |
-        +---- analysis ----> tape, func, exact          the recorded graph; transforms; symbols and digits
+        +---- analysis ----> tape, func, exact          the recorded graph; transforms; symbols, high precision
         |                         |
-        |                       rules                   each function: value, derivative, names, domain
+        |                       rules                   for each function: value, derivative, names, domain
         |
-        +---- check ------> values of the function      samples along lines, noise, verdict, diagnosis
+        +---- check ------> values of the function      samples along lines, numeric slopes, verdict, diagnosis
         |
         v
-     Result                                             data: rows and a document
+     Result                                             data: rows, and a document for JSON
         |  show: one function for each format
         v
   standard output
@@ -39,64 +39,78 @@ gradcli calculates gradients in the shell, shows how backward computes them, and
 
 ## Seven ideas
 
-1. **An entry owns its function.** One entry of the table (`gradcli/rules/table.py`) has the value, the derivative, the
-   names, PyTorch's signature and the batching rule. Method, help, manual, stubs and tests follow from it.
-2. **One node, one layout, one walk.** A node has parents, saved values and a rule. The rule turns a cotangent into the
-   cotangents of the parents (`gradcli/tape/node.py`, `gradcli/tape/backward.py`).
-3. **A mode is a recorder on a stack.** Nothing is patched from outside (`gradcli/tape/record.py`).
-4. **Program is the one interface** of everything that can run (`gradcli/program/base.py`). Claim is the one interface
-   of everything with a claimed derivative (`gradcli/program/claim.py`): gradcli's own, one written by hand, or one
-   from another framework, a server or a library.
-5. **Request records the options once** (`gradcli/request.py`). Functions that read a field get the whole record.
+1. **An entry owns its function.** One entry of the table (`gradcli/rules/table.py`) has a function's value,
+   derivative, names, PyTorch signature and batching rule. The method, help, manual, stubs and tests follow from the
+   entry.
+2. **One node, one layout, one walk.** A node of the graph has parents, saved values and a rule. The rule turns the
+   cotangent of the node (the gradient that arrives there) into the cotangents of its parents (`gradcli/tape/node.py`,
+   `gradcli/tape/backward.py`).
+3. **A mode is a recorder on a stack** (`gradcli/tape/record.py`). No mode replaces attributes of the engine at run
+   time. Only `gradcli watch` does so, in the watched program.
+4. **Program and Claim are the two interfaces to code.** Everything that can run is a `Program`
+   (`gradcli/program/base.py`). Everything that has a derivative to check is a `Claim` (`gradcli/program/claim.py`),
+   whether the derivative is gradcli's own, hand-written, or from a framework, a server or a library.
+5. **Request records the options once** (`gradcli/request.py`). A function that needs an option gets the whole record.
 6. **A check works on a real matrix.** Only `gradcli/check/flat.py` knows names, shapes and complex numbers; all other
-   modules see rows and columns. A number called numeric is computed from values, never from the claim.
-7. **Results are rows and a document** (`gradcli/show/results.py`). A format is one function for all results.
+   modules see rows and columns. A number called numeric is computed from values of the function, never from the
+   claim.
+7. **A result is rows and a JSON document** (`gradcli/show/results.py`). Each text format is one function for all
+   results.
 """
 TOUR = """
 ## A tour of `gradcli gradcheck f.py:f --grad g x=3`
 
 1. `main` (`gradcli/cli/main.py`) imports the module of the command, `gradcli/cli/commands/gradcheck.py`.
-2. `target_command` (`gradcli/cli/options.py`) makes a `Request` of the options and a `Call` of the words. It refuses
-   options that do not go together, and moves to the Python of the project (`gradcli/program/project.py`).
-3. `select_checks` (in the module of the command) makes a `Target` of `f.py:f` (`gradcli/program/target.py`).
+2. `target_command` (`gradcli/cli/options.py`) turns the options into a `Request` and the other words into a `Call`.
+   It refuses options that exclude each other, and restarts the command in the Python of the project
+   (`gradcli/program/project.py`).
+3. `select_checks` (in the module of the command) turns `f.py:f` into a `Target` (`gradcli/program/target.py`).
 4. `checks_of` (`gradcli/check/targets.py`) imports the file with its own folder in the search path
    (`gradcli/program/user_code.py`), finds f and g, and returns a `Check` (`gradcli/check/check.py`).
-5. `run_all` (`gradcli/check/workers.py`) runs it in a process, under a time limit.
-6. `Check.claim` returns what is checked: here `HandWritten`, a `Claim` (`gradcli/program/hand_written.py`).
-7. `run_check` (`gradcli/check/judge.py`) makes real rows and columns of it (`Flat`), and looks for broken laws.
-8. A `Locator` (`gradcli/check/locate.py`, `gradcli/check/probe.py`) compares claim and values along directions, or
-   element by element if there are few. A `Sampler` calls f, `estimate` makes slopes with errors of the values.
-9. `Judgement` (`gradcli/check/verdict.py`) decides: x is claimed 9, and is 6 ± 1e-12, so it is wrong.
-10. `diagnose` (`gradcli/check/diagnose.py`) looks for a cause that explains all wrong elements: a factor of 3/2.
-11. All of that is a `CheckReport` in a `CheckSummary` (`gradcli/show/check_results.py`), as data.
-12. `render` (`gradcli/show/__init__.py`) finds the format, here `gradcli/show/table.py` on a terminal; `Output`
-    (`gradcli/cli/output.py`) writes the text. `exit_code`, beside the command, makes 1 of the fail.
+5. `run_all` (`gradcli/check/workers.py`) runs the check in a process, with a time limit.
+6. `Check.claim` returns the `Claim` to check. Here it is a `HandWritten` (`gradcli/program/hand_written.py`).
+7. `run_check` (`gradcli/check/judge.py`) turns the claim into a real matrix (`Flat`). It checks laws that every
+   derivative obeys, such as linearity.
+8. A `Locator` (`gradcli/check/locate.py`, `gradcli/check/probe.py`) compares the claim with numeric slopes: along
+   random directions, or element by element if there are few elements. A `Sampler` calls f, and `estimate` computes
+   slopes and their errors from the values.
+9. `Judgement` (`gradcli/check/verdict.py`) decides. For x, the claimed derivative is 9 and the numeric one is 6 ±
+   1e-12, so x is wrong.
+10. `diagnose` (`gradcli/check/diagnose.py`) looks for one mistake that explains all wrong elements, here a factor of
+    3/2.
+11. The result is a `CheckReport` in a `CheckSummary` (`gradcli/show/check_results.py`). Both contain only data.
+12. `render` (`gradcli/show/__init__.py`) selects the module of the format; on a terminal, this is
+    `gradcli/show/table.py`. `Output` (`gradcli/cli/output.py`) writes the text. `exit_code`, in the module of the
+    command, returns 1 because the check failed.
 """
 GLOSSARY = """
 ## Glossary
 
 | word | meaning |
 |---|---|
-| claim, claimed derivative | what is checked |
-| cotangent, tangent | a vector for the output (reverse mode), a vector for the inputs (forward mode) |
-| element, entry | a number of an input, or of a Jacobian; an entry of the table is a function |
-| estimate, error | a numeric derivative, and the half-width of its interval |
-| finding | a named cause, such as `sign` or `factor`; `gradcli help rules` lists them |
-| kink, jump, edge, staircase, noise | what a function does at a point if it is not smooth there |
-| leaf | a tensor that the user made, and that requires grad |
+| claim, claimed derivative | the derivative that is checked |
+| cotangent | a vector with the shape of the output (the incoming gradient), which reverse mode pulls back |
+| tangent | a vector with the shape of the inputs, which forward mode pushes forward |
+| element | one number of an input or of a Jacobian |
+| entry | one function of the table in `gradcli/rules/` |
+| estimate, error | a numeric derivative, and the half-width of its interval of uncertainty |
+| finding | the named cause of a result, such as `sign` or `factor`; `gradcli help rules` lists all findings |
+| kink, jump, edge, staircase, noise | the kinds of behaviour of a function at a point where it is not smooth |
+| leaf | a tensor that requires grad and that the user created directly, not by an operation |
 | locate | find the wrong elements by bisection |
-| negligible, undecided | too small to matter, or not to be decided: states of an element |
-| probe | compare along a random direction |
-| resolution | the smallest error that would have been seen |
-| rule | what turns a cotangent of a result into cotangents of its operands |
-| target | what a command works on: an expression, a script, `FILE.py:NAME`, or an address |
+| negligible | the state of an element that is too small to matter |
+| undecided | the state of an element for which the values do not allow a verdict |
+| probe | compare the claim with the function along a random direction |
+| resolution | the smallest error that the check would have detected |
+| rule | a function that turns the cotangent of a result into the cotangents of its operands |
+| target | the thing that a command works on: an expression, a script, `FILE.py:NAME`, or an address |
 | ulp, rounding unit | the spacing of floating-point numbers |
 """
 LAYERS = """
 ## The layers
 
-A package imports only from packages above it in this table; `tests/test_layers.py` verifies this. A module is imported
-when a command needs it.
+A package imports only from packages above it in this table; `tests/test_layers.py` verifies this. A module is
+imported only when a command needs it.
 
 | package | contents |
 |---|---|
@@ -104,124 +118,133 @@ when a command needs it.
 PARTS = {
     "The table": """
 A new function needs one entry in `gradcli/rules/`, made by `elementwise`, `linear`, `general`, `constant` or
-`composition` (`gradcli/rules/table.py`). `make man` writes it into the manual.
+`composition` (`gradcli/rules/table.py`). `make man` writes the function into the manual.
 
-The parameter names of a rule say what is kept for backward: `x` the array, `x_shape` its shape, `x_or_none` the array
-unless it was changed in place since, `_` nothing. A rule runs on arrays, on Tensors (for the graph of the gradient) and
-on cotangents with extra leading axes. It is written once, and counts axes from the right.
+The rules of an entry compute derivatives. The parameter names of a rule say what the node keeps for the backward
+pass. `x` keeps the array, and `x_shape` keeps only its shape. `x_or_none` keeps the array, but becomes None if the
+array is changed in place. `_` keeps nothing. You write a rule once. It runs on arrays, on Tensors (to record the
+graph of the gradient), and on cotangents with extra leading axes. It therefore counts axes from the right.
 
-The entry also has its exact form (`exact`, or `twin` in operands x, y, z), the operands that an element depends on
-(`pattern`), and the size of the result (`size`). No other code knows functions by name.
+The entry also has the exact form of the function (`exact`, or `twin` in the operands x, y, z), the operands that an
+element depends on (`pattern`), and the size of the result (`size`). No other code knows functions by name.
 """,
     "The tape": """
-A node keeps raw arrays, its parents and its rule, but never Tensors, so there are no reference cycles. Nodes are
-numbered as they are made. Backward takes the newest node from a heap, adds cotangents where paths meet, and frees
-nodes as it goes, without recursion.
+A node keeps arrays, its parents and its rule, but never Tensors, so there are no reference cycles. Each new node gets
+the next number of a sequence. The backward pass always takes the node with the highest number from a heap, adds
+cotangents where paths meet, and frees nodes that are done. It does not need recursion.
 
-In-place changes draw numbers from the same sequence. A saved array is stale exactly if the last change of its memory is
-newer than the node, so recording does not pay for the check.
+Each in-place change gets a number of the same sequence. A saved array is stale if the last change of its memory is
+newer than the node that saved it. Recording therefore does not need to check for changes.
 
-A mode (observed, traced, packed, exact) is a recorder on a stack per thread (`gradcli/tape/record.py`). An observer
-(`gradcli/tape/modes.py`) sees leaves, modules, calls and backward in every thread, and costs nothing if there is none.
+A mode (observed, traced, packed, exact) is a recorder on a stack; each thread has its own stack
+(`gradcli/tape/record.py`). An observer (`gradcli/tape/modes.py`) sees leaves, modules, calls and backward passes in
+all threads. If there is no observer, this costs nothing.
 """,
     "Transforms": """
-A transform records a function once, on its own inputs, so transforms nest. Reverse mode runs backward with cotangents
-that have one more axis. Forward mode pushes tangents through the recorded graph. `vmap` gives tensors a hidden leading
-axis.
+A transform runs a function once, on inputs of its own, and records it. Therefore, transforms can be nested. Reverse
+mode runs the backward pass with cotangents that have one more axis. Forward mode pushes tangents through the recorded
+graph. `vmap` gives tensors a hidden leading axis.
 """,
     "Programs": """
-Each kind of target is a subclass of `Program` (`gradcli/program/base.py`) with `run`, and with `as_function` if it may
-be called on Tensors. `load_program` (`gradcli/program/target.py`) selects it, and a `Target` has file, name and kind.
+A target is what the command line names: an expression, a file, a function or an address. Each kind of target is a
+subclass of `Program` (`gradcli/program/base.py`). It has a method `run`, and a method `as_function` if it may be
+called on Tensors. `load_program` (`gradcli/program/target.py`) selects the subclass. A `Target` has a file, a name
+and a kind.
 """,
     "Claims": """
-A `Claim` (`gradcli/program/claim.py`) evaluates a function and has its claimed derivative: it pulls cotangents, pushes
-tangents, or returns the whole matrix. A failed call is always a `CallError`. The adapters are:
+A `Claim` (`gradcli/program/claim.py`) evaluates a function and its claimed derivative. It pulls cotangents back
+through the derivative, pushes tangents forward, or returns the whole matrix. A failed call always raises a
+`CallError`. There are claims for:
 
-- derivatives written by hand, and by a small engine of the user's own, such as micrograd
+- hand-written derivatives, and a small autograd engine of the user, such as micrograd
   (`gradcli/program/hand_written.py`);
 - functions that gradcli's engine records (`gradcli/program/recorded.py`);
 - formulas (`gradcli/program/formula.py`);
-- frameworks, servers, processes and libraries (`gradcli/program/elsewhere/`), one module each.
+- frameworks, servers, processes and libraries (`gradcli/program/elsewhere/`, one module each).
 
-`gradcli/program/as_called.py` calls a rule the way programs do: with other layouts, unused outputs and a second
-backward. `gradcli/program/elsewhere/torch_calls.py` does so for PyTorch.
+`gradcli/program/as_called.py` calls a custom function in the ways in which programs call it: with other memory
+layouts, with unused outputs, and with a second backward pass. `gradcli/program/elsewhere/torch_calls.py` does so for
+PyTorch.
 """,
     "The verdict": """
-`gradcli/check/judge.py` leads a check through these stages:
+`gradcli/check/judge.py` runs the stages of a check:
 
-1. `gradcli/check/flat.py` makes real rows and columns of a claim, and `gradcli/check/rows.py` the rows to compare.
-2. `gradcli/check/products.py` requires that products are linear and the same in every call.
-3. `gradcli/check/sampler.py` evaluates the function along lines. No other module calls it.
-4. `gradcli/check/fit.py` fits the values on one interval, and `gradcli/check/estimate.py` combines fits into slopes
-   with errors.
-5. `gradcli/check/probe.py` compares claim and function along random directions.
+1. `gradcli/check/flat.py` turns a claim into a real matrix, and `gradcli/check/rows.py` selects the rows to compare.
+2. `gradcli/check/products.py` checks that vector products (vjp, jvp) are linear and the same in every call.
+3. `gradcli/check/sampler.py` evaluates the function along lines. Nearly all calls of the function are made here.
+4. `gradcli/check/fit.py` fits the values on one interval, and `gradcli/check/estimate.py` combines the fits into
+   slopes with errors.
+5. `gradcli/check/probe.py` compares the claim with the slopes along random directions.
 6. `gradcli/check/locate.py` finds wrong elements by bisection.
-7. `gradcli/check/verdict.py` decides each element.
-8. Modules for other causes of a mismatch: `gradcli/check/kink.py`, `gradcli/check/tolerance.py` and
-   `gradcli/check/symmetric.py`.
+7. `gradcli/check/verdict.py` decides whether each element passes.
+8. Other modules look for causes of a mismatch other than a wrong derivative: `gradcli/check/kink.py`,
+   `gradcli/check/tolerance.py` and `gradcli/check/symmetric.py`.
 
-Code in plain NumPy needs neither the engine nor the table. With `--reference`, `gradcli/check/reference.py` replaces
-stages 3 to 8: it compares the claim with the derivative of another function.
+A check of plain NumPy code imports neither the engine nor the table. With `--reference`, `gradcli/check/reference.py`
+replaces stages 3 to 8. It compares the claim with the derivative of a reference function.
 """,
     "The diagnosis": """
-`gradcli/check/diagnose.py` tries hypotheses: what is claimed, as a function of the true derivative. A `Case`
-(`gradcli/check/case.py`) is the block of one input, claimed and numeric, at the checked point and at others. A
-hypothesis must explain all wrong elements at all of these points. `gradcli/check/factors.py` fits missing factors and
-terms. `gradcli/check/shortcuts.py` records the function with gradcli's engine and finds the operation that backward
-leaves out or applies twice. Findings have names, with a page each in `gradcli/show/causes.toml`.
+`gradcli/check/diagnose.py` tries hypotheses about the mistake. A hypothesis computes what would be claimed from the
+true derivative, for example twice its value. A `Case` (`gradcli/check/case.py`) has the claimed and the numeric
+derivatives with respect to one input, at the checked point and at further points. A hypothesis must explain all wrong
+elements at all of these points. `gradcli/check/factors.py` fits missing factors and terms.
+`gradcli/check/shortcuts.py` records the function with gradcli's engine, and finds an operation whose derivative is
+left out or applied twice. Every finding has a name and a page in `gradcli/show/causes.toml`.
 """,
     "Lost gradients": """
-`gradcli why` runs a script under a recorder (`gradcli/program/flow.py`, for PyTorch
-`gradcli/program/elsewhere/torch_flow.py`), which notes each operation and each backward pass.
-`gradcli/analysis/why.py` reads the cause from this record: why a gradient is None, zero or not finite.
+`gradcli why` runs a script under a recorder, which notes each operation and each backward pass. The recorder is in
+`gradcli/program/flow.py`, and for PyTorch in `gradcli/program/elsewhere/torch_flow.py`. `gradcli/analysis/why.py`
+searches the record for the reason why a gradient is None, zero or not finite.
 """,
     "Formats": """
-`FORMATS` in `gradcli/show/__init__.py` lists the formats, the file names that select them, and the module that writes
-each. tsv, csv, json, npz and npy have one function each, which uses the `rows`, `document` and `arrays` of a result.
-Tables, pages and pictures have one function for each type of result. A command lists its `formats=`.
+`FORMATS` in `gradcli/show/__init__.py` lists the formats, the file endings that select them, and the modules that
+write them. For tsv, csv, json, npz and npy, there is one function each, which uses the `rows`, `json` or `arrays` of
+a result. For tables, pages and pictures, there is one function for each type of result. A command lists its formats
+in `formats=`.
 """,
     "User code": """
 `gradcli/program/project.py` selects the Python of the user's project and restarts the command in it. It also reads
-`[tool.gradcli]` from pyproject.toml. A Python file runs with the modules of its own
-folder, which are unloaded afterwards (`gradcli/program/user_code.py`). If a program does not execute Python, the
-operating system limits its memory (`gradcli/lang/limits.py`).
+`[tool.gradcli]` from pyproject.toml. A Python file runs with the modules of its own folder, which are unloaded
+afterwards (`gradcli/program/user_code.py`). On Linux, the operating system limits the memory of programs that do not
+execute Python (`gradcli/lang/limits.py`).
 """,
     "Start-up": """
-Modules are imported when their names are first used, and so are the families of the table.
+A module is imported when one of its names is first used. This also holds for the families of functions in the table.
 """,
     "Tests, bank and site": """
-`tests/` mirrors the package, and `tests/cases/` has command lines with their output. `tests/bank/` is a bank of right
-and wrong gradients on which any checker runs (`make bank CHECKER=...`); `tests/bank/checkers/` has one adapter for each
-checker. `man/generate/` writes the manual, the stubs and this page. `man/site/` has the sources of the documentation
-site, and `tests/gallery.py` runs the commands on its pages.
+`tests/` has the same folders as the package. `tests/cases/` has command lines with their output. `tests/bank/` is a
+bank of right and wrong gradients. `make bank CHECKER=...` runs a gradient checker on the bank, and
+`tests/bank/checkers/` has an adapter for each checker. `man/generate/` writes the manual, the stubs and this page.
+`man/site/` has the sources of the documentation site, and `tests/gallery.py` runs the commands on the pages of the
+site.
 """,
 }
 CHANGES = [
     ("what a function computes, or its derivative", "gradcli/rules/", "the module of its family; `gradcli ops NAME`"),
     ("the names and arguments that PyTorch has", "gradcli/api/signature.py", "`torch=` of the entry"),
     ("how operations are recorded", "gradcli/tape/record.py", "the fast path: `gradcli/tape/operators.py`"),
-    ("how backward walks", "gradcli/tape/backward.py", "hooks: `gradcli/tape/hooks.py`"),
+    ("how the backward pass works", "gradcli/tape/backward.py", "hooks: `gradcli/tape/hooks.py`"),
     ("in-place changes and views", "gradcli/tape/inplace.py", "versions: `gradcli/tape/memory.py`"),
     ("Jacobians, vmap, jvp", "gradcli/func/reverse.py", "`gradcli/func/mapping.py`, `gradcli/func/forward.py`"),
     ("sparse Jacobians", "gradcli/func/sparse.py", "patterns: `pattern=` of entries"),
     ("the syntax of the expression language", "gradcli/lang/parse.py", "its meaning: `gradcli/lang/evaluate.py`"),
     ("limits on time, memory and size", "gradcli/lang/limits.py", ""),
     ("values and files after NAME=", "gradcli/lang/values.py", "`gradcli/lang/files.py`, `gradcli/lang/tables.py`"),
-    ("formulas, many digits", "gradcli/exact/symbolic.py", "`gradcli/exact/multiprecision.py`"),
+    ("formulas, high precision", "gradcli/exact/symbolic.py", "`gradcli/exact/multiprecision.py`"),
     ("how a target is found and opened", "gradcli/program/target.py", ""),
     ("which Python runs a target", "gradcli/program/project.py", "also the settings of the project"),
     ("how the user's files run", "gradcli/program/user_code.py", "scripts: `gradcli/program/script.py`"),
-    ("an adapter of a framework or an address", "gradcli/program/elsewhere/", "the module of its name"),
+    ("an adapter for a framework or an address", "gradcli/program/elsewhere/", "the module of its name"),
     ("the stages of a check", "gradcli/check/judge.py", ""),
     ("when an element passes or fails", "gradcli/check/verdict.py", ""),
     ("numeric derivatives and their error", "gradcli/check/estimate.py", "values: `gradcli/check/sampler.py`"),
     ("wrong elements among many", "gradcli/check/probe.py", "bisection: `gradcli/check/locate.py`"),
-    ("kinks that elements share", "gradcli/check/kink.py", ""),
+    ("kinks in which several elements meet", "gradcli/check/kink.py", ""),
     ("comparison with a reference", "gradcli/check/reference.py", ""),
     ("the diagnosis of a mistake", "gradcli/check/diagnose.py", "`factors.py` and `shortcuts.py` next to it"),
     ("the page of a finding", "gradcli/show/causes.toml", ""),
     ("the search for a failing point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),
-    ("calls of rules as programs make them", "gradcli/program/as_called.py", "PyTorch: `elsewhere/torch_calls.py`"),
+    ("calls of custom functions by programs", "gradcli/program/as_called.py", "PyTorch: `elsewhere/torch_calls.py`"),
     ("checks in processes, time limits", "gradcli/check/workers.py", ""),
     ("`gradcli watch`", "gradcli/check/watch.py", "inside the command: `gradcli/check/in_command/`"),
     ("`gradcli why`", "gradcli/analysis/why.py", "the recorder: `gradcli/program/flow.py`"),
@@ -235,7 +258,7 @@ CHANGES = [
     ("the manual, the stubs, this page", "man/generate/", "texts: `man/generate/texts.py`"),
     ("the documentation site", "man/site/", "`man/site/pages/`"),
     ("the contents of the wheel", ".ci/build_hook.py", "metadata: `pyproject.toml`"),
-    ("the table of how often the verdict is right", "tests/calibrate.py", "`make calibrate`"),
+    ("the table that shows how often the verdict is right", "tests/calibrate.py", "`make calibrate`"),
     ("the bank of gradients", "tests/bank/", "`make bank`"),
 ]
 """A change, the file or folder to open, and related places."""
