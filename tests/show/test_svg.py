@@ -3,7 +3,8 @@
 from itertools import pairwise
 
 import pytest
-from gradcli.show.layers import BETWEEN, GAP, draw_layers, order_rows, turn
+
+from gradcli.show.svg import BETWEEN, GAP, draw_layers, order_rows, turn
 
 BELOW = {"sum": ["mul", "x"], "mul": ["sin", "y"], "sin": ["x"]}
 WIDTHS = {"sum": 80.0, "mul": 60.0, "sin": 60.0, "y": 100.0, "x": 60.0}
