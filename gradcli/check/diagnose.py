@@ -32,7 +32,6 @@ CONSTANTS = {
 SLIGHT = 1e-4  # factors so near to 1 have no name
 MOST_REORDERED = 4  # axes of which all orders are tried
 MOSTLY = 0.9  # the part of wrong elements that have the wrong sign where a few are wrong in another way, too
-NEAR = 1e-4  # the largest difference of an approximation, as a part of an input's largest element
 
 
 def diagnose(cases: list[Case]) -> tuple[Finding, ...]:
@@ -50,21 +49,9 @@ def diagnose(cases: list[Case]) -> tuple[Finding, ...]:
     if all(finding.is_place for finding in findings):
         from .shortcuts import find_shortcut
 
-        cause = find_shortcut(cases) or approximation(cases)
-        findings = [*([] if cause is None else [cause]), *findings]
+        shortcut = find_shortcut(cases)
+        findings = [*([] if shortcut is None else [shortcut]), *findings]
     return tuple(dict.fromkeys(findings))
-
-
-def approximation(cases: list[Case]) -> Finding | None:
-    """Return that all claims are nearly right."""
-    wrong = [case for case in cases if case.wrong.any()]
-    off = max((np.abs(case.a - case.r)[case.wrong].max() / np.nanmax(np.abs(case.r)) for case in wrong), default=1.0)
-    if not off <= NEAR:
-        return None
-    causes = (
-        "an iteration or an adjoint solver of the derivative stops early, a constant is rounded, or a term is missing"
-    )
-    return Finding("approximate", f"all elements agree to {-np.log10(off):.1f} digits of the largest: {causes}")
 
 
 def observed(case: Case) -> tuple[str, str] | None:

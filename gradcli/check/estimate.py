@@ -380,7 +380,8 @@ def judge_pieces(line: Line, chain: Chain, result: Estimate, places: np.ndarray)
         clear = max((f.width for f in fits[:k] if f.noise[j] <= MUCH_NOISE * fits[0].noise[j]), default=0.0)
         if (k, place) not in jumps and len(jumps) < MOST_SCANNED and steps[place] > least:
             jumps[k, place] = jumps_between(line, int(j), t[place], t[place + 1], least, value, clear)
-        if not jumps.get((k, place), False):
+        alike = steps[place] > least and any(jumps.values())  # an output that is not scanned is like the others
+        if not jumps.get((k, place), alike):
             continue
         width = fits[k].width
         _, steps = steps_between(line, int(j), value, np.linspace(t[0], t[-1], SCAN))

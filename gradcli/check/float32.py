@@ -13,24 +13,29 @@ import numpy as np
 from ..program.claim import Claim
 from ..program.detect_framework import reachable_from
 from ..program.user_code import users_path
+from .sampler import rounding_of
 from .verdict import FAIL, Judgement
 
 SINGLE = 2.0**-24  # float32's rounding unit
 CAST = re.compile(r"float32|complex64|np\.single|\.float\(\)|torch\.float\b")
-NEAR = 2.0**-30 * np.array([-1, 1])  # relative changes of an input that float32 does not see, mostly ...
-FAR = 2.0**-19 * np.array([1])  # ... and one that it sees
+AROUND = 2.0**-15 * np.arange(-2, 3)  # relative changes of an input that float32 sees, ...
+NEAR = 2.0**-30  # ... and one more, at each of them, that it mostly does not see
+UNITS = 8.0  # rounding units of float64 that the smaller change must be worth: else the sum hides it, not float32
 
 
 def computes_in_float32(judgement: Judgement) -> bool:
-    """Return whether values do not change along an element before a change that float32 can hold.
+    """Return whether values at several points do not change with an element before a change that float32 can hold.
 
-    Asked is the first wrong element, or the one with the largest effect.
+    Asked is the element with the largest effect, of the wrong ones if there are any.
     """
-    wrong, line = np.flatnonzero((judgement.state == FAIL).any(axis=0)), judgement.sampler.element
-    i = int(wrong[0]) if len(wrong) else int(judgement.effects.max(axis=0).argmax())
-    still, moved = (line(i).values(offsets)[1] == judgement.flat.f0 for offsets in (NEAR, FAR))
-    seen = ~moved.any(axis=0)
-    return bool(seen.any()) and bool(still.all(axis=0)[seen].mean() > 0.7)
+    wrong, flat = (judgement.state == FAIL).any(axis=0), judgement.flat
+    effects = judgement.effects.max(axis=0)
+    line = judgement.sampler.element(int(np.where(wrong, effects, -1.0).argmax() if wrong.any() else effects.argmax()))
+    at, near = (line.values(offsets)[1] for offsets in (AROUND, AROUND + NEAR))
+    with np.errstate(invalid="ignore"):
+        change = np.abs(np.diff(at, axis=0)).min(axis=0) * (NEAR / AROUND[-1] * 2)
+        seen = change > UNITS * rounding_of(np.abs(flat.f0), float(np.finfo(float).eps))
+    return bool(seen.any()) and bool((at == near)[:, seen].mean() > 0.7)
 
 
 def note_on_float32(claim: Claim) -> str:
