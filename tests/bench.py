@@ -274,6 +274,82 @@ def count_verdicts(checker: str) -> dict[str, Any] | None:
     return {name: counts[name] for name in SHOWN}
 
 
+SIZES = [10**k for k in range(2, 7)]
+LONGEST = 60.0  # seconds that a check of one size may take: larger sizes are left out
+Judge = Callable[[Callable, Callable, np.ndarray], tuple[bool, int]]
+
+
+def scaled_loss(n: int) -> tuple[Callable, Callable, Callable, np.ndarray]:
+    """Return a smooth loss of n inputs, its gradient, one with an element that is off by 5 %, and a point."""
+    x, c = RNG.normal(size=n), RNG.normal(size=n) + 2
+
+    def wrong(x: np.ndarray) -> np.ndarray:
+        return np.cos(x) * c * np.where(np.arange(n) == n // 3, 1.05, 1.0)
+
+    return lambda x: np.sum(np.sin(x) * c), lambda x: np.cos(x) * c, wrong, x
+
+
+def by_gradcli(f: Callable, grad: Callable, x: np.ndarray) -> tuple[bool, int]:
+    report = gradcli.check_gradient(f, grad, at={"x": x})
+    return report.verdict == "pass", report.evidence.points
+
+
+def by_scipy(f: Callable, grad: Callable, x: np.ndarray) -> tuple[bool, int]:
+    from scipy.optimize import check_grad
+
+    calls = []
+    off = check_grad(lambda x: calls.append(1) or f(x), grad, x)
+    return bool(off <= 1e-5 * np.linalg.norm(grad(x))), len(calls)
+
+
+def by_torch(f: Callable, grad: Callable, x: np.ndarray, fast: bool) -> tuple[bool, int]:
+    import torch
+
+    calls = []
+
+    class Loss(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            calls.append(1)
+            ctx.save_for_backward(x)
+            return torch.tensor(f(x.detach().numpy()))
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * torch.from_numpy(grad(ctx.saved_tensors[0].numpy()))
+
+    at = torch.from_numpy(x.copy()).requires_grad_()
+    return torch.autograd.gradcheck(Loss.apply, (at,), raise_exception=False, fast_mode=fast), len(calls)
+
+
+SCALED: dict[str, tuple[str, Judge]] = {
+    "gradcli": ("numpy", by_gradcli),
+    "PyTorch gradcheck, fast_mode": ("torch", lambda *claim: by_torch(*claim, fast=True)),
+    "PyTorch gradcheck": ("torch", lambda *claim: by_torch(*claim, fast=False)),
+    "SciPy check_grad": ("scipy", by_scipy),
+}
+
+
+def scale(checker: str) -> list[dict[str, Any]]:
+    """Return calls and seconds of checks of a right gradient by size, and whether one wrong element is found."""
+    module, judge = SCALED[checker]
+    rows: list[dict[str, Any]] = []
+    if not is_there(module):
+        return rows
+    f, right, _, x = scaled_loss(2)
+    judge(f, right, x)  # imports
+    for n in SIZES:
+        if rows and rows[-1]["seconds"] * (n / rows[-1]["n"]) ** (2 if rows[-1]["calls"] > n / 20 else 1) > LONGEST:
+            break
+        f, right, wrong, x = scaled_loss(n)
+        start = time.perf_counter()
+        passes, calls = judge(f, right, x)
+        seconds = time.perf_counter() - start
+        found = not judge(f, wrong, x)[0]
+        rows.append({"n": n, "calls": calls, "seconds": round(seconds, 4), "passes": passes, "finds": found})
+    return rows
+
+
 def processor() -> str:
     """Return the name of the processor, where Linux says it."""
     try:
@@ -299,10 +375,14 @@ def measure() -> dict[str, Any]:
         counts = count_verdicts(module)
         checkers.append({"checker": checker, "counts": counts})
         print(checker, counts or "not installed", flush=True)
+    scales = []
+    for checker in SCALED:
+        scales.append({"checker": checker, "sizes": scale(checker)})
+        print(scales[-1], flush=True)
     machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     head = {"machine": machine, "date": today, "load": load, "functions": FUNCTIONS}
-    return {**head, "ratios": ratios, "checkers": checkers}
+    return {**head, "ratios": ratios, "checkers": checkers, "scales": scales}
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ def test_the_rows_of_the_page_are_those_of_the_script():
     table = json.loads(MEASURED.read_text())
     assert [(row["work"], row["reference"]) for row in table["ratios"]] == [row[:2] for row in bench.ROWS]
     assert [row["checker"] for row in table["checkers"]] == list(bench.CHECKERS)
+    assert [row["checker"] for row in table["scales"]] == list(bench.SCALED)
     assert table["functions"] == bench.FUNCTIONS
     assert all(row["ratio"] is None or row["ratio"] > 0 for row in table["ratios"])
 
@@ -25,3 +26,10 @@ def test_every_reference_is_known():
 def test_both_ways_to_hand_agree():
     """The gradient of x sin(x sin(x ...)): 20 steps by hand and by the engine."""
     assert bench.small_by(bench.HAND, (3,), 20) == pytest.approx(bench.sines(bench.gradcli, (3,), 20).numpy())
+
+
+def test_the_sizes_are_measured():
+    (row, *_) = bench.scale("gradcli")[:1]
+    assert row["n"] == 100 and row["passes"] and row["finds"] and 0 < row["calls"] <= 200 + 20 * 7
+    f, right, wrong, x = bench.scaled_loss(30)
+    assert bench.by_scipy(f, right, x)[0] and bench.by_scipy(f, wrong, x) == (False, 31)

@@ -338,7 +338,8 @@ def times(case: Case) -> str:
     """Return which multiple of the derivative the only wrong element is, to the digits that are known and matter."""
     (row,), (column,) = np.nonzero(case.wrong)
     a, r, error = case.a[row, column], case.r[row, column], case.error[row, column]
-    if not np.isfinite(a / r) or not a or not error <= 1e-2 * abs(r) < np.inf:
+    combined = case.rows != slice(None)  # the other outputs of the combination are right
+    if combined or not np.isfinite(a / r) or not a or not error <= 1e-2 * abs(r) < np.inf:
         return ""
     digits = int(np.clip(-np.log10(error / abs(r) + 1e-300), 2, 6))
     if abs(a / r - 1) < 10.0 ** (1 - digits):

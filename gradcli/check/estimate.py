@@ -39,6 +39,8 @@ PER_ESTIMATE = 15  # calls of an estimate of a smooth function, with the value a
 MOST_WIDTHS, MOST_WIDER = 16, 8
 MOST_REACH = 40.0  # the widest fit, in units of the scale or of 1, whichever is larger
 MUCH_NOISE = 30.0  # times the least noise of all fits: then a fit is limited by its degree
+STEADY = 10.0  # times its noise that of the next fit is still noise
+MOST_MISSED = 1e3  # times what it shows a fit of few coefficients may have missed of a noise that is steady
 UNCLEAR = 0.05  # the relative error from which on a kink is looked for
 FINE = 1e-5  # pieces shorter than this part of the scale are limited precision, ...
 FINE_AT_ONE = 3e-7  # ... and so are pieces shorter than this next to a small x: rounding of something about 1
@@ -139,6 +141,8 @@ class Chain:
                 least = 0.5 * np.sort(narrower, axis=0)[(len(narrower) - 1) // 2]
                 error = error * np.maximum(least / np.maximum(noise, TINY), 1.0)
             narrower.append(noise)
+            if k + 1 < len(self.fits):
+                error = error * self.rise_of_noise(k)
             open_ = (self.against < 0) & np.isfinite(error)
             with np.errstate(invalid="ignore"):
                 span = self.high - self.low
@@ -153,6 +157,16 @@ class Chain:
             better = open_ & (error < best)
             best = np.where(better, error, best)
             self.width, self.noise = np.where(better, width, self.width), np.where(better, noise, self.noise)
+
+    def rise_of_noise(self, k: int) -> np.ndarray:
+        """Return how much larger the noise of wider fits is than that of fit k, which may have missed it; else 1.
+
+        Noise stays where fits widen. What rises with the width is structure: a kink 30 times, a curve 900 and more.
+        """
+        noise, wider, widest = (self.fits[min(i, len(self.fits) - 1)].noise for i in (k, k + 1, k + 2))
+        steady = widest <= STEADY * wider
+        rise = np.where(steady, np.maximum(wider, widest), wider) / np.maximum(noise, TINY)
+        return np.where(rise <= np.where(steady, MOST_MISSED, STEADY), np.maximum(rise, 1.0), 1.0)
 
     @property
     def value(self) -> np.ndarray:
@@ -438,7 +452,8 @@ def look_aside(line: Line, result: Estimate, where: np.ndarray) -> None:
     for side in (-1, 1):
         chain, (value, error) = estimate_from_side(line, side)
         for j in np.flatnonzero(where & ~chain.settled()):
-            limit, growth = limit_from_side(line, side, int(j), float(result.change[j]))
+            noise = min((float(f.noise[j]) for f in chain.fits), default=0.0)
+            limit, growth = limit_from_side(line, side, int(j), float(result.change[j]), noise)
             jump[j] |= growth == "jump"
             if growth:
                 value[j], error[j] = limit
@@ -497,12 +512,12 @@ LEAST_JUMP = 1e-9  # relative to the change over the scale: less is a kink a hai
 STEPS = 10.0 ** -np.arange(2.0, 10.0)  # steps of one-sided slopes that may have an infinite limit
 
 
-def limit_from_side(line: Line, side: int, j: int, change: float) -> tuple[tuple[float, float], str]:
+def limit_from_side(line: Line, side: int, j: int, change: float, noise: float) -> tuple[tuple[float, float], str]:
     """Return the limit of one-sided slopes and its error where they keep growing: "jump" or "infinite", else ""."""
     t, values = line.values(side * STEPS)
     gaps = values[:, j] - line.base[j]
     rounding = float(line.rounding(line.base[None])[j])
-    usable = np.isfinite(gaps) & (np.abs(gaps) > 100 * rounding) & (t != 0)
+    usable = np.isfinite(gaps) & (np.abs(gaps) > max(100 * rounding, 10 * noise)) & (t != 0)
     if usable.sum() < 5:
         return (np.nan, np.inf), ""
     gaps, t = gaps[usable], t[usable]

@@ -129,7 +129,9 @@ class Probe:
         largest = np.abs(self.rows.claimed * direction).max(axis=1) if self.rows.known else np.abs(claimed)
         slopes = estimate(line, WANTED / 10 * np.where(np.isfinite(largest), largest, 0.0))
         unit = self.flat.claim_unit
-        slack = ROUNDING * unit * size + self.judgement.coarse * size
+        # x + t direction is rounded in each element, which shifts the points of narrow fits
+        shifted = np.nan_to_num(0.0 if line.alone else line.unit_of_x / slopes.width)
+        slack = (ROUNDING * unit + self.judgement.coarse + shifted) * size
         floor = floor_of(unit) * size
         probed = Probed(
             family,

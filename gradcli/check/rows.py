@@ -49,14 +49,22 @@ class ClaimedRows:
             self.again[:, flat.held] = 0.0
         self.known = not np.isnan(self.claimed).all() or not self.forward
 
-    def at(self, arrays: Arrays) -> np.ndarray:
-        """Return the claimed rows at another point: (R, n)."""
-        return self.flat.matrix(arrays) if self.weights is None else self.flat.pull(self.weights, arrays)
+    def at(self, arrays: Arrays, i: int | None = None) -> np.ndarray:
+        """Return the claimed rows at another point: (R, n).
 
-    def try_at(self, arrays: Arrays) -> np.ndarray | None:
+        Where a product with a tangent is needed for each column, those of i, or of all asked for so far; nan elsewhere.
+        """
+        if self.weights is None or not self.forward:
+            return self.flat.matrix(arrays) if self.weights is None else self.flat.pull(self.weights, arrays)
+        rows, asked = np.full_like(self.claimed, np.nan), np.flatnonzero(~np.isnan(self.claimed).all(axis=0))
+        for k in asked if i is None else [i]:
+            rows[:, k] = self.combine(self.flat.push(np.eye(1, self.flat.size, int(k)), arrays))[0]
+        return rows
+
+    def try_at(self, arrays: Arrays, i: int | None = None) -> np.ndarray | None:
         """Return the claimed rows at another point; None if the claim raises."""
         try:
-            return self.at(arrays)
+            return self.at(arrays, i)
         except CallError:
             return None
 
@@ -126,7 +134,7 @@ class ClaimedRows:
 def combinations(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
     """Return random weights of outputs, to which each output contributes about as much: no weight is small."""
     weights = draw_signs(rng, (COMBINATIONS, len(sizes)))
-    return weights / (sizes + 1e-3 * np.abs(sizes).mean() + np.finfo(float).tiny)
+    return weights / (sizes + 1e-3 * sizes.mean()) if sizes.any() else weights
 
 
 def draw_signs(rng: np.random.Generator, shape: tuple[int, ...] | int) -> np.ndarray:

@@ -42,7 +42,7 @@ class WrongEntry:
         flat, claims = self.flat, []
         for start in starts:
             moved = flat.x + start * self.line.direction
-            claim = self.rows.try_at({**flat.claim.at, **flat.arrays_at(moved)})
+            claim = self.rows.try_at({**flat.claim.at, **flat.arrays_at(moved)}, self.i)
             if claim is None:
                 return None
             claims.append(claim[self.j, self.i])

@@ -34,6 +34,11 @@ than ten such errors away, or not finite.
 A right claim that fails is accused, and a wrong claim that fails is found. A claim is open if the checker calls it
 undecided. Calls and milliseconds are medians for one check.
 """
+SCALES = """
+Each checker checks a smooth loss of n inputs twice: with the right gradient, and with a gradient in which one element
+is off by 5 %. The calls of the loss and the seconds are those of the check of the right gradient. Sizes that would take
+more than a minute are left out.
+"""
 EXAMPLES = ["time gradcli grad 'x**2 * sin(y)' x=2 y=3"]
 
 
@@ -53,6 +58,16 @@ def checker_list(rows: list[dict[str, Any]]) -> Iterator[Item]:
         yield escape_roff(row["checker"]), counts or "not measured."
 
 
+def scale_list(rows: list[dict[str, Any]]) -> Iterator[Item]:
+    for row in rows:
+        sizes = []
+        for size in row["sizes"]:
+            fails, found = "" if size["passes"] else ", right gradient fails", "found" if size["finds"] else "missed"
+            work = f"{size['calls']:,} calls, {size['seconds']:.2g} s"
+            sizes.append(f"n = {size['n']:,}: {work}{fails}, wrong element {found}")
+        yield escape_roff(row["checker"]), f"{'; '.join(sizes) or 'not measured'}."
+
+
 def bench_page() -> str:
     measured = json.loads(MEASURED.read_text())
     ratios, checkers = ratio_list(measured["ratios"]), checker_list(measured["checkers"])
@@ -63,6 +78,7 @@ def bench_page() -> str:
             *paragraphs(DESCRIPTION.format(**measured)),
             *[".Ss Ratios of time", *paragraphs(RATIOS), *tag_list(ratios)],
             *[".Ss Gradient checkers", *paragraphs(CHECKERS.format(**measured)), *tag_list(checkers)],
+            *[".Ss Size of checks", *paragraphs(SCALES), *tag_list(scale_list(measured["scales"]))],
         ],
         EXAMPLES,
         ["gradcli(1)", "gradcli-verdict(7)"],

@@ -135,3 +135,15 @@ def test_a_wide_fit_that_misses_what_narrower_ones_saw_is_dropped():
     found = estimate(line)
     slope = 3.0 * 6e-8 * np.exp(-9)
     assert abs(found.value[0] - slope) <= found.error[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_error_covers_noise_that_a_narrow_fit_happens_to_miss(seed):
+    """Slopes of 300 sines with arguments of about 1e3, whose rounding shows in a few coefficients only."""
+    rng = np.random.default_rng(seed)
+    weights, scales, x = rng.normal(size=(300, 8)) / 3, 10.0 ** rng.uniform(-6, 6, 300), 1e3 * rng.normal(size=8)
+    sampler = sampler_of(lambda x: scales * np.sin(weights @ x), x)
+    slopes = (scales * np.cos(weights @ x))[:, None] * weights * np.abs(x)
+    found = [estimate(sampler.element(i)) for i in range(8)]
+    off = np.abs([e.value - slope for e, slope in zip(found, slopes.T, strict=True)])
+    assert (off <= 3 * np.array([e.error for e in found]) + 1e-9 * np.abs(slopes.T)).all()

@@ -258,3 +258,28 @@ def test_a_result_of_another_shape_fails():
     report = check_gradient(lambda x: x.sum(), at={"x": AT["x"]}, jvp=lambda t, x: t[0])
     assert report.verdict == "fail"
     assert "tuple of tangents" in report.message
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "pass"), (1.5, "fail")])
+def test_tangents_of_many_inputs_and_outputs(factor, verdict):
+    """Neither rows nor columns of the Jacobian are few: the claim is asked for products with tangents alone."""
+    weights = np.random.default_rng(3).normal(size=(70, 300)) / 17
+
+    def jvp(tangents, x):
+        matrix = np.cos(weights @ x)[:, None] * weights
+        matrix[3, 7] *= factor
+        return matrix @ tangents[0]
+
+    x = np.random.default_rng(4).normal(size=300)
+    report = check_gradient(lambda x: np.sin(weights @ x), at={"x": x}, jvp=jvp)
+    assert report.verdict == verdict
+    if verdict == "fail":
+        assert (report.inputs[0].worst.output, report.inputs[0].worst.place) == ((3,), (7,))
+        assert "times the derivative" not in str(report)
+
+
+def test_many_outputs_that_are_all_zero():
+    matrix = np.random.default_rng(5).normal(size=(100, 1))
+    for factor, verdict in ((1.0, "pass"), (1.1, "fail")):
+        vjp = lambda g, x, factor=factor: factor * (g * (1 - np.tanh(matrix @ x) ** 2)) @ matrix  # noqa: E731
+        assert check_gradient(lambda x: np.tanh(matrix @ x), at={"x": np.zeros(1)}, vjp=vjp).verdict == verdict
