@@ -40,7 +40,7 @@ from .symbolic import (
 )
 
 OWN_DIGITS = 50
-"""In so many digits the engine's own rules are run where a formula disagrees with them in floating point."""
+"""The digits in which the engine's own rules are run if a formula disagrees with them in floating point."""
 
 UNSEEN = 1e-13
 """Where a formula gives 0, a difference below this share of the largest number around may be a sum that cancels."""
@@ -62,7 +62,7 @@ class FormulaComparison:
     def against(
         self, derive: Callable[[], list], values: Values, engine: Values, own_rules: Callable[[], Values]
     ) -> tuple[Agreement, ...]:
-        """Return how expressions compare with arrays. own_rules: these in many digits, to tell rounding from rules."""
+        """Return how expressions compare with arrays. own_rules: these in many digits, to rule out rounding."""
         at = {**dict(values), **self.given}
 
         def work() -> list[Agreement]:
@@ -189,7 +189,7 @@ def compare_element(
     if agrees:
         return True, 0.0, note
     if all(x != x for x in numbers_around(expr, point, KINK, np.random.default_rng(0))):
-        return None, 0.0, "cannot decide: the formula is 0/0 at the point and beside it"
+        return None, 0.0, "cannot decide: the formula is 0/0 at the point and next to it"
     if difference <= UNSEEN * largest and abs(number) <= 1e-3 * difference:
         return None, 0.0, f"cannot decide: the formula gives {number:.3g}, and rounding alone {difference:.1g}"
     return False, difference if np.isfinite(difference) else float("inf"), None

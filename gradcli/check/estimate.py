@@ -164,7 +164,7 @@ class Chain:
         Noise stays where fits widen. What rises with the width is structure: a kink 30 times, a curve 900 and more.
         """
         noise, wider, widest = (self.fits[min(i, len(self.fits) - 1)].noise for i in (k, k + 1, k + 2))
-        steady = widest <= STEADY * wider
+        steady = (widest <= STEADY * wider) & (k + 2 < len(self.fits))
         rise = np.where(steady, np.maximum(wider, widest), wider) / np.maximum(noise, TINY)
         return np.where(rise <= np.where(steady, MOST_MISSED, STEADY), np.maximum(rise, 1.0), 1.0)
 

@@ -215,7 +215,7 @@ class Fit:
 
 
 def functions_of_inputs(case: Case) -> Iterator[Hypothesis]:
-    """Yield what the claim has besides the derivative: a factor or a term, or no mask."""
+    """Yield what the claim has in addition to the derivative: a factor or a term, or no mask."""
     yield from unmasked(case)
     fit = Fit(case)
     if fit.count >= SEVERAL:

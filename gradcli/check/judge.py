@@ -51,7 +51,7 @@ DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen
 DRIFT = 1e-3  # two calls at one point that differ by more, relative, show another function, and not noise
 FEW_DIGITS = 2.0**-25  # a rounding unit above which a check may be undecided for lack of digits: float32 and less
 FEW_SEEN = 1e-6  # a resolution above which values may have gone through float32, ...
-SCATTERED = 1e4  # ... if they scatter by so many rounding units
+SCATTERED = 1e4  # ... if they scatter by this many rounding units
 LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven
 FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
 

@@ -68,7 +68,7 @@ class ForwardFunction(PytorchFunction):
 
 
 def complaint(claim: Traced, nondet_tol: float, batched: bool, forward: bool) -> str | None:
-    """Return what is wrong with a backward pass besides its values: run twice, on a batch, or against forward mode."""
+    """Return what else is wrong with a backward pass: run twice, on a batch, or against forward mode."""
     record = claim.record_call(claim.at)
     (out,) = record.outputs
     if out._node is None:

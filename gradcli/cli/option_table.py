@@ -244,7 +244,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "jvp": claim_option(
         "--jvp NAME|FORMULA",
-        "Forward derivative written by hand, also together with --vjp. For FILE.py:f, name a function "
+        "Forward derivative written by hand. It can be combined with --vjp. For FILE.py:f, name a function "
         "j(tangents, *arguments) of the same file. For an expression, give a formula with v_x for the tangent of x, or "
         "v if there is one input. For a C function, give the forward derivative's declaration.",
     ),
@@ -319,13 +319,13 @@ OPTIONS: dict[str, Callable] = {
     ),
     "search": option(
         "--search N",
-        "Also check N edge-case points. The report gives the smallest one that fails.",
+        "Also check N edge-case points. The report gives a failing point with numbers as simple as possible.",
         type=Count(1_000_000, least=0),
     ),
     "save_points": file_option(
         "--save-points FILE", "Check the points in FILE first, and add those that --search finds."
     ),
-    "bisect": option("--bisect", "Use exit codes for git bisect run: 125 (skip) unless checks pass or fail."),
+    "bisect": option("--bisect", "Exit codes for git bisect run: 125 (skip) if a check is undecided or an error."),
     "config": option("--config JSON", "Configuration for an UM-Bridge model, as a JSON object.", targets="umbridge"),
     "stress": option("--stress", "Also check the stress of an ASE calculator.", targets="ase"),
     "mode": option(
@@ -370,8 +370,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "reference": option(
         "--reference NAME",
-        "Compare with the derivative of the function NAME instead of with values. FILE.py:NAME is in a different "
-        "file. Use this for surrogate gradients and, with --dtype, for kernels in low precision.",
+        "Compare with the derivative of the function NAME instead of a numeric one. If it is in a different file, "
+        "write FILE.py:NAME. Use this for surrogate gradients and, with --dtype, for kernels in low precision.",
         complete="complete_function",
         targets="function",
         excludes="order calls taylor symbolic digits rtol atol eps show search save_points",
@@ -396,7 +396,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "engine": option(
         "--engine",
-        "Framework that differentiates FILE.py:NAME [the one it uses]. object is an engine in FILE.py itself.",
+        "Framework that differentiates FILE.py:NAME [the one it uses]. With object, it is an engine in FILE.py itself.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",

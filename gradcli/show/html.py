@@ -1,4 +1,4 @@
-"""Pages in one file that fetches nothing: checks with pictures, and the steps of backward beside the graph.
+"""Pages in one file that fetches nothing: checks with pictures, and the steps of backward next to the graph.
 
 Each check has a row; one that did not pass also has all its elements, maps, and the function with both slopes.
 """

@@ -140,7 +140,7 @@ MOST_CHARACTERS = 50_000_000  # trees with more indentation are refused
 LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermediate": ""}
 FACTS = dict.fromkeys(("operation", "shape", "module", "line"), "dim")
 FACTS |= {"hooks": "magenta", "value": "cyan", "gradient": "bold cyan"}
-"""The columns beside a tree, and their styles."""
+"""The columns next to a tree, and their styles."""
 SPARE = ("module", "line", "operation", "hooks", "shape")  # dropped in this order if there is no room
 GAP = 2
 

@@ -36,7 +36,7 @@ ENVIRONMENT = [
     ("COLUMNS", "The width of tables. The default is the width of the terminal."),
     ("TERM", "If this is `dumb`, output has no colour."),
     ("VIRTUAL_ENV", "The environment whose Python runs Python targets."),
-    ("CONDA_PREFIX", "The same, if VIRTUAL_ENV is not set and there is no folder .venv."),
+    ("CONDA_PREFIX", "The environment whose Python is used if VIRTUAL_ENV is not set and no folder .venv is found."),
 ]
 PROGRAMS = [
     ("*.expr", "Programs in the expression language, which are parsed and never executed; see gradcli-expressions(7)."),
@@ -143,10 +143,11 @@ symmetric matrices. The derivative of such a function passes if it is right for 
 report says so.
 
 gradcheck also tests whether a backward pass is linear in the incoming gradient. For this it passes a vector, its
-negative, zeros, and the sum of two vectors. If the function raises an error or returns a different shape on one side of
-the point, only the other side is used. A small mismatch that changes erratically from point to point indicates a solver
-inside the function; the check is then inconclusive. Elements of an input that are nan or infinite are held constant,
-and a note gives their number.
+negative, zeros, and the sum of two vectors.
+
+If the checked function can be evaluated on one side of the point only, that side is used for the estimate. A small
+mismatch that changes erratically from point to point indicates a solver inside the function; the check is then
+inconclusive. Elements of an input that are nan or infinite are held constant, and a note gives their number.
 
 # Cost and limits
 
@@ -215,12 +216,12 @@ derivative is another function of that library; write its declaration after `--g
     double           a single number
     int              the size of an array
 
-`float` works like `double`. An integer is the size of the first array, except that m is the size of the output, and nx
-or n_x is the size of x. The command line may also give it a value, such as n=3. If the size of the output does not
-follow from these, `--shape y=3` sets it.
+`float` works like `double`. gradcheck sets an integer by its name: m is the size of the output, nx or n_x
+is the size of x, and any other name is the size of the first array. The command line may also give it a value, such as
+n=3. If the size of the output does not follow from these, `--shape y=3` sets it.
 
-In the declaration of a derivative, gradcheck recognizes by its name which array belongs to x or to the output: x_b, xb,
-x_bar, dx and grad_x belong to x. Otherwise the position decides. If the function returns an int, it is a status, and 0
+In the declaration of a derivative, the name of an array says whose gradient it holds: x_b, xb, x_bar, dx and grad_x
+hold the gradient of x. Otherwise the position decides. If the function returns an int, it is a status, and 0
 means success. The library runs in a separate process, so a crash is only an error of that check.
 
 # Output for editors and CI
@@ -245,7 +246,7 @@ reports: codequality:`.
 
 `pytest --gradcheck` runs the declared checks as tests. With `--gradcheck-allow-inconclusive`, inconclusive checks pass.
 
-A file that cannot be checked because a package or a version is missing skips itself, as a test file does: with `raise
+If a file needs a package or a version that may be missing, let it skip itself as a test file does: with `raise
 unittest.SkipTest("needs umap-learn 0.5.12")`, `pytest.skip` or `pytest.importorskip`. Its verdict is `skipped`, and
 the report gives the reason. The summary counts skipped files, and the exit code ignores them.
 
@@ -335,7 +336,7 @@ If a gradient is None, `why` follows the data from the tensor to the output, eve
 arrays. It names the line at which the data leaves the graph. Lines are those of the script and of the modules that it
 imports.
 
-Without names, `why` leaves out three kinds of tensors:
+If you give no NAME, `why` leaves out three kinds of tensors:
 
 - frozen parameters,
 - parameters that no optimizer holds, if the script has an optimizer,
@@ -367,14 +368,14 @@ A watched program can notice these differences:
 
 - `PYTHONPATH` and the variables `GRADCLI_HOST` and `GRADCLI_WATCH` are set, and a `sitecustomize` module is loaded
   before the program's own.
-- `scipy.optimize.minimize` and the other solvers are replaced by functions that call them with an object in place of
-  the user's function.
+- `scipy.optimize.minimize` and the other solvers are wrapped. The wrapper passes a callable object to the solver
+  instead of the user's function.
 - `torch.autograd.Function.apply`, the calls of `jax.custom_vjp` and `custom_jvp`, and the `primitive` of HIPS autograd
   are replaced in the same way.
 - Arguments and results are copied. Large arrays are copied only at calls number 1, 2, 4, 8, and so on.
 - The graph node of a custom function in PyTorch has one more hook, which copies the gradients that reach the node.
-- The process forks once when it ends, to run the checks. With JAX, it runs them itself before it ends. `os._exit` is
-  replaced for this.
+- The process forks once when it ends, to run the checks. If the program uses JAX, the process does not fork, but runs
+  the checks itself. `os._exit` is replaced for this.
 
 # What is not seen
 

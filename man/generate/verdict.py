@@ -23,9 +23,8 @@ VERDICTS = [
         "Cm pass",
         "Every element that can be decided agrees with its interval. The claim also behaves like a derivative: its "
         "vector products (vjp, jvp) are linear, do not change in a second call, and belong to this point. The report "
-        "gives the number of digits to which the worst element agrees, and the resolution. An error of this relative "
-        "size would have been detected in whichever element it occurred. The resolution takes the scatter of the claim "
-        "into account.",
+        "gives the number of digits to which the worst element agrees, and the resolution: the smallest relative error "
+        "that would have been detected in any element. The resolution takes the scatter of the claim into account.",
     ),
     (
         "Cm fail",
@@ -36,7 +35,7 @@ VERDICTS = [
 - The forward pass of a custom function gives a different value than a call without gradients.
 - The derivative depends on memory layouts or on unused outputs, or changes in a second backward pass.
 
-The report names a mistake if the claim would agree without it.""",
+If correcting one common mistake, such as a wrong sign, would make the claim agree, the report names that mistake.""",
     ),
     (
         "Cm inconclusive",
@@ -57,13 +56,14 @@ METHOD = """
 gradcheck evaluates the function along a line through the point, at Chebyshev points on intervals of several widths. The
 coefficients of the Chebyshev series decrease until they reach the noise of the values. They give the slope and
 its error (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild,
-Estimating Computational Noise, 2011). A wide interval makes the estimate of a narrow one more precise, but only if both
-agree. If they disagree, the function has structure that the wide interval misses.
+Estimating Computational Noise, 2011). The estimate from a wide interval refines the estimate from a narrow one, but
+only if the two agree. If they disagree, the function has structure that the wide interval misses.
 
-If values jump between neighbouring points, the function is computed in pieces. Pieces as short as a rounding error
-indicate limited precision, and gradcheck takes the trend over many pieces. Longer pieces form a staircase, and
-gradcheck takes the slope of the piece at the point. If the slopes on the two sides differ, the point is a kink. The
-claim then has to lie in the generalized gradient (Clarke 1983). The slope of a smooth function takes 14 calls.
+If values jump between neighbouring points, the function is computed in pieces. If the pieces are only about as long as
+the rounding of the input, precision is limited, and gradcheck takes the trend over many pieces. Longer pieces form a
+staircase, and gradcheck takes the slope of the piece at the point. If the slopes on the two sides differ, the point is
+a kink. The claim then has to lie in the generalized gradient (Clarke 1983). The slope of a smooth function takes 14
+calls.
 
 # Probe
 
@@ -73,9 +73,9 @@ All elements move together along random directions. There are two kinds of direc
 - Each element moves in proportion to the typical size of its array. Such a direction is sensitive to tiny elements, but
   a disagreement is only a hint. It is not used if the elements of the array have very different units.
 
-Along every direction, an element moves by at least half of its full step. Agreement along a direction therefore limits
-the error of every element. Small elements for which this limit is wider than 2 % get separate directions. Up to eight
-elements are estimated one by one instead.
+Along every direction, each element moves by between 1/2 and 3/2 of the step described above. Agreement along a
+direction therefore limits the error of every element. Small elements for which this limit is wider than 2 % get
+separate directions. Up to eight elements are estimated one by one instead.
 
 # Locate
 
@@ -90,15 +90,15 @@ An element fails if its distance from the estimate is larger than the sum of the
 - {MARGIN} times the error of the estimate,
 - {ROUNDING} rounding units of the claimed value,
 - {SCATTERS} times the scatter of the claim between points that are rounding units apart,
-- a part of the claimed value, {FLOOR[8]:g} in float64 and {FLOOR[4]:g} in float32, but not more than {LEEWAY:g} times
-  the error of the estimate.
+- {FLOOR[8]:g} (float64) or {FLOOR[4]:g} (float32) times the claimed value, but at most {LEEWAY:g} times the error of
+  the estimate.
 
 Before gradcheck reports a fail, it tests two other explanations. If the mismatch changes erratically from point to
 point, as with a solver that stops at a tolerance, the check is inconclusive. If only the claim is rough, the report
 says so.
 
 A backward pass is called with incoming gradients of very different sizes, from 1/1024 to 1024. It is also called twice
-at the same point, and once at a different point before.
+at the same point, and again after a call at a different point.
 
 gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A slow machine therefore gives the
 same verdict as a fast one.
@@ -107,12 +107,12 @@ MISSED = """
 A check can pass in spite of these errors:
 
 - An error that is smaller, in every element, than the resolution that the report states.
-- An error in an element that changes the output by less than a hundredth of what others do, and by less than rounding
-  shows. Such elements are neither right nor wrong; a note counts them.
-- A wrong value at a kink that lies in the generalized gradient by accident. If more than eight elements with the same
+- An error in an element whose effect on the output is less than a hundredth of the effect of other elements, and is
+  hidden by rounding. Such elements are neither right nor wrong; a note counts them.
+- At a kink, a wrong value that happens to lie in the generalized gradient. If more than eight elements with the same
   value are at a kink, only some of them are estimated, and a note says how many.
-- An error at a different point. `--search N` tries N edge-case points. It finds an error of 0.1 % in every region that
-  one of these points hits, and cannot see the other regions.
+- An error at a different point. `--search N` tries N edge-case points. It finds errors
+  of 0.1 % or more in the regions that one of these points hits. Other regions are not checked.
 - Errors in several elements that cancel along every direction, to within the resolution.
 - The same mistake in function and claim, because a claim is compared only with values of its function.
 
@@ -121,8 +121,8 @@ point. The slope of the computed values then differs from the exact slope.
 """
 TABLE = """
 The repository contains several banks. A bank is a collection of right and wrong claims about functions with known
-derivatives; these are known from mpmath in 50 digits or by hand. `make calibrate` checks all claims and prints this
-table. Each random bank has {functions} functions.
+derivatives, which were computed by mpmath to 50 digits or derived by hand. `make calibrate` checks all claims and
+prints this table. Each random bank has {functions} functions.
 
 A right claim passes, is accused (verdict fail), or is left open (inconclusive or error). A wrong claim is found
 (verdict fail), is not decided, or passes. If a wrong claim passes and its error is below the stated resolution, it
@@ -132,17 +132,18 @@ are too few.
 KERNEL_HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "missed")
 REFERENCE = """
 With `--reference`, the claim is compared with the derivative of the reference in float64, at inputs rounded to the type
-of `--dtype`. If nothing differentiates the reference because it is a NumPy function, its derivative is estimated from
-values. The comparison uses random incoming gradients, which are rounded, too. The yardstick is the error that the
-reference's own backward pass makes in that type, but at least half a rounding unit of the derivative's size.
+of `--dtype`. If the reference is a NumPy function without automatic derivative, its derivative is estimated from
+values. The comparison uses random incoming gradients, which are rounded, too. The yardstick is the error of the
+reference's own backward pass in the type of `--dtype`, but at least half an ulp at the derivative's size.
 
 For each input, the claim passes if its root mean square error is below 2 times the yardstick. It fails if the error is
-above 4 times the yardstick in bfloat16, 8 times in float16 and 16 times in float32. In that case, the error must also
-exceed the same multiple of the change that rounding the inputs causes. The claim also fails in three other cases:
+above 4 times the yardstick in bfloat16, 8 times in float16 and 16 times in float32. To fail, the error must also exceed
+the same multiple of the change that rounding the inputs causes. The claim also fails in three other cases:
 
 - A single element is off by far more than the largest error of the yardstick.
-- The errors follow the derivative on average, with a slope of more than 8 standard errors and 2 rounding units.
-- The errors along an axis follow the derivative, the input, the output or a constant.
+- The errors are proportional to the derivative on average: the regression slope is above 8 standard errors, and above 2
+  rounding units.
+- The errors along an axis are proportional to the derivative, the input, the output or a constant.
 
 The report gives both errors in rounding units (ulps) of the derivative's size, and the bias. Without `--dtype`, both
 functions run in float64, or in the type in which they compute internally. An error that is smaller than about one

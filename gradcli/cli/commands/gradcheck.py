@@ -76,18 +76,18 @@ def gradcheck(
     complex derivative of a complex output, or dL/dRe + i dL/dIm of a real output. --hess x,y=FORMULA gives the second
     derivatives of a single number. They are compared with slopes of its gradient, computed in high precision.
 
-    Inputs without a value get random values at which the function is finite; --shape makes them arrays. A check has 20
-    such points, or 5 for --hess, or the number that --samples gives. If all of them pass, sympy checks whether the
-    formulas are equal. For a wrong formula, the report has a counterexample with small numbers.
+    Inputs without a value get random values at which the function is finite; --shape makes them arrays. A formula
+    is checked at 20 such points (5 for --hess), or at as many as --samples says. If all of them pass, sympy checks
+    whether the formulas are equal. For a wrong formula, the report has a counterexample with small numbers.
 
     With --reference, the derivative is compared with that of another function, computed in float64, instead of with
     values. Use it for surrogate gradients, such as straight-through estimators. With --dtype bfloat16, float16 or
-    float32, both functions run in that type, at inputs rounded to it. The derivative then passes if it is about as
+    float32, both functions also run in that type, at inputs rounded to it. The derivative then passes if it is about as
     accurate as that of the reference in the same type.
 
     Checks of Python functions run in separate processes. If one crashes, exits or exceeds --timeout, this check is an
-    error, and the others continue. Processes that a check leaves behind are terminated. If PyTorch or JAX is loaded,
-    checks run in separate processes only with -j 2 or more. -f html writes a page with a row for each check. For a
+    error, and the others continue. Processes that a check leaves behind are terminated. If the files import PyTorch or
+    JAX, this is so only with -j 2 or more. -f html writes a page with a row for each check. For a
     check that did not pass, it shows all elements, heat maps, and a plot of the function with both slopes.
     """
     began = time.perf_counter()

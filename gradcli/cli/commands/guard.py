@@ -180,11 +180,11 @@ def watch(
     JAX                every custom_vjp and custom_jvp
     HIPS autograd      every primitive
 
-    The checks are those of gradcheck, and run after the command has done its work. They use the first call of a
-    derivative, the last call, a call between them, and calls where the solver's value rose. Custom functions of PyTorch
+    The checks are those of gradcheck, and run after the command has done its work. They use the first, the
+    last and a middle call of each derivative, and a call at which the objective rose. Custom functions of PyTorch
     are called with the memory layouts and the incoming gradients of the run. A function that was only traced (jit,
-    vmap, scan, torch.compile) is checked at random values of the same shapes. A second derivative is compared with the
-    first derivative, if that is right.
+    vmap, scan, torch.compile) is checked at random values of the same shapes. A second derivative is checked against
+    the first derivative, provided that one passed.
 
     The command's output stays the same. The report goes to standard error, or with -o to a file. If the command fails,
     `watch` exits with its exit code. If it succeeds, `watch` exits with 1 if a derivative is wrong, and otherwise with
