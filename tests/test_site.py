@@ -1,6 +1,10 @@
 """The site: its commands run and print what its pages say, and its pages name what exists."""
 
 import re
+import runpy
+import sys
+import tomllib
+import types
 from importlib.util import find_spec
 
 import pytest
@@ -55,3 +59,10 @@ def test_every_page_of_the_manual_is_listed():
     """conf.py lists commands by themselves, and the others by name."""
     listed = (ROOT / "man/site/conf.py").read_text()
     assert [page.name for page in (ROOT / "man").glob("*.[57]") if f"manual/{page.name}" not in listed] == []
+
+
+def test_the_page_of_findings_has_all_of_them(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pypandoc", types.ModuleType("pypandoc"))  # which this page does not need
+    page = runpy.run_path(str(ROOT / "man/site/conf.py"))["findings"]()
+    names = tomllib.loads((ROOT / "gradcli/show/causes.toml").read_text())
+    assert [f"## {name}" for name in names] == re.findall("^## .*", page, flags=re.M)

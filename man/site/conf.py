@@ -76,7 +76,8 @@ def findings() -> str:
     ]
     for name, cause in tomllib.loads((ROOT / "gradcli/show/causes.toml").read_text()).items():
         wrong, right = (f"```python\n{cause[key].strip()}\n```" for key in ("wrong", "right"))
-        parts += [f"## {name}\n\n`gradcli {cause['group']}`: {cause['title']}.\n\n{cause['meaning'].strip()}"]
+        command = cause.get("group", "gradcheck")
+        parts += [f"## {name}\n\n`gradcli {command}`: {cause['title']}.\n\n{cause['meaning'].strip()}"]
         parts += [f"{wrong}\n\nFix: {cause['fix']}.\n\n{right}"]
     return "\n\n".join(parts)
 
