@@ -350,13 +350,8 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
     chain = Chain(line, 0, enough).run()
     if line.alone and line.scale < SMALL_X:
         chain.look_wider()
-    result = Estimate.unknown(chain.count)
-    result.value, result.error, result.change = chain.value, chain.error, chain.change
-    result.noise, result.width = chain.noise, chain.width
-    result.kind[np.isfinite(chain.error)] = "smooth"
+    result = estimate_from(chain)
     against = (chain.against >= 0) & np.isfinite(chain.error)
-    if against.any():
-        judge_pieces(line, chain, result, np.flatnonzero(against))
     if chain.fits and (constant := chain.constant()).any():
         result.value[constant] = 0.0
         result.error[constant] = (line.rounding(line.base[None]) / max(WIDE, 1 / (3 * min(line.scale, 1.0))))[constant]
@@ -382,8 +377,19 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
     return result
 
 
-def judge_pieces(line: Line, chain: Chain, result: Estimate, places: np.ndarray) -> None:
+def estimate_from(chain: Chain) -> Estimate:
+    """Return the estimate that fits agree on; where they contradict each other, pieces or narrow fits count."""
+    result = Estimate.unknown(chain.count)
+    result.value, result.error, result.change = chain.value, chain.error, chain.change
+    result.noise, result.width = chain.noise, chain.width
+    result.kind[np.isfinite(chain.error)] = "smooth"
+    judge_pieces(chain, result, np.flatnonzero((chain.against >= 0) & np.isfinite(chain.error)))
+    return result
+
+
+def judge_pieces(chain: Chain, result: Estimate, places: np.ndarray) -> None:
     """Decide outputs whose wide fits contradict narrow ones: only a jump shows that a function comes in pieces."""
+    line = chain.line
     jumps: dict[tuple[int, int], bool] = {}
     for j in places:
         k = int(chain.against[j])
@@ -450,7 +456,9 @@ def look_aside(line: Line, result: Estimate, where: np.ndarray) -> None:
     """Estimate from the left and from the right where no symmetric fit is to be trusted."""
     sides, jump = [], np.zeros(len(result.value), bool)
     for side in (-1, 1):
-        chain, (value, error) = estimate_from_side(line, side)
+        chain = Chain(line, side).run()
+        found = estimate_from(chain)
+        value, error = found.value, found.error
         for j in np.flatnonzero(where & ~chain.settled()):
             noise = min((float(f.noise[j]) for f in chain.fits), default=0.0)
             limit, growth = limit_from_side(line, side, int(j), float(result.change[j]), noise)
@@ -485,15 +493,6 @@ def look_aside(line: Line, result: Estimate, where: np.ndarray) -> None:
             result.side_error[j] = error[j]
         else:
             result.value[j], result.error[j], result.kind[j] = np.nan, np.inf, "jump" if jump[j] else "none"
-
-
-def estimate_from_side(line: Line, side: int) -> tuple[Chain, tuple[np.ndarray, np.ndarray]]:
-    """Return the fits on one side of the point, and the slope there with its error: (R,) each."""
-    chain = Chain(line, side).run()
-    result = Estimate.unknown(chain.count)
-    result.value, result.error = chain.value, chain.error
-    judge_pieces(line, chain, result, np.flatnonzero((chain.against >= 0) & np.isfinite(chain.error)))
-    return chain, (result.value, result.error)
 
 
 def slope_to_the_right(line: Line, enough: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

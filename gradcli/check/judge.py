@@ -50,8 +50,7 @@ from .verdict import (
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
 DRIFT = 1e-3  # two calls at one point that differ by more, relative, show another function, and not noise
 FEW_DIGITS = 2.0**-25  # a rounding unit above which a check may be undecided for lack of digits: float32 and less
-FEW_SEEN = 1e-6  # a resolution above which values may have gone through float32, ...
-SCATTERED = 1e4  # ... if they scatter by this many rounding units
+FEW_SEEN = 1e-6  # a resolution above which values may have gone through float32
 LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven
 FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
 
@@ -308,9 +307,7 @@ class Judging:
         inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
         coarse = verdict != "pass" or any((item.resolution or 0.0) > FEW_SEEN for item in inputs)
         asked = coarse and request.tolerances is None and claim.budget.allowed is None and judgement.claimed.size > 0
-        lines = [*judgement.estimates.values(), *((probed.line, probed.slopes) for probed in probe.probed)]
-        scattered = any((slopes.noise > SCATTERED * line.rounding(line.base[None])).any() for line, slopes in lines)
-        asked &= scattered or flat.unit > FEW_DIGITS
+        asked &= flat.unit > FEW_DIGITS or probe.scatters()
         if asked and flat.input_unit < FEW_DIGITS and not claim.capabilities.value_unit:
             from .float32 import SINGLE, computes_in_float32, note_on_float32
 

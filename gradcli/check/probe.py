@@ -49,6 +49,7 @@ MIXED_UNITS = 1e3
 typical size of its array: beyond, elements have different units, and no step suits all of them."""
 PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, before and after a disagreement
 MOST_REASONS = 1000  # undecided entries that get a reason of their own
+SCATTERED = 1e4  # rounding units by which values scatter that are computed to fewer digits
 TINY = float(np.finfo(float).tiny)
 
 
@@ -339,6 +340,11 @@ class Probe:
     def resolve(self, probed: Probed) -> bool:
         """Resolve a direction whose slope is not known; return whether it is known then."""
         raise NotImplementedError
+
+    def scatters(self) -> bool:
+        """Return whether values scatter by far more than their rounding, along any line that was looked at."""
+        lines = [*self.judgement.estimates.values(), *((p.line, p.slopes) for p in self.probed)]
+        return any((slopes.noise > SCATTERED * line.rounding(line.base[None])).any() for line, slopes in lines)
 
     def has_calls(self, count: int) -> bool:
         """Return whether `count` more calls fit into what a check may take."""

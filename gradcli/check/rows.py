@@ -58,7 +58,7 @@ class ClaimedRows:
             return self.flat.matrix(arrays) if self.weights is None else self.flat.pull(self.weights, arrays)
         rows, asked = np.full_like(self.claimed, np.nan), np.flatnonzero(~np.isnan(self.claimed).all(axis=0))
         for k in asked if i is None else [i]:
-            rows[:, k] = self.combine(self.flat.push(np.eye(1, self.flat.size, int(k)), arrays))[0]
+            rows[:, k] = self.combine(self.push_unit(int(k), arrays))[0]
         return rows
 
     def try_at(self, arrays: Arrays, i: int | None = None) -> np.ndarray | None:
@@ -122,13 +122,17 @@ class ClaimedRows:
     def fill_column(self, i: int) -> None:
         """Ask for the claimed column of element i, where only products with tangents are given."""
         if not self.known and np.isnan(self.claimed[:, i]).all():
-            self.claimed[:, i] = self.combine(self.flat.push(np.eye(1, self.flat.size, i)))[0]
+            self.claimed[:, i] = self.combine(self.push_unit(i))[0]
 
     def column(self, i: int) -> np.ndarray | None:
         """Return what is claimed for all outputs along element i; None where that takes a product for each output."""
         if self.single:
             return self.claimed[:, i]
-        return self.flat.push(np.eye(1, self.flat.size, i))[0] if self.flat.claim.capabilities.push else None
+        return self.push_unit(i)[0] if self.flat.claim.capabilities.push else None
+
+    def push_unit(self, i: int, arrays: Arrays | None = None) -> np.ndarray:
+        """Return what is claimed for all outputs along element i, here or at another point: (1, m)."""
+        return self.flat.push(np.eye(1, self.flat.size, i), arrays)
 
 
 def combinations(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
