@@ -9,6 +9,7 @@ not installed are left open. Results are compared before anything is timed.
 
 import argparse
 import datetime
+import functools
 import importlib
 import importlib.util
 import json
@@ -276,77 +277,42 @@ def count_verdicts(checker: str) -> dict[str, Any] | None:
 
 SIZES = [10**k for k in range(2, 7)]
 LONGEST = 60.0  # seconds that a check of one size may take: larger sizes are left out
-Judge = Callable[[Callable, Callable, np.ndarray], tuple[bool, int]]
 
 
-def scaled_loss(n: int) -> tuple[Callable, Callable, Callable, np.ndarray]:
-    """Return a smooth loss of n inputs, its gradient, one with an element that is off by 5 %, and a point."""
+def scaled_loss(n: int) -> tuple[Callable, np.ndarray, np.ndarray, np.ndarray]:
+    """Return a smooth loss of n inputs, a point, its gradient there, and one with an element that is off by 5 %."""
     x, c = RNG.normal(size=n), RNG.normal(size=n) + 2
-
-    def wrong(x: np.ndarray) -> np.ndarray:
-        return np.cos(x) * c * np.where(np.arange(n) == n // 3, 1.05, 1.0)
-
-    return lambda x: np.sum(np.sin(x) * c), lambda x: np.cos(x) * c, wrong, x
+    right = np.cos(x) * c
+    return lambda x: np.sum(np.sin(x) * c), x, right, right * np.where(np.arange(n) == n // 3, 1.05, 1.0)
 
 
-def by_gradcli(f: Callable, grad: Callable, x: np.ndarray) -> tuple[bool, int]:
-    report = gradcli.check_gradient(f, grad, at={"x": x})
-    return report.verdict == "pass", report.evidence.points
-
-
-def by_scipy(f: Callable, grad: Callable, x: np.ndarray) -> tuple[bool, int]:
-    from scipy.optimize import check_grad
-
-    calls = []
-    off = check_grad(lambda x: calls.append(1) or f(x), grad, x)
-    return bool(off <= 1e-5 * np.linalg.norm(grad(x))), len(calls)
-
-
-def by_torch(f: Callable, grad: Callable, x: np.ndarray, fast: bool) -> tuple[bool, int]:
-    import torch
-
-    calls = []
-
-    class Loss(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            calls.append(1)
-            ctx.save_for_backward(x)
-            return torch.tensor(f(x.detach().numpy()))
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * torch.from_numpy(grad(ctx.saved_tensors[0].numpy()))
-
-    at = torch.from_numpy(x.copy()).requires_grad_()
-    return torch.autograd.gradcheck(Loss.apply, (at,), raise_exception=False, fast_mode=fast), len(calls)
-
-
-SCALED: dict[str, tuple[str, Judge]] = {
-    "gradcli": ("numpy", by_gradcli),
-    "PyTorch gradcheck, fast_mode": ("torch", lambda *claim: by_torch(*claim, fast=True)),
-    "PyTorch gradcheck": ("torch", lambda *claim: by_torch(*claim, fast=False)),
-    "SciPy check_grad": ("scipy", by_scipy),
+SCALED: dict[str, tuple[str, dict[str, bool]]] = {
+    "gradcli": ("gradcli", {}),
+    "PyTorch gradcheck, fast_mode": ("pytorch", {"fast_mode": True}),
+    "PyTorch gradcheck": ("pytorch", {}),
+    "SciPy check_grad": ("scipy", {}),
 }
+"""The checkers, with their modules in tests/bank/checkers and options."""
 
 
 def scale(checker: str) -> list[dict[str, Any]]:
     """Return calls and seconds of checks of a right gradient by size, and whether one wrong element is found."""
-    module, judge = SCALED[checker]
+    module, options = SCALED[checker]
     rows: list[dict[str, Any]] = []
-    if not is_there(module):
+    try:
+        judge = functools.partial(bank.load(module), **options)
+    except ModuleNotFoundError:
         return rows
-    f, right, _, x = scaled_loss(2)
-    judge(f, right, x)  # imports
+    f, x, right, _ = scaled_loss(2)
+    judge(f, x, right)  # imports
     for n in SIZES:
         if rows and rows[-1]["seconds"] * (n / rows[-1]["n"]) ** (2 if rows[-1]["calls"] > n / 20 else 1) > LONGEST:
             break
-        f, right, wrong, x = scaled_loss(n)
-        start = time.perf_counter()
-        passes, calls = judge(f, right, x)
-        seconds = time.perf_counter() - start
-        found = not judge(f, wrong, x)[0]
-        rows.append({"n": n, "calls": calls, "seconds": round(seconds, 4), "passes": passes, "finds": found})
+        f, x, right, wrong = scaled_loss(n)
+        counted, start = bank.Counting(f, x.shape), time.perf_counter()
+        passes = judge(counted, x, right) == "pass"
+        seconds, found = time.perf_counter() - start, judge(f, x, wrong) == "fail"
+        rows.append({"n": n, "calls": counted.calls, "seconds": round(seconds, 4), "passes": passes, "finds": found})
     return rows
 
 

@@ -3,7 +3,7 @@
 import torch
 
 
-def judge(f, x, claimed):
+def judge(f, x, claimed, fast_mode=False):
     class Claimed(torch.autograd.Function):
         @staticmethod
         def forward(ctx, t):
@@ -14,4 +14,5 @@ def judge(f, x, claimed):
             return g * torch.tensor(claimed, dtype=torch.double)
 
     t = torch.tensor(x, dtype=torch.double, requires_grad=True)
-    return "pass" if torch.autograd.gradcheck(Claimed.apply, (t,), raise_exception=False) else "fail"
+    passes = torch.autograd.gradcheck(Claimed.apply, (t,), raise_exception=False, fast_mode=fast_mode)
+    return "pass" if passes else "fail"
