@@ -12,7 +12,6 @@ import math
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -172,6 +171,8 @@ def executable(place: str) -> str | None:
 
 def ask(found: Interpreter) -> Facts:
     """Start a Python and return its answer to PROBE. Raises GradcliError if it cannot run gradcli."""
+    import subprocess  # selects, signals and more, for a command that mostly runs in the Python it was started in
+
     name = f"{found.path} ({found.origin})"
     try:
         done = subprocess.run([found.path, "-c", PROBE], capture_output=True, text=True, timeout=WAIT, check=False)
@@ -210,7 +211,10 @@ def choose(words: Sequence[str], wanted: str | None = None) -> Interpreter | Non
     """Return the Python that runs these targets; None for the one that runs this code. Raises GradcliError."""
     folder = folder_of(words, always=wanted is not None)
     found = None if folder is None else find_interpreter(folder, wanted)
-    if found is None or (same_file(found.path, sys.executable) and same_file(f"{found.path}/../..", sys.prefix)):
+    if found is None:
+        return None
+    prefix = os.path.dirname(os.path.dirname(found.path))  # both, since environments share the file behind their links
+    if same_file(found.path, sys.executable) and same_file(prefix, sys.prefix):
         return None
     facts = ask(found)
     return None if (facts.prefix, facts.version) == (sys.prefix, sys.version_info[:3]) else found
