@@ -265,7 +265,7 @@ def compare_formulas(
         return Proof(False, (), f"{NOT_SHOWN}: {error.message}")
 
 
-RATIO_WIDTH = 30  # characters of a ratio or a difference that is said
+RATIO_WIDTH = 30  # characters of a ratio or a difference in a message
 
 
 def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> str:

@@ -204,7 +204,7 @@ class Shrinking:
         return True
 
     def shorten(self) -> None:
-        """Drop elements along axes of one length, of all inputs at once: the first ones kept, else one by one."""
+        """Drop elements along axes of one length, of all inputs together: the first ones kept, else one by one."""
         for length in sorted({n for x in self.part.values() for n in x.shape if n > 1}):
             for kept in (1, 2):
                 if kept < length and self.accept(self.take_places(length, np.arange(kept))):

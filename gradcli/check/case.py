@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..program.claim import Arrays, CallError, OutOfCallsError, point_beside
+from ..program.claim import Arrays, CallError, OutOfCallsError, nearby_point
 from .estimate import FIRST, Estimate, estimate
 from .fit import Fit, fit
 from .flat import Flat
@@ -241,7 +241,7 @@ def moved(x: np.ndarray, sign: float) -> np.ndarray:
     """Return an input at some distance, no two elements of it by the same part."""
     parts = 1 + np.modf(0.618 * np.arange(x.size))[0].reshape(x.shape)
     with np.errstate(invalid="ignore"):
-        return np.asarray(x + sign * (point_beside({"": x})[""] - x) * parts, x.dtype)
+        return np.asarray(x + sign * (nearby_point({"": x})[""] - x) * parts, x.dtype)
 
 
 def spread(places: np.ndarray, count: int) -> np.ndarray:

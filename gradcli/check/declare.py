@@ -1,4 +1,4 @@
-"""`@gradcli.check` declares checks in files, `gradcli.check_gradient` makes one at once."""
+"""`@gradcli.check` declares checks in files, `gradcli.check_gradient` makes one and runs it."""
 
 from __future__ import annotations
 

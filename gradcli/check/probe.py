@@ -1,4 +1,4 @@
-"""Probe: compare a claim with the function along random directions, in which all elements move at once.
+"""Probe: compare a claim with the function along random directions, in which all elements move together.
 
 Two families of directions: relative to |x_i|, along which a disagreement is proof, and relative to the typical size
 of each array, which is what sees tiny inputs, but is a hint only: with units from 1e-12 to 1e12 in one array no width

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..program.claim import CallError, Claim, NoForwardError, point_beside
+from ..program.claim import CallError, Claim, NoForwardError, nearby_point
 from ..show.check_results import CheckReport, Finding, Taylor, TaylorRow
 from .flat import Flat
 from .rows import neighbours
@@ -158,7 +158,7 @@ def find_nonlinear(
             continue
         if np.abs(products([u])[0] - first).max() > COARSEST * np.abs(first).max():
             return Finding("unsteady", f"the {name} gives another result on the second call, with the same {argument}")
-        scatter = scatter_beside(flat, products, vectors, here)
+        scatter = scatter_nearby(flat, products, vectors, here)
         if gap <= OWN_NOISE * max(part * scatter[0], scatter[place]):
             continue
         if not is_stair(products, vectors[4 if place < 5 else place], gap, size):
@@ -167,7 +167,7 @@ def find_nonlinear(
     return None
 
 
-def scatter_beside(flat: Flat, products: Callable, vectors: Sequence[np.ndarray], here: np.ndarray) -> np.ndarray:
+def scatter_nearby(flat: Flat, products: Callable, vectors: Sequence[np.ndarray], here: np.ndarray) -> np.ndarray:
     """Return by how much each product changes between points that are rounding units apart, as nothing but rounding."""
     changes = [np.abs(products(vectors, near) - here).max(axis=1, initial=0.0) for near in neighbours(flat.claim)]
     return np.max(changes, axis=0)
@@ -186,7 +186,7 @@ def is_stair(products: Callable, vector: np.ndarray, gap: float, size: float) ->
 
 
 def other_point(claim: Claim) -> dict[str, np.ndarray]:
-    return {**claim.at, **point_beside({name: claim.at[name] for name in claim.wrt})}
+    return {**claim.at, **nearby_point({name: claim.at[name] for name in claim.wrt})}
 
 
 def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
@@ -271,7 +271,7 @@ def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Find
     largest = float(size[row].max())
     if gap <= room_of_products(flat) or is_stair(flat.pull, vectors[row], gap * largest, largest):
         return 2 * gap, None  # the worst of three is not the worst of all
-    if off.max() <= OWN_NOISE * scatter_beside(flat, flat.pull, vectors, got).max():
+    if off.max() <= OWN_NOISE * scatter_nearby(flat, flat.pull, vectors, got).max():
         return 0.0, None
     text = (
         "the backward is not linear in grad_output: b(u) is not the product of u with the gradients that unit "

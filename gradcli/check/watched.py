@@ -297,7 +297,7 @@ def as_jacobian(raw: np.ndarray, out: Any, x: Any, columns: bool) -> np.ndarray:
 def numeric_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False) -> np.ndarray:
     """Return the gradient by central differences, with Richardson's extrapolation of one step.
 
-    each: whether f is applied element by element, so that all elements may move at once.
+    each: whether f is applied element by element, so that all elements may move together.
     """
     steps = STEP * np.maximum(np.abs(x), 0.1)
     directions = [steps] if each else np.where(np.eye(np.size(x), dtype=bool), steps.reshape(-1), 0.0)

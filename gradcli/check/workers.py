@@ -29,8 +29,8 @@ from .check import Check
 from .judge import DEFECT
 
 HEADER = 8  # bytes that say how long a message is
-BYTES_AT_ONCE = 1 << 20  # bytes that are read at once
-NAP_SECONDS = 0.001  # seconds between two looks whether a process has ended
+BYTES_PER_READ = 1 << 20
+NAP_SECONDS = 0.001  # seconds between two checks whether a process has ended
 
 
 class Pipe:
@@ -53,7 +53,7 @@ class Pipe:
     def _read(self, count: int) -> bytes:
         content = bytearray()
         while len(content) < count:
-            piece = os.read(self.reads, min(count - len(content), BYTES_AT_ONCE))
+            piece = os.read(self.reads, min(count - len(content), BYTES_PER_READ))
             if not piece:
                 raise EOFError
             content += piece

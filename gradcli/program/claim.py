@@ -344,7 +344,7 @@ def callable_name(function: Any) -> str:
     return getattr(function, "__name__", None) or type(function).__name__
 
 
-def point_beside(at: Arrays) -> dict[str, np.ndarray]:
+def nearby_point(at: Arrays) -> dict[str, np.ndarray]:
     return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}
 
 

@@ -27,8 +27,8 @@ from .claim import (
     as_kind_of_input,
     callable_name,
     failing_as,
+    nearby_point,
     plain_array,
-    point_beside,
 )
 from .detect_framework import engine_of
 
@@ -149,11 +149,11 @@ class HandWritten(Claim):
             raise CallError(f"{self.title} has {out.size} elements; with elementwise {MOST_ELEMENTS} is the most")
         if self.budget.allowed is not None or self.seen_apart:
             return
-        beside, numbers = point_beside(arrays), np.arange(out.size).reshape(out.shape)
+        nearby, numbers = nearby_point(arrays), np.arange(out.size).reshape(out.shape)
         room = 10 * np.abs(self.value(arrays) - out) + UNCHANGED_UNITS * np.finfo(out.dtype).eps * np.abs(out)
         for bit, moves in itertools.product(range((out.size - 1).bit_length()), (0, 1)):
             moved = (numbers >> bit) & 1 == moves
-            mixed = {n: np.where(moved, beside[n], x) if x.shape == out.shape else x for n, x in arrays.items()}
+            mixed = {n: np.where(moved, nearby[n], x) if x.shape == out.shape else x for n, x in arrays.items()}
             try:
                 there = self.value(mixed)
             except CallError:  # f may be undefined there

@@ -1,7 +1,7 @@
 """JSON Schemas (2020-12) of what commands print with --json: one file per command, and what they share.
 
 A file holds the keys of its command; the head that all documents have and the definitions that it uses are added
-here, so that what `gradcli schema` prints stands on its own.
+here, so that what `gradcli schema` prints is complete.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class Frame:
         self.left = max(map(len, texts), default=1)
         self.columns = max(style.size[0] - self.left - 4 - cell_len(name), 8)
 
-    def beside(self, low: float, high: float) -> list[Text]:
+    def left_margin(self, low: float, high: float) -> list[Text]:
         """Return the text left of each line of a picture: a number, if any, and the axis."""
         places, texts = ticks(low, high, max(self.rows // 2, 2))
         at = {row_of(place, low, high, self.rows): text for place, text in zip(places, texts, strict=True)}
@@ -215,7 +215,7 @@ def panel(
             canvas.line((across[i], up[i]), (across[j], up[j]))
     zero = row_of(0, low, high, rows) if low < 0 < high else None
     marks = {(row_of(b, low, high, rows), round((a - x[0]) / (x[-1] - x[0]) * (columns - 1))) for a, b in kinks}
-    lines = frame.beside(low, high)
+    lines = frame.left_margin(low, high)
     for row, (line, drawn) in enumerate(zip(lines, canvas.rows(), strict=True)):
         for column, letter in enumerate(drawn):
             if (row, column) in marks:
@@ -247,8 +247,8 @@ def colour_map(result: Sampled, style: Style) -> Group:
     frame.columns = min(frame.columns, 4 * rows)
     low, high = extent(result.value)
     lines = [
-        beside + map_row(result, row, (rows, frame.columns), (low, high), style)
-        for row, beside in enumerate(frame.beside(bottom, top))
+        left_margin + map_row(result, row, (rows, frame.columns), (low, high), style)
+        for row, left_margin in enumerate(frame.left_margin(bottom, top))
     ]
     title = head(result, style).append(f"   {other} upwards, arrows along the gradient", "dim")
     legend = Text("  shades: ", "dim").append("blank", "dim")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.program.claim import point_beside
+from gradcli.program.claim import nearby_point
 
 RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=5), RNG.normal(size=5)
@@ -555,7 +555,7 @@ def test_a_pass_says_where_nothing_could_fail():
 
 
 def test_the_second_point_moves_every_element():
-    assert (point_beside({"x": X})["x"] != X).all()
+    assert (nearby_point({"x": X})["x"] != X).all()
 
 
 def test_a_report_is_the_text_of_the_command(capsys):

@@ -30,7 +30,7 @@ from ..arguments import (
     layout_of,
     named_parameters,
 )
-from ..claim import Arrays, CallError, Capabilities, Claim, failing_as, free_name, point_beside
+from ..claim import Arrays, CallError, Capabilities, Claim, failing_as, free_name, nearby_point
 from ..detect_framework import ADAPTED, FRAMEWORKS
 
 SINGLE_UNIT = 2.0**-24
@@ -83,7 +83,7 @@ class FrameworkCall(Claim):
         """Report whether the function takes double precision; if not, use single. Raises CallError."""
         try:
             with contextlib.suppress(CallError):  # at another point, so that caching of the first call shows up
-                self.value(point_beside(self.at))
+                self.value(nearby_point(self.at))
                 return True
             self.value(self.at)
             return True

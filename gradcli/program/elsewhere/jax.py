@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import GradcliError, describe_error
 from ..arguments import Arguments
 from ..as_called import compare
-from ..claim import Arrays, CallError, Claim, Difference, callable_name, point_beside
+from ..claim import Arrays, CallError, Claim, Difference, callable_name, nearby_point
 from ..user_code import place_of_return
 from .framework import FrameworkCall, join_real, to_double
 
@@ -49,7 +49,7 @@ class Choice:
     def compile(self, at: Arrays) -> None:
         """Choose the compiled functions if they agree with those as written, at a point and at one near it."""
         compiled = [jax.jit(function) for function in self.written]
-        points = [as_jax(at), as_jax(point_beside(at))]
+        points = [as_jax(at), as_jax(nearby_point(at))]
         with contextlib.suppress(Exception):  # the code cannot be traced, or raises near the point
             once, again, other = ([self.run(f, x) for x in points] for f in (self.written, self.written, compiled))
             if same(once, again, 0.0) and same(once, other, ROUNDINGS):
