@@ -1,6 +1,7 @@
 """What tests of several folders need."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -34,6 +35,8 @@ class FailuresAsTheyCome:
 
 
 def pytest_sessionstart(session):
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # the tests run in the background of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     plugins = session.config.pluginmanager
     terminal = plugins.getplugin("terminalreporter")
     if terminal is not None:  # the workers of pytest-xdist have none

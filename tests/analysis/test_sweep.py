@@ -7,7 +7,16 @@ import pytest
 
 from gradcli.analysis.gradient import compute_gradient
 from gradcli.analysis.sweep.plan import open_points
-from gradcli.analysis.sweep.rows import BYTES, Interpreted, Question, RowError, by_shape, peak_memory, portion
+from gradcli.analysis.sweep.rows import (
+    BYTES,
+    SAMPLE,
+    Interpreted,
+    Question,
+    RowError,
+    by_shape,
+    peak_memory,
+    rows_in_memory,
+)
 from gradcli.analysis.transform import compute_hessian
 from gradcli.cli.main import main
 from gradcli.errors import GradcliError
@@ -72,7 +81,9 @@ def test_the_row_that_fails_is_named():
 @pytest.mark.parametrize("text, shape", [("x**2", ()), ("sum(x)", (1000,)), ("sum(outer(x, x) * 2)", (300,))])
 def test_blocks_fit_into_memory(text, shape):
     question, first = ask(text, x=np.full((1, *shape), 0.5))
-    rows = portion(question, first, 1 << 20).block
+    evaluate = Interpreted(question)
+    evaluate(first)  # the first call makes preparations
+    rows = rows_in_memory(evaluate, first, SAMPLE)
     assert rows == 65536 if not shape else 1 < rows < 65536
     block = {"x": np.repeat(first["x"], rows, axis=0)}
     assert peak_memory(Interpreted(question), block) < 1.5 * BYTES

@@ -30,7 +30,7 @@ def test_a_formula_that_is_undefined_all_around_accuses_nobody():
     answers = Answers("abs(arctanh(tanh(relu(x)) / 2)) * var(y)", 1959)
     assert answers.given["x"] < 0
     assert answers.parts["grad"]["x"] == 0
-    assert answers.symbolic_agrees() is True
+    assert answers.symbolic_agrees(seconds=100) is True
 
 
 def test_programs_are_always_the_same():
