@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+from gradcli.check.in_command.gradcli_importlib_bootstrap import frameworks, notes
 from gradcli.check.watched import worst_of
 from gradcli.show.check_results import CheckReport
 
@@ -15,3 +16,17 @@ def test_a_point_without_time_left_hides_no_error():
     assert (found.report.verdict, found.points) == ("inconclusive", 1)
     assert "this takes longer" in found.report.message
     assert worst_of(derivative, [(use, late)]).report.verdict == "inconclusive"
+
+
+def test_every_call_is_counted_and_large_arguments_are_rarely_copied(monkeypatch):
+    watch = notes.Watch({"points": 3})
+    monkeypatch.setattr(notes.Watch, "current", watch)
+    key, file, line, name = notes.identify(watch.derivative)
+    copied = []
+    for number in range(1, 21):
+        if frameworks.is_due(watch.derivative, [frameworks.LARGE, 1]):
+            copied.append(number)
+            found = watch.derivatives.setdefault(key, notes.Derivative("backward", name, file, line, 3))
+            found.calls += 1
+    assert copied == [1, 2, 4, 8, 16]
+    assert watch.derivatives[key].calls == 20

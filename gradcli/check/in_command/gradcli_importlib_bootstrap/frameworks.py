@@ -35,11 +35,11 @@ def noting(role, named):
 
 def is_due(function, sizes):
     """Report whether to copy the arguments of the next call: always small ones, large ones more and more rarely."""
-    if sum(sizes) <= LARGE:
+    found = None if sum(sizes) <= LARGE else Watch.current.derivatives.get(identify(function)[0])
+    if found is None or found.calls & (found.calls + 1) == 0:
         return True
-    found = Watch.current.derivatives.get(identify(function)[0])
-    calls = 1 if found is None else found.calls + 1
-    return calls & (calls - 1) == 0
+    found.calls += 1  # nothing else counts a call that is not copied
+    return False
 
 
 def watch_torch(module):
