@@ -293,7 +293,7 @@ OPTIONS: dict[str, Callable] = {
         name="arguments",
         multiple=True,
     ),
-    "calls": option("--calls N", "Call the function at most N times.", type=Count(1_000_000_000)),
+    "calls": option("--calls N", "Limit each check to N calls of the function.", type=Count(1_000_000_000)),
     "taylor": option("--taylor", "Also show the Taylor remainder and its rate. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Fixed relative tolerance, as in PyTorch.", callback=as_finite),
     "atol": option("--atol X", "Fixed absolute tolerance, as in PyTorch.", callback=as_finite),
@@ -362,6 +362,9 @@ OPTIONS: dict[str, Callable] = {
         formats="table tsv json latex npz csv",
     ),
     "dtype": option("--dtype", INPUT_TYPE, choices=INPUT_TYPES, targets=LOCAL),
+    "script_dtype": option(
+        "--dtype", "Type of gradcli's tensors [float64; with --torch float32].", choices=INPUT_TYPES
+    ),
     "check_dtype": option(
         "--dtype",
         f"{INPUT_TYPE} {' and '.join(SHORT_TYPES)} are only for --reference.",
@@ -379,24 +382,28 @@ OPTIONS: dict[str, Callable] = {
     "device": option(
         "--device", "Device of arrays of PyTorch and JAX [cpu].", choices="cpu cuda", targets="function checks"
     ),
-    "seed": option("--seed N", "Seed of rand and randn [0].", type=Count(MOST_COUNTED, least=0), default=0),
+    "seed": option("--seed N", "Seed for random numbers [0].", type=Count(MOST_COUNTED, least=0), default=0),
+    "script_seed": option("--seed N", "Seed of gradcli's engine, not of PyTorch.", type=Count(MOST_COUNTED, least=0)),
     "max_elements": option(
         "--max-elements N",
-        "Largest number of elements of a value [1e8]. On Linux, all values together may take 2 GiB.",
+        "Largest number of elements that an array may have [1e8].",
         type=Count(MOST_COUNTED),
         default=DEFAULT_MAX_ELEMENTS,
     ),
     "safe": option("--safe", "Refuse to run Python files, other programs and C libraries."),
-    "torch": option("--torch", "Make `import torch` in Python files load gradcli's own engine.", targets=PYTHON),
+    "torch": option("--torch", "Make `import torch` in Python files load gradcli's engine.", targets=PYTHON),
     "python": option(
         "--python PATH",
-        "Python or environment that runs Python targets [VIRTUAL_ENV, .venv, CONDA_PREFIX, gradcli's own].",
+        "Python that runs Python files, or the folder of its environment [the project's, or else gradcli's own].",
         complete="files",
         targets=PYTHON,
     ),
+    "command_python": file_option(
+        "--python PATH", "Run COMMAND as if this environment were active: its folder or its Python [the project's]."
+    ),
     "engine": option(
         "--engine",
-        "Framework that differentiates FILE.py:NAME [the one it uses]. With object, it is an engine in FILE.py itself.",
+        "Framework of FILE.py:NAME [the one that it uses]. object, for gradcheck only, is an engine in FILE.py itself.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",
@@ -441,10 +448,10 @@ OPTIONS: dict[str, Callable] = {
     ),
     "timeout": option(
         "--timeout S",
-        "Time limit in seconds. Default: 30 s of CPU time for an expression, 20 s for formulas and high precision. In "
-        "gradcheck, the limit holds for each check. For a function in another program, it holds for each answer [60].",
+        "Time limit in seconds [30 s of CPU time for an expression, none for Python files].",
         callback=as_positive,
     ),
+    "script_timeout": option("--timeout S", "Time limit in seconds [none].", callback=as_positive),
     "simplify": option("--simplify", "Simplify the formulas, within --timeout."),
     "high_order": option("--order N", "Order of the derivatives [1].", type=Count(10), default=1, formats=SHOWN),
     "matrix": option(
@@ -466,41 +473,43 @@ OPTIONS: dict[str, Callable] = {
     "detect_anomaly": option("--detect-anomaly", "Name the first operation that produces nan."),
     "outs": names_option(
         "--out NAMES",
-        "Use the value called a as the output. Several outputs a,b get separate columns: a, d_a_x, b, d_b_x.",
+        "Use these values as outputs. Several, such as a,b, have separate columns: a, d_a_x, b, d_b_x.",
         name="outs",
         complete="names",
     ),
     "diag": option("--diag", "Also compute the second derivative with respect to each input: d2_NAME."),
-    "keep": names_option("--keep COLUMNS", "Copy these columns to the result, such as id,day."),
-    "no_keep": option("--no-keep", "Leave the inputs out of the result."),
+    "keep": names_option("--keep COLUMNS", "Also copy these columns of POINTS to the result, such as id,day."),
+    "no_keep": option("--no-keep", "Do not copy the columns of the inputs to the result."),
     "delimiter": option(
         "--delimiter CHARACTER",
-        "Separator of the cells of POINTS, such as ';'. Unless it is a comma, numbers may have decimal commas.",
+        "Character between the cells of POINTS, such as ';' [a comma, or a tab in .tsv files].",
         callback=as_delimiter,
     ),
     "sweep_format": option(
         "-f --format",
-        "Write the table as csv or tsv [by the ending of FILE, or csv]. json prints a summary.",
+        "Format of the table, csv or tsv [by the extension of FILE, else csv]. json, with -o, also prints a summary.",
         choices="csv tsv json",
     ),
     "shard": option("--shard K/N", "Compute the K-th of N equal shares of the rows.", default="1/1", callback=as_share),
-    "sweep_jobs": option("-j --jobs N", "Share the rows among N threads or processes [1].", type=Count(1000)),
+    "sweep_jobs": option("-j --jobs N", "Compute in N threads or processes [1].", type=Count(1000)),
     "dask": option(
         "--dask ADDRESS",
-        "Run on the Dask cluster of this scheduler. ADDRESS is tcp://HOST:PORT, a FILE.json, or local for a new "
-        "cluster. The workers need gradcli and access to the files.",
+        "Run on a Dask cluster. ADDRESS is that of its scheduler, tcp://HOST:PORT, or the scheduler's FILE.json, or "
+        "local for a new cluster on this machine.",
     ),
-    "restart": option("--restart", "Start again, and discard the parts that are finished."),
+    "restart": option("--restart", "Discard what an interrupted sweep to the same file has finished, and start again."),
     "sweep_output": file_option(
         "-o --output FILE",
-        "Table to write, .csv, .tsv or .parquet; - is standard output [-].",
+        "File for the table: .csv, .tsv or .parquet; - is standard output [-].",
         name="table",
         default="-",
     ),
     "json": option("--json", "The same as -f json.", name="format", flag_value="json"),
     "output": file_option("-o --output FILE", "Write to FILE; - is standard output."),
     "precision": option("--precision N", "Number of significant digits to print.", type=Count(50)),
-    "color": option("--color", "When to use colour [auto].", choices="auto always never", default="auto"),
+    "color": option(
+        "--color", "When to use colour [auto: on a terminal].", choices="auto always never", default="auto"
+    ),
     "quiet": option("-q --quiet", "Do not print notes and warnings."),
     "verbose": option("-v --verbose", "Print more notes."),
 }

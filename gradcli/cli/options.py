@@ -281,9 +281,9 @@ COMMON = "expression dtype seed max_elements timeout safe torch python format js
 """The options of most commands that have a TARGET."""
 
 
-def format_option(formats: tuple[str, ...]) -> Callable:
-    usual = f"Output format [{formats[0]} on a terminal, otherwise {formats[1]}]."
-    return click.option("-f", "--format", type=click.Choice(formats), help=usual)
+def format_option(formats: tuple[str, ...], default: str = "") -> Callable:
+    usual = default or f"{formats[0]} on a terminal, otherwise {formats[1]}"
+    return click.option("-f", "--format", type=click.Choice(formats), help=f"Output format [{usual}].")
 
 
 def target_command(

@@ -70,7 +70,7 @@ real_elementwise(
     lambda _, x, y: mask((x >= y) | np.isnan(y), x),
     lambda _, x, y: mask(~((x >= y) | np.isnan(y)), x),
     twin="Piecewise((x, x >= y), (y, True))",
-    doc="Larger of two elements; the other one if one is nan.",
+    doc="Larger of two elements, ignoring nan.",
     subgradient="all to x at a tie",
 )
 real_elementwise(
@@ -78,7 +78,7 @@ real_elementwise(
     lambda _, x, y: mask((x <= y) | np.isnan(y), x),
     lambda _, x, y: mask(~((x <= y) | np.isnan(y)), x),
     twin="Piecewise((x, x <= y), (y, True))",
-    doc="Smaller of two elements; the other one if one is nan.",
+    doc="Smaller of two elements, ignoring nan.",
     subgradient="all to x at a tie",
 )
 

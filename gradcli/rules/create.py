@@ -69,7 +69,7 @@ def linspace(start, stop, num=50):
 
 
 @numpy_function(
-    doc="Numbers from base**start to base**stop in equal ratios.", size=lambda start, stop, num=50, base=10: as_int(num)
+    doc="base**y for evenly spaced y from start to stop.", size=lambda start, stop, num=50, base=10: as_int(num)
 )
 def logspace(start, stop, num=50, base=10.0):
     return base ** linspace(start, stop, num)

@@ -98,7 +98,7 @@ def betainc_slope(_, x, *, order):
 of_order(
     "betainc",
     betainc_slope,
-    "Regularised incomplete beta function of shapes a and b at x.",
+    "Regularised incomplete beta function at x, with parameters a and b.",
     {"a": 1.5, "b": 2.5},
     PROBABILITY,
     twin="betainc_regularized(a, b, 0, x)",
@@ -191,16 +191,9 @@ FIRST, SECOND = "Bessel function of the first kind", "Bessel function of the sec
 jv = bessel("jv", 0.5, -0.5, f"{FIRST} of order v at x.", "besselj(v, x)")
 bessel("yv", 0.5, -0.5, f"{SECOND} of order v at x.", "bessely(v, x)", scipy="yn")
 iv = bessel("iv", 0.5, 0.5, f"Modified {FIRST} of order v.", "besseli(v, x)", forward=iv_forward)
-bessel("kv", -0.5, -0.5, f"Modified {SECOND}.", "besselk(v, x)")
-bessel(
-    "ive",
-    0.5,
-    0.5,
-    f"exp(-|x|) times the modified {FIRST}.",
-    "exp(-abs(x)) * besseli(v, x)",
-    lambda out, x: -np.sign(x) * out,
-)
-bessel("kve", -0.5, -0.5, f"exp(x) times the modified {SECOND}.", "exp(x) * besselk(v, x)", lambda out, _x: out)
+bessel("kv", -0.5, -0.5, f"Modified {SECOND} of order v.", "besselk(v, x)")
+bessel("ive", 0.5, 0.5, "exp(-|x|) times iv(v, x).", "exp(-abs(x)) * besseli(v, x)", lambda out, x: -np.sign(x) * out)
+bessel("kve", -0.5, -0.5, "exp(x) times kv(v, x).", "exp(x) * besselk(v, x)", lambda out, _x: out)
 
 
 def scaled_k0_forward(x, *, n):

@@ -233,7 +233,7 @@ argpartition = constant(
     bind=lambda x, kth, axis=-1: ((x,), {"kth": kth, "axis": negative_axis(axis, rank(x))}),
     numpy=(np.argpartition,),
     samples=(Sample(A(7), 3),),
-    doc="Indices of a partition: they put the kth element along axis in its sorted place.",
+    doc="Indices by which partition(x, kth) orders the elements along axis.",
 )
 
 
@@ -260,7 +260,7 @@ def select(condlist, choicelist, default=0):
 
 @numpy_function(Sample(np.array([[0, 1, 2, 0]]), [A(3, 4), A(4), A()]))
 def choose(index, choices):
-    """At each place, the element of the choice whose number is the index there."""
+    """Element by element, choices[i], where i is the element of index."""
     choices = [as_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
     index = as_array(index)
     shape = np.broadcast_shapes(shape_of(index), *(shape_of(c) for c in choices))

@@ -310,7 +310,7 @@ def solve_right(a, b):
     return adjoint(solve_triangular(adjoint(a), adjoint(b), lower=False, unit=False))
 
 
-TRIANGLE = "Its lower triangle is read, and the gradient is the symmetric one, as in PyTorch."
+TRIANGLE = "Only the lower triangle of the matrix is read. The gradient is symmetric, as in PyTorch."
 
 
 def cholesky_vjp(g, out, _):
@@ -328,7 +328,7 @@ cholesky_lower = internal.general(
 
 @numpy_function(
     torch="cholesky linalg.cholesky(input: square, upper=False)",
-    doc=f"Lower triangular L with A = L L^H for a positive definite A. {TRIANGLE}",
+    doc=f"Lower triangular L with x = L L^H, for a positive definite x. {TRIANGLE}",
 )
 def cholesky(x, /, *, upper=False):
     """L with A = L L^H or, if upper, U with A = U^H U; only that triangle of A is read."""

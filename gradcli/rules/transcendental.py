@@ -197,7 +197,7 @@ real_elementwise(
     node="Atan2",
     domain=((-3.0, -0.3), (0.3, 3.0)),
     twin="atan2(x, y)",
-    doc="Angle of the point with ordinate x and abscissa y, in radians.",
+    doc="Angle, in radians, of the point with vertical coordinate x and horizontal coordinate y.",
     subgradient="0 at (0, 0)",
 )
 for ufunc, alias, node, factor, text, doc in (

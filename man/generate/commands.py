@@ -42,7 +42,7 @@ def option_item(option: click.Option, command: str) -> Item:
         choices = getattr(option.type, "choices", None)
         metavar = option.metavar or ("|".join(map(str, choices)) if choices else "VALUE")
     value = f" Ar {argument(metavar)}" if metavar else ""
-    options = texts.OPTIONS | {"--format": texts.LINES.get(command, "")}
+    options = texts.OPTIONS | {"--format": texts.LINES.get(command, "")} | texts.OPTIONS_OF.get(command, {})
     more = next((options[flag] for flag in flags if flag in options), "")
     return " , ".join(f"Fl {escape_roff(flag[1:])}{value}" for flag in flags), f"{option.help or ''} {more}".strip()
 
@@ -78,9 +78,11 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
         for cause, page in causes().items()
         if page.group == name and page.name == cause
     ]
-    below += [".Ss Causes", *tag_list(found, compact=True)] if found else []
+    below += [".Ss Causes", *paragraphs(texts.CAUSES), *tag_list(found, compact=True)] if found else []
     files = [*texts.PROGRAMS, texts.DATA] if takes_target(command) else []
-    files += [texts.WRITTEN] if any(p.name == "output" for p in command.params) else []
+    files += [texts.WRITTEN] if any(p.name in ("output", "table") for p in command.params) else []
+    files += [texts.PARTS] if name == "sweep" else []
+    default = " Defaults are in square brackets." if any("[" in (option.help or "") for option in options) else ""
     return page(
         f"gradcli-{name}(1)",
         re.sub(r"^([A-Z])(?=[a-z ])", lambda m: m[1].lower(), COMMANDS[name].rstrip(".")),
@@ -88,7 +90,8 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
             *paragraphs(lead),
             *([".Pp", *paragraphs(more)] if more.strip() else []),
             *(note if takes_target(command) else []),
-            *[".Pp", "The options are:", *tag_list(option_item(option, name) for option in options)],
+            *[".Pp", *paragraphs(f"The options are as follows.{default}")],
+            *tag_list(option_item(option, name) for option in options),
             *below,
         ],
         [*examples_of(command), *texts.EXAMPLES.get(name, [])] or [f"gradcli {name} --help"],
@@ -96,4 +99,5 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
         synopsis=[f".Nm gradcli {name}", ".Op Ar options", *(f".Ar {escape_roff(a)}" for a in arguments)],
         files=files,
         status=texts.EXIT_STATUS | texts.EXIT_STATUS_OF.get(name, {}),
+        python=any(p.name == "python" for p in command.params),
     )

@@ -23,7 +23,7 @@ def functions() -> Iterator[Item]:
             if len(first) > 1 and first.isalpha() and first != "nan":
                 doc = doc[0].upper() + doc[1:]
             also = f" Also called {' and '.join(f'`{other}`' for other in shown.aliases)}." if shown.aliases else ""
-            yield argument(name + shown.signature), doc + also
+            yield name + shown.signature, doc + also
 
 
 def expressions_page() -> str:
@@ -44,9 +44,10 @@ def expressions_page() -> str:
             *paragraphs(texts.INPUTS),
             ".Ss Functions",
             *paragraphs(texts.FUNCTIONS),
-            *tag_list(functions()),
+            *tag_list((argument(call), text) for call, text in sorted([*functions(), *texts.SPECIAL.items()])),
         ],
         texts.LANGUAGE_EXAMPLES,
         ["gradcli(1)", "gradcli-grad(1)", "gradcli-ops(1)", "gradcli-json(5)"],
         files=[("*.expr", "Programs in this language."), texts.DATA],
+        python=False,
     )

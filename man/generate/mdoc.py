@@ -88,23 +88,27 @@ def page(
     *,
     synopsis: Sequence[str] = (),
     files: Iterable[Item] = (),
-    status: Mapping[str, str] = texts.EXIT_STATUS,
+    status: Mapping[str, str] = {},
+    python: bool = True,
     compact: bool = False,
 ) -> str:
     """Return a whole page.
 
     reference: its name and section, as in gradcli-grad(1). commands: examples. references: the pages under SEE ALSO.
-    files: names and descriptions. status: exit codes and what they mean. compact: omit blank lines between files.
+    files: names and descriptions. status: exit codes and what they mean. python: whether it is about running Python.
+    compact: omit blank lines between files.
     """
+    codes = [item for item in status.items() if item[1]]
+    variables = [*texts.ENVIRONMENT, *(texts.PYTHON_ENVIRONMENT if python else ())]
     name, number = split_reference(reference)
     paths = [(f"Pa {argument(path)}", text) for path, text in files]
     sections = {
         "NAME": [f".Nm {name}", f".Nd {escape_roff(title)}"],
         "SYNOPSIS": synopsis,
         "DESCRIPTION": description,
-        "ENVIRONMENT": tag_list((f"Ev {variable}", text) for variable, text in texts.ENVIRONMENT),
+        "ENVIRONMENT": tag_list((f"Ev {variable}", text) for variable, text in variables),
         "FILES": tag_list(paths, compact) if paths else ["None."],
-        "EXIT STATUS": tag_list(item for item in status.items() if item[1]),
+        "EXIT STATUS": tag_list(codes) if codes else paragraphs("gradcli-exit-codes(7) lists the exit codes."),
         "EXAMPLES": examples(commands),
         "SEE ALSO": see_also(references),
     }

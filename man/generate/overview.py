@@ -46,4 +46,5 @@ def overview_page(references: Iterable[str]) -> str:
         references,
         synopsis=[".Nm", ".Op Fl h | Fl \\-help", ".Op Fl \\-version", ".Ar command", ".Op Ar argument ..."],
         files=[*texts.PROGRAMS, texts.DATA, texts.WRITTEN],
+        status=texts.EXIT_STATUS,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import texts
 from .mdoc import page, paragraphs, tag_list
 
 CONFIGURATION = """
@@ -92,4 +93,5 @@ expects."""
         paragraphs(more),
         ["gradcli gradcheck grads.py:f --grad g x=2"],
         ["gradcli(1)", "gradcli-gradcheck(1)", "gradcli-watch(1)", "gradcli-why(1)"],
+        status=texts.EXIT_STATUS,
     )

@@ -8,42 +8,74 @@ from __future__ import annotations
 EXIT_STATUS = {
     "0": "Success. If derivatives were checked, every check passed.",
     "1": "A check found a wrong derivative, or two ways to compute a derivative disagree.",
-    "2": "Bad usage or bad input: options, expressions, files, shapes, missing names.",
+    "2": "The command line or an input is invalid, or a limit of time or size was exceeded.",
     "3": "The target raised an error.",
     "4": "No derivative is wrong, but at least one check is inconclusive.",
     "70": "A defect in gradcli itself; please report it.",
     "130": "Interrupted.",
 }
+NO_CHECKS = {"0": "Success.", "1": "", "4": ""}
+NO_TARGET = {**NO_CHECKS, "3": ""}
 EXIT_STATUS_OF = {
+    **dict.fromkeys(("graph", "plot", "precision", "run", "sweep", "symbolic", "trace"), NO_CHECKS),
+    **dict.fromkeys(("completion", "help", "ops", "schema"), NO_TARGET),
+    "eval": {**NO_CHECKS, "1": "With `--strict`, the result contains nan or infinity."},
+    "gradcheck": {
+        "0": "Every check passed.",
+        "1": "At least one check failed.",
+        "3": "No check failed, but the function or derivative of at least one check raised an error, crashed or took "
+        "too long.",
+        "4": "At least one check is inconclusive; all others passed.",
+    },
+    "lock": {
+        "0": "Success. With `--verify`, no check has changed.",
+        "1": "With `--verify`, at least one check has changed.",
+        "4": "",
+    },
+    "mutate": {
+        "0": "COMMAND noticed every mutant whose error is above `--at-least`.",
+        "1": "At least one of these mutants survived.",
+        "3": "",
+        "4": "",
+    },
     "why": {
         "0": "Every reported gradient is ok.",
         "1": "At least one reported gradient is None, zero, nan or infinite.",
-        "3": "The script raised an error.",
+        "2": "The command line is invalid, or the time limit was reached.",
+        "3": "SCRIPT raised an error.",
         "4": "",
     },
     "watch": {
-        "0": "The command succeeded, and every derivative that was checked passed.",
-        "1": "The command succeeded, and a derivative is wrong.",
+        "0": "COMMAND succeeded, and every derivative that was checked passed.",
+        "1": "COMMAND succeeded, and at least one derivative is wrong.",
+        "2": "The command line is invalid, or COMMAND did not start Python.",
         "3": "",
-        "4": "The command succeeded, and no derivative is wrong, but the check of at least one is inconclusive.",
-        "other": "The command itself exited with this code.",
+        "4": "COMMAND succeeded and no derivative is wrong, but at least one is inconclusive. With "
+        "`--allow-inconclusive`, the code is 0 instead.",
+        "other": "COMMAND failed with this code, which may also be one of the codes above.",
     },
 }
-"""Where the exit codes of a command mean something else; those with "" do not occur."""
+"""What differs for a command; exit codes with "" do not occur."""
 ENVIRONMENT = [
     ("NO_COLOR", "If this is set and not empty, output has no colour unless `--color always` is given."),
     ("FORCE_COLOR", "If this is set and not empty, output has colour even in files and pipes."),
     ("COLUMNS", "The width of tables. The default is the width of the terminal."),
     ("TERM", "If this is `dumb`, output has no colour."),
-    ("VIRTUAL_ENV", "The environment whose Python runs Python targets."),
-    ("CONDA_PREFIX", "The environment whose Python is used if VIRTUAL_ENV is not set and no folder .venv is found."),
+]
+PYTHON_ENVIRONMENT = [
+    ("VIRTUAL_ENV", "The project's environment, unless `--python` or pyproject.toml selects a different one."),
+    ("CONDA_PREFIX", "The project's environment if VIRTUAL_ENV is not set and no folder .venv is found."),
 ]
 PROGRAMS = [
-    ("*.expr", "Programs in the expression language, which are parsed and never executed; see gradcli-expressions(7)."),
-    ("*.py", "Python scripts, functions and declared checks, which are executed unless `--safe` is given."),
+    ("*.expr", "Programs in the expression language. They are never run as Python; see gradcli-expressions(7)."),
+    ("*.py", "Python scripts and functions. They are run, unless `--safe` is given."),
 ]
-DATA = ("*.npy, *.npz, *.csv, *.tsv, *.txt, *.json", "Arrays for `NAME=@FILE`. Pickled arrays are refused.")
-WRITTEN = (".gradcli-*", "A temporary file next to the output of `-o`. It replaces the output when it is complete.")
+DATA = ("*.npy, *.npz, *.csv, *.tsv, *.txt, *.json", "Arrays for `NAME=@FILE`. Pickled objects are refused.")
+WRITTEN = (".gradcli-*", "A temporary file in the folder of the `-o` file. Once complete, it is renamed to that file.")
+PARTS = (
+    "FILE.parts",
+    "The finished parts of the table that `-o FILE` writes. It is removed when the table is complete.",
+)
 TARGETS = """
 A target is one of these:
 
@@ -101,6 +133,9 @@ Pictures (.svg, .png) of curves, maps, Jacobians, digits and Taylor remainders n
 matplotlib`, or the extra gradcli[plot]. Graphs are drawn by Graphviz if its program `dot` is installed. Without it, an
 SVG file needs no other package, and a PNG file needs matplotlib. Parquet needs pyarrow: `pip install pyarrow`, or the
 extra gradcli[sweep]. Everything else comes with gradcli.
+"""
+CAUSES = """
+The word in brackets in a report is one of these:
 """
 DESCRIPTIONS = {
     "grad": """
@@ -282,105 +317,129 @@ output is.
     "sweep": """
 # Rows
 
-Each row is one point. A program that contains a sum, a matrix product or a solver therefore works with the values of
-one row. The engine maps the program over blocks of rows. Three kinds of programs run row by row instead, and a note
-says so:
+Each row is a point of its own: a sum, a matrix product or a solver in TARGET works on the values of one row. gradcli
+computes many rows in one call. Three kinds of targets run once for each row instead, which takes longer; a note says
+so:
 
 - scripts,
-- functions that a different framework differentiates,
-- programs that branch on numbers, such as `if x > 0` in Python.
+- functions that use a framework other than gradcli's engine, such as PyTorch,
+- Python functions that branch on values, as in `if x > 0`.
 
-If the value or a derivative of a row is not finite, the row is kept with nan in its place. The same holds for a row at
-which a matrix has no inverse. A note counts such rows. If a row cannot be read, the error names the row, and nothing is
-written. If the program raises an error at a row, the sweep ends.
+If the value or a derivative in a row is nan or infinite, the row is kept, and a note counts such rows. If a matrix in a
+row has no inverse, the results of that row are nan. If a row of POINTS cannot be read, the sweep does not start, and
+the error names the row. If TARGET raises an error in a row, the sweep ends, and the error names the row.
 
 # Columns
 
-The result has the inputs first, then the value and the derivatives. Then follow the columns of `--keep`, which are
-copied unchanged. Other columns of POINTS are ignored. Derivatives are with respect to the inputs that have a column,
-unless `--wrt` names others. The gradient with respect to a list is a list. With several outputs, `--out a,b`, the
-columns are called a, d_a_x, d2_a_x and so on.
+The result has these columns, in this order:
 
-A cell of CSV contains a number, a list as in JSON, or nothing, which means nan. A null in Parquet is also nan. The
-columns of a .npy file are the fields of its structured array. CSV on standard input goes through a temporary file. For
-text with a different separator, use `--delimiter`. If the separator is not a comma, and in .tsv files, all numbers may
-have decimal commas; a note then says so. Output always has decimal points.
+- the inputs that POINTS has a column for, unless `--no-keep` is given
+- value: the output of TARGET
+- d_NAME: the derivative of the output with respect to the input NAME
+- d2_NAME, with `--diag`: the second derivative with respect to NAME
+- the columns of `--keep`
+
+With `--out a,b`, the output a has the columns a, d_a_NAME and d2_a_NAME, followed by those of b. There is a derivative
+with respect to each input that POINTS has a column for, unless `--wrt` selects other inputs. The derivative with
+respect to a list is a list.
+
+In text files, a cell contains a number or a list as in JSON. An empty cell means nan, as does null in Parquet. A .npy
+file has to contain a structured array, whose fields are the columns. Numbers may have decimal commas in .tsv files, and
+in other text if `--delimiter` is not a comma. This is possible only if all numbers have them; a note then says so. The
+result always has decimal points.
 
 # Interrupting and resuming
 
-A sweep writes its result in parts, which take about a second each. The parts are kept in the folder OUTPUT.parts, with
-a note of the program, the table and the options that they were made from. A part gets its name there when it is
-finished. When all parts are finished, they are joined, and the folder is removed. The same command therefore resumes
-where it was interrupted or killed. It refuses parts that were made from a different program, table or option, unless
-`--restart` is given. A finished result is replaced.
+With `-o FILE`, a sweep that was interrupted or killed can be resumed: run the same command again. gradcli writes the
+result in parts, each about a second of work, to the folder FILE.parts. When all parts are finished, it joins them and
+removes the folder. If TARGET, POINTS or an option that affects the result has changed, the command reports an
+error. `--restart` discards the old parts. If the sweep was already complete, the same command computes it again.
 
-The result does not depend on interruptions, `-j` or `--dask`. With `--shard`, separate commands compute the shares,
-each with its own output. The rows of the second output follow those of the first, and so on.
+Interruptions, `-j` and `--dask` do not change the result. With `--shard`, you run N commands, each with its own FILE.
+The rows of these files, in the order of K, are the rows of the whole result.
 
 # Packages and speed
 
-Text needs no other packages. With pyarrow, reading and writing text takes a third of the time and gives the same bytes.
-Parquet needs pyarrow: `pip install pyarrow`, or the extra gradcli[sweep]. `--dask` needs `dask[distributed]` and
-pyarrow (the extra gradcli[dask]). `-j` helps if the program is slow or if the rows are text. For numbers in Parquet,
-the disk is the limit. On a cluster, start `dask scheduler` and `dask worker` in a folder that all machines see. If a
-worker dies, its part is computed again.
+CSV and .tsv files need no other package. With pyarrow, they are read and written about three times as fast, with the
+same result. Parquet needs pyarrow: `pip install pyarrow`, or the extra gradcli[sweep]. `--dask` needs
+`dask[distributed]` and pyarrow (the extra gradcli[dask]). `-j` helps if TARGET is slow, or if POINTS or the result is
+text.
+
+The workers of a Dask cluster need gradcli and access to the files. Start `dask scheduler` and `dask worker` in a folder
+that all machines share. If a worker dies, another one computes its part again.
 """,
     "why": """
 # What is reported
 
-The script runs once and prints its own output. Then `why` reports the state of each gradient: ok, none, zero, nan or
-inf. This is the state when the script or an optimizer last used the gradient. If nothing used it, it is the state at
-the end of the script. A gradient is zero if it is zero within rounding.
+The script runs once and prints its own output. Then `why` reports each gradient, with its state: ok, none, zero, nan or
+inf. This is the state when the script or an optimizer last used the gradient, or otherwise at the end of the script. A
+gradient that contains only rounding errors counts as zero.
 
-If a gradient is None, `why` follows the data from the tensor to the output, even through Python numbers and NumPy
-arrays. It names the line at which the data leaves the graph. Lines are those of the script and of the modules that it
-imports.
+In this page, the output is the tensor on which the script calls backward(). If a gradient is None, `why` follows the
+data from the tensor to the output, also through Python numbers and NumPy arrays. It reports the line at which the data
+leaves the graph, in the script or in a module that the script imports.
 
-If you give no NAME, `why` leaves out three kinds of tensors:
+If you give no NAME, `why` does not complain about gradients that are usually meant to be None or zero:
 
-- frozen parameters,
-- parameters that no optimizer holds, if the script has an optimizer,
-- biases whose gradient is cancelled by a normalization.
+- It leaves out frozen parameters of modules.
+- If the script has an optimizer, `why` leaves out parameters of modules that no optimizer holds and whose gradient is
+  None.
+- It reports a bias as ok if its gradient is zero because a normalization follows.
 
-If the script raises an error, the exit code is 3. If backward() failed because no tensor required grad, a hint names
-the cause.
+If the script raises an error because a gradient is missing, a hint gives the cause.
 
 # Common questions
 
-Why is `y.grad` None? In this code, y is the result of an operation, and only leaf tensors keep their gradient:
+Why is `y.grad` None after these lines?
 
     y = x * 2
     y.sum().backward()
 
-Call `y.retain_grad()` before backward() to keep it. `loss.grad` is None for the same reason; its gradient would be 1.
+The tensor y is the result of an operation, and backward() fills `.grad` only for leaf tensors, such as x. Call
+`y.retain_grad()` before backward() to keep the gradient of y. `loss.grad` is None for the same reason.
 
-Why is `input.grad` None after this line?
+Why is `w.grad` None after these lines?
 
-    input = torch.randn(3, requires_grad=True).to(device)
+    w = torch.randn(3, requires_grad=True) * 0.1
+    w.sum().backward()
 
-The leaf is the tensor that randn() returned, and input is the result of to(). Write
-`input = torch.randn(3).to(device).requires_grad_()` instead.
+The leaf is the tensor that randn() returned, and w is the result of a multiplication. Create the leaf last: `w =
+(torch.randn(3) * 0.1).requires_grad_()`. Functions such as to() and double() return a new tensor in the same way.
 """,
     "watch": """
+# Special cases
+
+A PyTorch function is checked with the memory layouts and the incoming gradients of the recorded call. A PyTorch or JAX
+function that is only traced (by jit, vmap, scan or torch.compile) is never called with numbers. It is checked at random
+values of the recorded shapes. A second derivative, such as hess, is checked against the first derivative if that one
+passed, and otherwise against the objective.
+
+In each process, checking may take as long as the run, plus 60 seconds. A derivative that is not checked within this
+time is reported as inconclusive.
+
 # What changes for the program
 
-A watched program can notice these differences:
+A program can notice that it is watched:
 
-- `PYTHONPATH` and the variables `GRADCLI_HOST` and `GRADCLI_WATCH` are set, and a `sitecustomize` module is loaded
-  before the program's own.
-- `scipy.optimize.minimize` and the other solvers are wrapped. The wrapper passes a callable object to the solver
-  instead of the user's function.
-- `torch.autograd.Function.apply`, the calls of `jax.custom_vjp` and `custom_jvp`, and the `primitive` of HIPS autograd
-  are replaced in the same way.
-- Arguments and results are copied. Large arrays are copied only at calls number 1, 2, 4, 8, and so on.
-- The graph node of a custom function in PyTorch has one more hook, which copies the gradients that reach the node.
-- The process forks once when it ends, to run the checks. If the program uses JAX, the process does not fork, but runs
-  the checks itself. `os._exit` is replaced for this.
+- The environment variables `PYTHONPATH`, `GRADCLI_HOST` and `GRADCLI_WATCH` are set. Python loads gradcli's
+  `sitecustomize` module, which then loads the program's own.
+- The solvers of SciPy and train() of xgboost and lightgbm are wrapped. They receive callable objects instead of the
+  user's functions.
+- `torch.autograd.Function.apply`, the `__call__` methods of `jax.custom_vjp` and `jax.custom_jvp`, and the `primitive`
+  decorator of HIPS autograd are wrapped.
+- Arguments and results are copied. If the tensors that a PyTorch function receives have more than 100,000 elements
+  together, they are copied only in calls 1, 2, 4, 8 and so on. The last of these calls then counts as the last call.
+- In PyTorch, the graph node of a custom function has an additional hook, which copies the incoming gradients.
+- At its end, the process forks, and the child runs the checks. A process that uses JAX cannot fork safely, so it runs
+  the checks itself.
+- `os._exit` and the default handler of SIGTERM are replaced, so that the checks also run if one of them ends the
+  process.
 
-# What is not seen
+# What is not recorded
 
-`watch` enters a process through `PYTHONPATH`, which `python -I` and `python -E` ignore. Leave these options out.
-Objectives that are passed to the scikit-learn interfaces of xgboost and lightgbm are not seen.
+`watch` enters a Python process through `PYTHONPATH`. `python -I` and `python -E` ignore this variable, so run Python
+without these options. In xgboost and lightgbm, `watch` does not see objectives that are passed to the scikit-learn
+interface, such as XGBRegressor.
 """,
     "ops": """
 gradcli-expressions(7) lists all functions.
@@ -390,33 +449,58 @@ The schemas follow JSON Schema 2020-12. gradcli-json(5) describes the same docum
 keys, but do not remove or rename any.
 """,
 }
+WHOLE = "FILE is written completely or not at all."
+PROJECT = "gradcli-environment(7) describes how the default is chosen."
+FORMULAS = "The default is 20 s for formulas, and for results in high precision."
+ANSWERS = "If the function runs in another program, the limit applies to each of its answers [60 s]."
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error.",
-    "--json": "Errors are then printed as JSON, too.",
-    "--output": "The file is written completely or not at all. Its ending selects the format.",
-    "--seed": "The same command with the same seed gives the same numbers.",
-    "--torch": "In a script, the default type is then float32.",
-    "--color": "See ENVIRONMENT.",
+    "--json": "Errors are also printed as JSON.",
+    "--max-elements": "On Linux, a program in the expression language may use 2 GiB of memory, or proportionally more "
+    "if N is above 1e8.",
+    "--output": f"{WHOLE} A known extension, such as .json, selects the format. For other names, pass `-f`.",
+    "--python": PROJECT,
+    "--seed": "In the expression language, the same seed always gives the same numbers. In Python files that use "
+    "gradcli's engine, this is so only if N is above 0.",
+    "--torch": "The default type in scripts is then float32, as in PyTorch, whatever `--dtype` is.",
 }
-ELEMENTS = "In `tsv`, each line has the name of an element, a tab, and its value in full precision."
-POINTS = "In `tsv`, each line is a point: the values of the inputs, then"
+OPTIONS_OF: dict[str, dict[str, str]] = {
+    **{name: {"--timeout": f"{FORMULAS} {ANSWERS}"} for name in ("grad", "jacobian")},
+    **{name: {"--timeout": FORMULAS} for name in ("eval", "hessian", "precision", "symbolic")},
+    **{name: {"--timeout": ANSWERS} for name in ("vjp", "jvp", "hvp")},
+    **{name: {"--torch": "", "--safe": "SCRIPT is therefore always refused.", "--seed": ""} for name in ("run", "why")},
+    "lock": {"--timeout": "It applies to each check."},
+    "gradcheck": {
+        "--timeout": f"It applies to each check. {FORMULAS} {ANSWERS}",
+        "--seed": "The seed determines random inputs and directions, and the numbers of rand and randn.",
+    },
+    "schema": {"--output": WHOLE},
+    "sweep": {"--output": WHOLE},
+}
+"""What the manual adds to the help of an option; what differs for a command."""
+ELEMENTS = "In `tsv`, each line has two columns: the name of an element, and its value in full precision."
+POINTS = "In `tsv`, each line describes one point, in these columns: the inputs,"
 LINES = {
     **dict.fromkeys(("grad", "jacobian", "hessian", "vjp", "jvp", "hvp"), ELEMENTS),
-    "eval": f"{ELEMENTS} Over ranges, each line is a point: the values of the inputs, then that of TARGET.",
+    "eval": f"{ELEMENTS} With ranges, each line describes one point: the inputs, and the value of TARGET.",
     "plot": f"{POINTS} the function and its derivatives.",
-    "precision": f"{POINTS} the right digits of the value and of each gradient.",
-    "graph": "In `tsv`, each line is a node: number, kind, operation, name, formula, shape, inputs and line.",
+    "precision": f"{POINTS} the number of right digits of the value and of each gradient.",
+    "graph": "In `tsv`, each line describes one node, in these columns: number, kind, operation, name, formula, shape, "
+    "inputs and line.",
     "trace": "In `tsv`, each line is an element of a gradient that a step sends: the numbers of the pass and of the "
     "step, the operation, its result, the receiving element, and the gradient.",
-    "why": "In `tsv`, each line is a gradient: name, state, cause, file, line, explanation and remedy.",
+    "why": "In `tsv`, each line describes one gradient, in these columns: name, state, cause, file, line, "
+    "explanation and remedy.",
     "gradcheck": "In `tsv`, each line is a check: verdict, name, file, line, seconds and reason. Lines that begin with "
     "element or taylor follow with `--show all` and `--taylor`.",
-    "watch": "Without `-o`, the default is always table. In `tsv`, each line is a derivative: verdict, role, function, "
-    "file, line, points, calls and reason.",
-    "lock": "In `tsv`, each line is a check: name and file. With `--verify`: verdict, name, file and reason.",
-    "mutate": "In `tsv`, each line is a mutant: killed or survived, relative error, seconds and name.",
-    "ops": "In `tsv`, each line is a function: name, kind, derivatives and description.",
+    "watch": "In `tsv`, each line describes one derivative, in these columns: verdict, role, function, file, line, "
+    "points, calls and reason.",
+    "lock": "In `tsv`, each line describes one check, in these columns: name and file, or with `--verify` verdict, "
+    "name, file and reason.",
+    "mutate": "In `tsv`, each line describes one mutant, in these columns: killed or survived, relative "
+    "error, seconds and name.",
+    "ops": "In `tsv`, each line describes one function, in these columns: name, kind, derivatives and description.",
 }
 """What tab-separated lines hold."""
 EXAMPLES = {
@@ -433,9 +517,11 @@ EXAMPLES = {
     ],
 }
 LANGUAGE = """
-A program in the expression language is a target on the command line, the word after `-e`, or the content of a file. The
-language has Python's syntax for expressions, and functions with NumPy's names and meanings. A program is parsed and
-never executed as Python. It cannot read a file, run code or reach a Python object.
+gradcli has a small language for mathematical expressions. Its syntax is that of Python expressions; the exceptions are
+listed below. It has mathematical functions of NumPy, SciPy and PyTorch, under the same names.
+
+You can write a program in this language on the command line as TARGET, after `-e`, or in a file. gradcli never runs it
+as Python. The program cannot read files or use Python objects.
 """
 SYNTAX = """
 Write one statement per line, or separate several with `;`:
@@ -447,27 +533,28 @@ Write one statement per line, or separate several with `;`:
 A `#` begins a comment. An expression consists of:
 """
 FORMS = [
-    ("2 0.5 1e-3 2j", "Numbers. They are floating-point or complex; integers become floating-point numbers."),
+    ("2 0.5 1e-3 2j", "A real or complex number. All numbers are floating-point: 2 is the same as 2.0."),
     ("[[1, 2], [3, 4]]", "An array, as nested lists."),
-    ("x + y, x - y, x * y, x / y, x // y, x % y", "Arithmetic, element by element, with broadcasting."),
-    ("x**y, x^y", "Power. `^` means the same as `**`, and both group from the right."),
+    ("x + y, x - y, x * y, x / y, x // y, x % y", "Arithmetic, element by element, with broadcasting as in NumPy."),
+    ("x**y, x^y", "x to the power y. Unlike in Python, `^` means the same as `**`. `2^3^2` is `2^(3^2)`."),
     ("x @ y", "The matrix product."),
-    ("-x, +x, ~x", "Signs, and the negation of booleans."),
-    ("x < y, x <= y, x == y, x != y, x >= y, x > y", "Comparisons, which may be chained: `0 < x < 1`."),
+    ("-x, +x", "Minus x, and x itself."),
+    ("x < y, x <= y, x == y, x != y, x >= y, x > y", "A comparison, element by element. `0 < x < 1` is allowed."),
     (
-        "a and b, a or b, not a, a & b, a | b",
-        "Logic of booleans, element by element. Between booleans, `+` means `or`, and `*` means `and`, as in NumPy. In "
-        "sums, and together with numbers, booleans count as 1 and 0.",
+        "a and b, a or b, not a, a & b, a | b, ~a",
+        "Logical and, or and not. Unlike in Python, they work element by element. `&`, `|` and `~` are only for "
+        "booleans. If a and b are both booleans, `a + b` means `a or b`, and `a * b` means `a and b`. Otherwise, true "
+        "counts as 1 and false as 0, as in `sum(x > 0)`.",
     ),
-    ("a if c else b", "Elements of a where c is true, and of b where c is false: the same as `where(c, a, b)`."),
-    ("x[0], x[1:, ::2], x[..., -1], x[x > 0]", "Elements and slices. Indices count from 0, and steps may be negative."),
-    ("f(x, axis=0), x.f(axis=0)", "A call. Every function may also be written as a method of its first argument."),
+    ("a if c else b", "a where c is true, otherwise b, element by element: the same as `where(c, a, b)`."),
+    ("x[0], x[1:, ::2], x[..., -1], x[x > 0]", "Elements and slices, as in NumPy. The first index is 0."),
+    ("f(x, axis=0), x.f(axis=0)", "A function call. `x.f(...)` is the same as `f(x, ...)`, for every function."),
 ]
 PROPERTIES = {
     "T": "The array with its axes in reverse order.",
     "mT": "The array with its last two axes exchanged.",
-    "H": "The conjugate of the transpose.",
-    "shape": "The lengths of the axes.",
+    "H": "The complex conjugate of x.T.",
+    "shape": "The lengths of the axes, such as x.shape[0].",
     "ndim": "The number of axes.",
     "size": "The number of elements.",
     "real": "The real part.",
@@ -481,23 +568,43 @@ CONSTANTS = {
     "nan": "Not a number.",
 }
 INPUTS = """
-The output is the last bare expression. Without one, it is the last assignment. `--out NAME` selects a different value.
+The output of a program is its last statement that is not an assignment. If there are only assignments, the output is
+the value of the last one. `--out NAME` selects the value of NAME instead.
 
-The inputs are the names that have values on the command line, and the names that the program binds to literals or array
-constructors: `x = 2`, `w = [[3, 1]]`, `v = linspace(0, 1, 5)`, `r = randn(3, 4)`. A name that the program later binds
-again, or to whose elements it assigns, is not an input. `const(3)` makes a constant instead of an input. A value on the
-command line replaces the value in the program. `--wrt` limits differentiation to some of the inputs.
+The inputs of a program are the names with respect to which gradcli differentiates. These are the names that have a
+value on the command line, and the names to which the program assigns one of these:
 
-A name without a value is an error. The message lists every such name, and a command line that would work.
+    x = 2, x = [[3, 1]]    a number or an array
+    v = linspace(0, 1, 5)  a call of array, zeros, ones, full, eye, identity,
+                           arange, linspace, logspace, rand or randn
+    w = 0.1 * randn(3, 4)  arithmetic with such values
 
-A program may have up to 1 MiB of text and 200 levels of nesting. A value may have as many elements as `--max-elements`
-allows. On Linux, all values and derivatives of a program together may take 2 GiB of memory. If `--max-elements` is
-larger than its default, this limit is larger in proportion. A program may take 30 seconds of CPU time, including all
-computations and printing. With `--timeout S`, it may take S seconds of wall time instead.
+A value on the command line replaces the value that the program assigns. `const(3)` is the number 3 as a constant, which
+does not make the name an input. Nor is a name an input if the program assigns to it, or to one of its elements, again.
+`--wrt` differentiates with respect to some of the inputs only.
+
+If names have no value, an error lists them and suggests a command line that works.
+
+# Limits
+
+A program may have up to 1 MiB of text and 200 levels of nesting. `--max-elements` limits the number of elements of an
+array. On Linux, a program may use 2 GiB of memory, or proportionally more if `--max-elements` is above its default. A
+program may use 30 seconds of CPU time, or with `--timeout S` run for S seconds. gradcli-sweep(1) has no time limit.
 """
+SPECIAL = {
+    "array(x)": "x as an array.",
+    "const(x)": "x as a constant, which is not an input.",
+    "rand(*shape)": "Random numbers from 0 to 1, in this shape. The seed is `--seed`.",
+    "randn(*shape)": "Random numbers with the standard normal distribution, in this shape. The seed is `--seed`.",
+}
 FUNCTIONS = """
-For a function, gradcli-ops(1) prints the derivative, the intervals in which it is tested, and its value at a kink.
-`dim` is accepted as well as `axis`. Functions that take a shape accept both `zeros(1, 2)` and `zeros((1, 2))`.
+The command `gradcli ops NAME` describes a function: its derivative, the intervals in which it is tested, and its
+derivative at a kink. In a call, you may write `dim` for `axis`, and `keepdim` for `keepdims`. A shape may be written as
+one argument or as several: `zeros((1, 2))` is the same as `zeros(1, 2)`.
+
+If a function has several results, select one by an index: `slogdet(x)[1]`. Functions of integers, such as gcd, take
+the integers that functions such as argmax return. The language has no strings. Arguments that take a string, such as
+mode, therefore keep their default, and einsum works only in Python files.
 """
 LANGUAGE_EXAMPLES = [
     "gradcli grad 'x**2 * sin(y)' x=2 y=3",

@@ -15,7 +15,7 @@ from ...request import Request
 from ...show import TEXT
 from .. import messages
 from ..messages import Command
-from ..option_table import OPTIONS, Count, as_finite, as_positive, import_completion, option
+from ..option_table import OPTIONS, Count, as_finite, as_positive, file_option, import_completion, option
 from ..options import COMMON, Call, format_option, show_result, target_command
 from ..output import output_of, results_to_stderr
 
@@ -99,7 +99,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
     "Time limit in seconds for a run [5 times that without a mutant, at least 10]. A slower mutant is noticed.",
     callback=as_positive,
 )
-@OPTIONS["python"]
+@OPTIONS["command_python"]
 @OPTIONS["quiet"]
 @format_option(TEXT)
 @OPTIONS["json"]
@@ -146,15 +146,15 @@ WITH_USES = ("table", "tsv", "csv", "json")
     cls=Command,
     epilog="Examples: gradcli watch -- python fit.py; gradcli watch -f json -o report.json -- python fit.py",
 )
-@option("--points N", "Check each derivative at N of its calls [3].", type=Count(1000), default=3)
+@option("--points N", "Check each derivative at the arguments of N of its calls [3].", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@option("--timeout S", "Time limit in seconds for each of these calls [30].", callback=as_positive, default="30")
-@OPTIONS["python"]
+@option("--timeout S", "Time limit in seconds for each of these checks [30].", callback=as_positive, default="30")
+@OPTIONS["command_python"]
 @OPTIONS["allow_inconclusive"]
-@option("-q --quiet", "Print only the derivatives that fail.")
-@format_option(FORMATS)
+@option("-q --quiet", "Report only the derivatives that fail.")
+@format_option(FORMATS, "table; with -o, tsv")
 @OPTIONS["json"]
-@OPTIONS["output"]
+@file_option("-o --output FILE", "Write the report to FILE [standard error].")
 @OPTIONS["color"]
 def watch(
     points: int,
@@ -165,30 +165,27 @@ def watch(
     quiet: bool,
     **shown: Any,
 ) -> int:
-    """Run the COMMAND after -- unchanged, and check the derivatives that it uses.
+    """Run the COMMAND after --, and check the hand-written derivatives that it uses.
 
-    It checks these derivatives, in every process that the command starts:
+    COMMAND does not need any changes. `watch` checks these derivatives in every Python process that COMMAND starts:
 
     \b
-    scipy.optimize     minimize (and its constraints), least_squares, root,
-                       root_scalar, newton, curve_fit, fsolve, leastsq, fmin_*,
-                       basinhopping, dual_annealing, shgo, line_search, check_grad
-    scipy.integrate    solve_ivp, odeint, ode, solve_bvp
-    xgboost, lightgbm  objectives of train()
-    PyTorch            every torch.autograd.Function and operator of
-                       torch.library, applied where a gradient is wanted
-    JAX                every custom_vjp and custom_jvp
-    HIPS autograd      every primitive
+    scipy.optimize     derivatives passed to minimize (also in constraints),
+                       least_squares, root, root_scalar, newton, curve_fit,
+                       fsolve, leastsq, fmin_*, basinhopping, dual_annealing,
+                       shgo, line_search, check_grad
+    scipy.integrate    Jacobians passed to solve_ivp, odeint, ode, solve_bvp
+    xgboost, lightgbm  second derivatives from custom objectives of train()
+    PyTorch            the backward of torch.autograd.Function classes and of
+                       torch.library operators, if an input requires grad
+    JAX                the rules of custom_vjp and custom_jvp functions
+    HIPS autograd      the derivatives of custom primitives
 
-    The checks are those of gradcheck, and run after the command has done its work. They use the first, the
-    last and a middle call of each derivative, and a call at which the objective rose. Custom functions of PyTorch
-    are called with the memory layouts and the incoming gradients of the run. A function that was only traced (jit,
-    vmap, scan, torch.compile) is checked at random values of the same shapes. A second derivative is checked against
-    the first derivative, provided that one passed.
+    While COMMAND runs, `watch` records the arguments with which these derivatives are called. At the end of a process,
+    it checks them with the method of gradcheck, by default for the first, the last and a middle call. For a solver, it
+    also uses a call at which the objective increased. Each of these calls is a separate check.
 
-    The command's output stays the same. The report goes to standard error, or with -o to a file. If the command fails,
-    `watch` exits with its exit code. If it succeeds, `watch` exits with 1 if a derivative is wrong, and otherwise with
-    4 if a derivative is inconclusive or could not be checked.
+    The output of COMMAND does not change. The report goes to standard error, or to a file with -o.
     """
     from ...check.watch import watch_command
 

@@ -167,12 +167,11 @@ def bounds(low: Any, high: Any, text: str, point: bool = False) -> tuple[float, 
     metavar="TARGET POINTS [NAME=VALUE]...",
 )
 def sweep(call: Call) -> Swept | None:
-    """Compute value and gradient of TARGET at every row of POINTS.
+    """Compute the value and the gradient of TARGET at every row of the table POINTS.
 
-    POINTS is a .csv, .tsv, .parquet or .npy file, or CSV on standard input (-) or from a pipe (<(COMMAND)). A column is
-    the input of the same name, and a column of lists is an array. NAME=VALUE gives the other inputs. The result has the
-    inputs, value, d_NAME (with --diag also d2_NAME), and the columns of --keep. Rows that are not finite are kept and
-    counted. If a sweep is stopped, the same command continues it.
+    POINTS is a .csv, .tsv, .parquet or .npy file. CSV may also come from standard input (-) or from a pipe, such as
+    <(COMMAND). Each column of POINTS whose name is an input of TARGET gives that input its values; a cell may contain a
+    list. NAME=VALUE gives an input the same value in all rows. The result is a table with a row for each row of POINTS.
     """
     from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
 

@@ -66,16 +66,17 @@ def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
 @target_command(
     "Examples: gradcli why train.py; gradcli why train.py w; gradcli why --torch tutorial.py x --json",
     formats=TEXT,
-    common="dtype seed max_elements timeout safe torch python format json output color quiet verbose",
+    common="script_dtype script_seed script_timeout safe torch python format json output color quiet verbose",
     metavar="SCRIPT [NAME]...",
 )
 def why(call: Call) -> Explanation:
-    """Say why gradients of SCRIPT are None, zero or not finite, and which line is the cause.
+    """Run SCRIPT, and explain why gradients in it are None, zero, nan or infinite.
 
-    SCRIPT runs once, with PyTorch or with gradcli's engine, whichever it imports. With --torch, `import torch` loads
-    gradcli's engine. NAME is a tensor or a parameter, such as x or net.0.weight. Without NAME, the command explains
-    all leaf tensors, all parameters, and all tensors whose .grad the script reads. In the report, the word in brackets
-    names the cause, and `gradcli help WORD` explains it. The exit code is 1 if a gradient is None, zero or not finite.
+    The report names the line that is the cause. A word in brackets names the kind of cause; `gradcli help WORD`
+    explains it. SCRIPT may use PyTorch or gradcli's own engine.
+
+    NAME is a tensor or a parameter, such as x or net.0.weight. Without NAME, `why` reports leaf tensors, parameters,
+    and tensors whose .grad the script reads.
     """
     from ...analysis.why import explain
 
@@ -89,7 +90,7 @@ def why(call: Call) -> Explanation:
 
 @target_command(
     "Examples: gradcli run --torch tutorial.py; gradcli run train.py w=0.5",
-    common="dtype seed safe torch python color quiet verbose",
+    common="script_dtype script_seed safe torch python color quiet verbose",
     metavar="SCRIPT.py [NAME=VALUE]...",
 )
 def run(call: Call) -> None:
