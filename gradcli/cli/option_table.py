@@ -473,7 +473,7 @@ OPTIONS: dict[str, Callable] = {
     "detect_anomaly": option("--detect-anomaly", "Name the first operation that produces nan."),
     "outs": names_option(
         "--out NAMES",
-        "Use these values as outputs. Several, such as a,b, have separate columns: a, d_a_x, b, d_b_x.",
+        "Use the values of these names as outputs. Several, such as a,b, have columns a, d_a_x, b, d_b_x.",
         name="outs",
         complete="names",
     ),

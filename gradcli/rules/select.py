@@ -260,7 +260,7 @@ def select(condlist, choicelist, default=0):
 
 @numpy_function(Sample(np.array([[0, 1, 2, 0]]), [A(3, 4), A(4), A()]))
 def choose(index, choices):
-    """Element by element, choices[i], where i is the element of index."""
+    """For each element i of index, the element of choices[i] at the same place."""
     choices = [as_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
     index = as_array(index)
     shape = np.broadcast_shapes(shape_of(index), *(shape_of(c) for c in choices))

@@ -451,7 +451,9 @@ keys, but do not remove or rename any.
 }
 WHOLE = "FILE is written completely or not at all."
 PROJECT = "gradcli-environment(7) describes how the default is chosen."
-FORMULAS = "The default is 20 s for formulas, and for results in high precision."
+FORMULAS = "Deriving formulas has a limit of its own [20 s]."
+DIGITS = "Computing in high precision has a limit of its own [20 s]."
+BOTH = "Deriving formulas and computing in high precision have limits of their own [20 s]."
 ANSWERS = "If the function runs in another program, the limit applies to each of its answers [60 s]."
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
@@ -465,14 +467,23 @@ OPTIONS = {
     "gradcli's engine, this is so only if N is above 0.",
     "--torch": "The default type in scripts is then float32, as in PyTorch, whatever `--dtype` is.",
 }
+SCRIPT_ONLY = {
+    "--max-elements": "It has no effect on scripts.",
+    "--safe": "SCRIPT is therefore always refused.",
+    "--seed": "",
+    "--torch": "",
+}
 OPTIONS_OF: dict[str, dict[str, str]] = {
-    **{name: {"--timeout": f"{FORMULAS} {ANSWERS}"} for name in ("grad", "jacobian")},
-    **{name: {"--timeout": FORMULAS} for name in ("eval", "hessian", "precision", "symbolic")},
+    "grad": {"--timeout": f"{BOTH} {ANSWERS}"},
+    "jacobian": {"--timeout": f"{FORMULAS} {ANSWERS}"},
+    "hessian": {"--timeout": FORMULAS},
+    "symbolic": {"--timeout": BOTH},
+    **{name: {"--timeout": DIGITS} for name in ("eval", "precision")},
     **{name: {"--timeout": ANSWERS} for name in ("vjp", "jvp", "hvp")},
-    **{name: {"--torch": "", "--safe": "SCRIPT is therefore always refused.", "--seed": ""} for name in ("run", "why")},
+    **dict.fromkeys(("run", "why"), SCRIPT_ONLY),
     "lock": {"--timeout": "It applies to each check."},
     "gradcheck": {
-        "--timeout": f"It applies to each check. {FORMULAS} {ANSWERS}",
+        "--timeout": f"It applies to each check. {BOTH} {ANSWERS}",
         "--seed": "The seed determines random inputs and directions, and the numbers of rand and randn.",
     },
     "schema": {"--output": WHOLE},
@@ -579,9 +590,9 @@ value on the command line, and the names to which the program assigns one of the
                            arange, linspace, logspace, rand or randn
     w = 0.1 * randn(3, 4)  arithmetic with such values
 
-A value on the command line replaces the value that the program assigns. `const(3)` is the number 3 as a constant, which
-does not make the name an input. Nor is a name an input if the program assigns to it, or to one of its elements, again.
-`--wrt` differentiates with respect to some of the inputs only.
+A value on the command line replaces the value that the program assigns. `x = const(3)` does
+not make x an input. A name is not an input either if the program assigns to it, or to one of its elements, a second
+time. `--wrt` differentiates with respect to some of the inputs only.
 
 If names have no value, an error lists them and suggests a command line that works.
 

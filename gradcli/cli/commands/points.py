@@ -170,8 +170,8 @@ def sweep(call: Call) -> Swept | None:
     """Compute the value and the gradient of TARGET at every row of the table POINTS.
 
     POINTS is a .csv, .tsv, .parquet or .npy file. CSV may also come from standard input (-) or from a pipe, such as
-    <(COMMAND). Each column of POINTS whose name is an input of TARGET gives that input its values; a cell may contain a
-    list. NAME=VALUE gives an input the same value in all rows. The result is a table with a row for each row of POINTS.
+    <(COMMAND). Each column contains the values of the input of the same name; a cell may contain a list. Other columns
+    are ignored. NAME=VALUE gives an input the same value in all rows. The result has a row for each row of POINTS.
     """
     from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
 

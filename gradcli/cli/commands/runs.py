@@ -66,7 +66,8 @@ def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
 @target_command(
     "Examples: gradcli why train.py; gradcli why train.py w; gradcli why --torch tutorial.py x --json",
     formats=TEXT,
-    common="script_dtype script_seed script_timeout safe torch python format json output color quiet verbose",
+    common="script_dtype script_seed max_elements script_timeout safe torch python format json output color quiet "
+    "verbose",
     metavar="SCRIPT [NAME]...",
 )
 def why(call: Call) -> Explanation:
