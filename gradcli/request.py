@@ -7,8 +7,9 @@ import numpy as np
 
 DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements overrides it
 
-ENGINES = ("torch", "jax", "autograd", "gradcli", "object")
-"""Engines for functions of Python files: frameworks with an adapter, our own, and one in the file."""
+ADAPTED = ("torch", "jax", "autograd")
+ENGINES = (*ADAPTED, "gradcli", "object")
+"""Engines for functions of Python files: frameworks with an adapter in program/elsewhere, our own, one in the file."""
 SHORT_TYPES = ("bfloat16", "float16")
 """Types of few digits, checked against a reference (--reference)."""
 TYPES = ("float32", "float64", "complex128", *SHORT_TYPES)
@@ -53,7 +54,6 @@ class Request(NamedTuple):
     keyword: str | None = None
     order: int = 1
     samples: int = 1
-    fast: bool = False
     no_as_called: bool = False
     calls: int | None = None
     taylor: bool = False
@@ -74,19 +74,8 @@ class Request(NamedTuple):
     symmetric: Sequence[str] = ()
     spd: Sequence[str] = ()
     max_symbols: int = 64
-    # a sweep: shard (3, 16) is the third of sixteen, table the output, dask the address of a scheduler, delimiter the
-    # separator of cells
-    table: str = "-"
-    outs: Sequence[str] | None = None
-    diag: bool = False
-    keep: Sequence[str] | None = None
-    no_keep: bool = False
-    delimiter: str | None = None
-    shard: tuple[int, int] = (1, 1)
-    jobs: int | None = None
-    dask: str | None = None
-    restart: bool = False
     # how anything is run
+    jobs: int | None = None
     engine: str | None = None
     python: str | None = None
     reference: Any = None
@@ -139,5 +128,5 @@ class Request(NamedTuple):
         return declared._replace(**ours, show=self.show, max_elements=self.max_elements, project=self.project)
 
 
-HOW_CHECKED = """order samples seed fast calls taylor digits symbolic rtol atol eps search engine device
+HOW_CHECKED = """order samples seed dtype calls taylor digits symbolic rtol atol eps search engine device
 no_as_called"""

@@ -132,7 +132,7 @@ def gradcheck(
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    request = Request(fast=fast_mode, eps=eps, atol=atol, rtol=rtol)
+    request = Request(eps=eps, atol=atol, rtol=rtol)
     options = (nondet_tol, check_batched_grad, check_forward_ad, check_backward_ad)
     return _check(func, inputs, request, raise_exception, *options)
 
@@ -157,7 +157,7 @@ def gradgradcheck(
     masked: bool = False,
 ) -> bool:
     """Check second derivatives: those of the gradient, as a function of the inputs. Arguments as in gradcheck."""
-    request = Request(order=2, fast=fast_mode, eps=eps, atol=atol, rtol=rtol)
+    request = Request(order=2, eps=eps, atol=atol, rtol=rtol)
     return _check(func, inputs, request, raise_exception, nondet_tol, check_batched_grad, check_fwd_over_rev)
 
 

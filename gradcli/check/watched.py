@@ -18,11 +18,10 @@ import numpy as np
 from ..errors import lines_of_file
 from ..lang.limits import Bound
 from ..program.claim import CallError, Claim, callable_name, failing_as
-from ..program.detect_framework import ADAPTED
 from ..program.elsewhere.framework import framework_call
 from ..program.hand_written import HandWritten
 from ..program.user_code import users_path
-from ..request import Request
+from ..request import ADAPTED, Request
 from ..show.check_results import CheckReport
 from ..show.study_results import WatchedDerivative
 from .check import Check, values_text

@@ -283,7 +283,7 @@ OPTIONS: dict[str, Callable] = {
         "--samples K", "Check at K random points [1, but 20 for formulas and 5 for --hess].", type=Count(1_000_000)
     ),
     "order": option("--order N", "Check derivatives of order N: 2 is gradgradcheck in PyTorch [1].", type=Count(2)),
-    "fast": option("--fast", "Deprecated: it has no effect. Every check begins with random directions."),
+    "fast": option("--fast", "Deprecated: it has no effect.", expose_value=False),
     "no_as_called": option(
         "--no-as-called", "Skip the tests with other memory layouts, unused outputs and repeated backward passes."
     ),

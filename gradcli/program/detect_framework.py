@@ -8,13 +8,11 @@ from collections.abc import Iterable, Iterator
 from types import CodeType, ModuleType
 from typing import Any
 
-from ..request import ENGINES
+from ..request import ADAPTED
 
 FRAMEWORKS = {
     "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow",
 }  # fmt: skip
-ADAPTED = ENGINES[:3]
-"""Frameworks with an adapter: a module in `elsewhere`."""
 LIBRARIES = {"numpy", "scipy", "gradcli", *sys.stdlib_module_names}
 """Modules that do not lead to a framework, so they are not searched."""
 

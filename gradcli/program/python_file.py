@@ -10,12 +10,12 @@ import numpy as np
 
 from ..errors import GradcliError, TargetError, check_known
 from ..func.reverse import functional_call
-from ..request import Request
+from ..request import ADAPTED, Request
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
 from .arguments import ADVICE, WHOLE, annotation_name, default_arrays, missing_values, named_parameters, pass_by_name
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
-from .detect_framework import ADAPTED, FRAMEWORKS, engine_of, framework_of
+from .detect_framework import FRAMEWORKS, engine_of, framework_of
 from .user_code import blame_user_code, check_callable
 
 

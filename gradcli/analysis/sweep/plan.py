@@ -21,7 +21,7 @@ from ...program.base import Program, silence_prints
 from ...program.target import Target
 from ...show.results import Swept
 from .rows import Interpreted, Portions, Question, portion, result_names
-from .run import FORMS, Folder, Record, Report, Sweep, do_part, form_of, heading, identity, join_parts
+from .run import FORMS, Folder, Record, Report, Sweep, SweepOptions, do_part, form_of, heading, identity, join_parts
 from .tables import NumpyPoints, ParquetPoints, Points, TextPoints, need
 
 STREAM = "-"
@@ -106,56 +106,58 @@ def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
     return None
 
 
-def plan_sweep(program: Program, target: Target, points: Points, given: Mapping[str, Any]) -> Sweep:
+def plan_sweep(
+    program: Program, target: Target, options: SweepOptions, points: Points, given: Mapping[str, Any]
+) -> Sweep:
     """Plan a sweep. Raises GradcliError for names, rows and outputs that cannot be used."""
     request = target.request
-    ending = form_of(request.table, request.format)
-    if request.dask is not None:
+    ending = form_of(options.table, request.format)
+    if options.dask is not None:
         need("distributed", "dask", "--dask")
-    if os.path.exists(request.table) and os.path.samefile(request.table, points.path):
-        raise GradcliError(f"-o {request.table}: that is the table of points", hint="name another file")
+    if os.path.exists(options.table) and os.path.samefile(options.table, points.path):
+        raise GradcliError(f"-o {options.table}: that is the table of points", hint="name another file")
     known = inputs_of(program, points.names)
     columns = choose_inputs(program, given, points, known)
     check_known(request.wrt or (), columns if known is None else known, "--wrt")
-    handed = () if request.no_keep else columns
-    kept = tuple(name for name in request.keep or () if name not in handed)
+    handed = () if options.no_keep else columns
+    kept = tuple(name for name in options.keep or () if name not in handed)
     for name in kept:
         if name not in points.names:
             raise unknown_columns(points, [name])
-    wrt, outs = tuple(columns if request.wrt is None else request.wrt), tuple(request.outs or (None,))
-    question = Question(program, given, columns, wrt, outs, request.diag)
+    wrt, outs = tuple(columns if request.wrt is None else request.wrt), tuple(options.outs or (None,))
+    question = Question(program, given, columns, wrt, outs, options.diag)
     taken = next((name for name in (*handed, *kept) if name in result_names(question)), None)
     if taken is not None:
         hint = "--no-keep leaves the inputs out" if taken in handed else None
         raise GradcliError(f"the result would have two columns '{taken}'", hint=hint)
     with reading(points.title):
         points.prepare(columns, kept)
-    start, stop = (points.rows * k // request.shard[1] for k in (request.shard[0] - 1, request.shard[0]))
+    start, stop = (points.rows * k // options.shard[1] for k in (options.shard[0] - 1, options.shard[0]))
     portions = Portions(1, 1)
     if points.rows:
         block = next(points.read(0, 1, 1)).inputs
         portions = portion(question, {name: np.stack(list(x)) for name, x in block.items()}, stop - start)
-    folder = request.table + ".parts"
-    return Sweep(target, question, points, handed, kept, folder, ending, start, stop, portions)
+    folder = options.table + ".parts"
+    return Sweep(target, options, question, points, handed, kept, folder, ending, start, stop, portions)
 
 
 def run_sweep(sweep: Sweep, path: str, report: Report, stream: Callable[[bytes], None]) -> Swept:
     """Compute the missing parts of a sweep, and join all. stream: writes bytes to standard output."""
-    begun, request = time.perf_counter(), sweep.target.request
-    if request.table == STREAM:
+    begun, options = time.perf_counter(), sweep.options
+    if options.table == STREAM:
         with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
             bad = sum(stream_parts(sweep._replace(folder=place), report, stream))
     else:
         bad = fill_file(sweep, identity(sweep, path), report)
     seconds = time.perf_counter() - begun
-    return Swept(sweep.target.text, sweep.stop - sweep.start, bad, seconds, request.table)
+    return Swept(sweep.target.text, sweep.stop - sweep.start, bad, seconds, options.table)
 
 
 def fill_file(sweep: Sweep, wanted: dict[str, Any], report: Report) -> int:
     """Compute the missing parts of a file, join all, return its number of rows not finite. wanted: their identity."""
-    request = sweep.target.request
-    record, folder = Record(request.table, sweep.folder), Folder(sweep.folder, sweep.ending)
-    if request.restart or not record.found:
+    options = sweep.options
+    record, folder = Record(options.table, sweep.folder), Folder(sweep.folder, sweep.ending)
+    if options.restart or not record.found:
         folder.remove()
     else:
         record.check(wanted)
@@ -176,10 +178,10 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], report: Report) -> int:
             folder.remove()
     if len(done) < sweep.parts:
         hint = "does another sweep write the same file? Run the same command to continue"
-        raise GradcliError(f"parts of {request.table} were removed while it was made", hint=hint, kind="file")
+        raise GradcliError(f"parts of {options.table} were removed while it was made", hint=hint, kind="file")
     from ...files import replacing
 
-    with replacing(request.table) as file:
+    with replacing(options.table) as file:
         join_parts([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
     folder.remove()
     return sum(done.values())
@@ -187,9 +189,9 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], report: Report) -> int:
 
 def run_missing(sweep: Sweep, missing: list[int], report: Report) -> Iterator[None]:
     """Compute parts, in this process or in others; yield whenever one is done."""
-    request = sweep.target.request
-    jobs = request.jobs or 1
-    if request.dask is None and (jobs == 1 or len(missing) < 2):
+    asked, address = sweep.target.request.jobs, sweep.options.dask
+    jobs = asked or 1
+    if address is None and (jobs == 1 or len(missing) < 2):
         evaluate = Interpreted(sweep.question)
         for number in missing:
             do_part(sweep, number, evaluate, report)
@@ -197,8 +199,7 @@ def run_missing(sweep: Sweep, missing: list[int], report: Report) -> Iterator[No
         return
     from .workers import run_at_once, run_on_dask
 
-    address = request.dask
-    done = run_at_once(sweep, missing, jobs) if address is None else run_on_dask(sweep, missing, address, request.jobs)
+    done = run_at_once(sweep, missing, jobs) if address is None else run_on_dask(sweep, missing, address, asked)
     for number, bad in done:
         first, last = sweep.bounds(number)
         report(last - first, bad)

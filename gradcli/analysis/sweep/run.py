@@ -9,7 +9,7 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, BinaryIO, NamedTuple
 
@@ -222,6 +222,23 @@ Report = Callable[[int, int], None]  # called with the number of rows just done,
 Done = tuple[int, int]  # the number of a part, and how many of its rows are not finite
 
 
+class SweepOptions(NamedTuple):
+    """The options of `gradcli sweep` alone.
+
+    table: the output. shard: (3, 16) is the third of sixteen. dask: the address of a scheduler. delimiter: of cells.
+    """
+
+    table: str = "-"
+    outs: Sequence[str] | None = None
+    diag: bool = False
+    keep: Sequence[str] | None = None
+    no_keep: bool = False
+    delimiter: str | None = None
+    shard: tuple[int, int] = (1, 1)
+    dask: str | None = None
+    restart: bool = False
+
+
 class Sweep(NamedTuple):
     """All that is needed to compute a part.
 
@@ -230,6 +247,7 @@ class Sweep(NamedTuple):
     """
 
     target: Target
+    options: SweepOptions
     question: Question
     points: Points
     handed: tuple[str, ...]
@@ -306,7 +324,7 @@ def identity(sweep: Sweep, points: str) -> dict[str, Any]:
     return {
         "program": program,
         "table": [points, *sweep.points.fingerprint()],
-        "--shard": list(target.request.shard),
+        "--shard": list(sweep.options.shard),
         "values": {
             name: [list(np.shape(x)), hashlib.sha256(np.ascontiguousarray(x).tobytes()).hexdigest()[:16]]
             for name, x in q.given.items()
@@ -315,8 +333,8 @@ def identity(sweep: Sweep, points: str) -> dict[str, Any]:
         "--wrt": list(q.wrt),
         "--diag": q.diag,
         "--keep": list(sweep.kept),
-        "--no-keep": target.request.no_keep,
-        "--delimiter": target.request.delimiter,
+        "--no-keep": sweep.options.no_keep,
+        "--delimiter": sweep.options.delimiter,
         "-f": sweep.ending,
         "--dtype": str(target.request.input_dtype),
         "--engine": target.request.engine,

@@ -351,7 +351,8 @@ allow_inconclusive exit_zero seed samples timeout show"""
 def repeated_options() -> str:
     """Return the options that change what is checked, as typed; shapes first."""
     context, words = click.get_current_context(), []
-    options = [p for p in context.command.params if isinstance(p, click.Option) and p.name not in APART.split()]
+    names = context.params.keys() - set(APART.split())
+    options = [p for p in context.command.params if isinstance(p, click.Option) and p.name in names]
     for option in sorted(options, key=lambda option: option.name != "shapes"):
         name, flag = str(option.name), max(option.opts, key=len)
         if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:

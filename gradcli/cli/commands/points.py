@@ -166,16 +166,17 @@ def bounds(low: Any, high: Any, text: str, point: bool = False) -> tuple[float, 
     common="expression dtype seed max_elements safe torch python json color quiet verbose",
     metavar="TARGET POINTS [NAME=VALUE]...",
 )
-def sweep(call: Call) -> Swept | None:
+def sweep(call: Call, **chosen: Any) -> Swept | None:
     """Compute the value and the gradient of TARGET at every row of the table POINTS.
 
     POINTS is a .csv, .tsv, .parquet or .npy file. CSV may also come from standard input (-) or from a pipe, such as
     <(COMMAND). Each column contains the values of the input of the same name; a cell may contain a list. Other columns
     are ignored. NAME=VALUE gives an input the same value in all rows. The result has a row for each row of POINTS.
     """
-    from ...analysis.sweep.plan import plan_sweep, run_sweep, table_at
+    from ...analysis.sweep.plan import SweepOptions, plan_sweep, run_sweep, table_at
 
-    asked, table = call.request, call.request.table
+    asked, options = call.request, SweepOptions(**chosen)
+    table = options.table
     if table != "-":
         check_writable(table)
     if asked.format == "json" and table == "-":
@@ -188,8 +189,8 @@ def sweep(call: Call) -> Swept | None:
     if path == target.text == "-":
         raise GradcliError("TARGET and POINTS cannot both be standard input", hint="put one into a file")
     program, given = load_program(target), call.values(call.words[1:])
-    with table_at(path, asked.delimiter) as points:
-        plan = plan_sweep(program, target, points, given)
+    with table_at(path, options.delimiter) as points:
+        plan = plan_sweep(program, target, options, points, given)
         if plan.portions.loop:
             messages.note(f"{target.text} is run row by row: {plan.portions.loop}")
         if points.mark == ",":

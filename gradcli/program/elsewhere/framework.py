@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError, check_known, describe_error
-from ...request import ENGINES, SHORT_TYPES
+from ...request import ADAPTED, ENGINES, SHORT_TYPES
 from ..arguments import (
     WHOLE,
     Arguments,
@@ -31,7 +31,7 @@ from ..arguments import (
     named_parameters,
 )
 from ..claim import Arrays, CallError, Capabilities, Claim, failing_as, free_name, nearby_point
-from ..detect_framework import ADAPTED, FRAMEWORKS
+from ..detect_framework import FRAMEWORKS
 
 SINGLE_UNIT = 2.0**-24
 
