@@ -87,7 +87,6 @@ class Check:
         self.request = request or Request(**options)
         if isinstance(self.request.wrt, str):
             self.request = self.request._replace(wrt=[self.request.wrt])
-        self.dtype = self.request.dtype if self.request.dtype in ("float32", *SHORT_TYPES) else None
         self.opens, self.declared = opens, declared
         if self.request.reference is not None:
             self.reference = reference_check(self.request.reference, self.request.engine)
@@ -130,7 +129,10 @@ class Check:
             if (size := math.prod(map(int, x))) > limit:
                 limited = f"the limit is {limit} (see --max-elements)"
                 raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
-        return {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
+        drawn = {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
+        if self.request.dtype in (None, *SHORT_TYPES):  # `rounded` takes care of short types
+            return drawn
+        return {name: in_type(x, self.request.input_dtype) for name, x in drawn.items()}
 
     @property
     def points(self) -> list[Any]:
@@ -274,7 +276,7 @@ class Check:
 
         check = copy.copy(self.reference)
         assert check is not None
-        check.dtype = dtype
+        check.request = check.request._replace(dtype=dtype)
         parameters, weights = check.adapter.signature(check.f, check.name) or ((), at)
         names = [*(p.name for p in parameters), *weights]
         given = at if set(at) <= set(names) else dict(zip(names, at.values(), strict=False))
@@ -287,6 +289,11 @@ class Check:
             return claim
         except CallError:  # gradcli's engine does not go through the function
             return HandWritten(check.f, given)
+
+    @property
+    def dtype(self) -> str | None:
+        """The type in which a framework computes, if it has fewer digits than float64."""
+        return self.request.dtype if self.request.dtype in ("float32", *SHORT_TYPES) else None
 
     @property
     def engine(self) -> str | None:
@@ -406,6 +413,12 @@ def is_whole(x: Any, least: float = -math.inf) -> bool:
 
 def is_shape(x: Any) -> bool:
     return isinstance(x, tuple) and all(is_whole(n) for n in x)
+
+
+def in_type(x: Any, dtype: np.dtype) -> Any:
+    """Return floating-point numbers as an array of another type, and any other value as it is."""
+    is_number = isinstance(x, float | list | np.ndarray | np.floating)
+    return np.asarray(x, dtype) if is_number and np.asarray(x).dtype.kind == "f" else x
 
 
 def complaints(check: Any) -> Iterator[str]:

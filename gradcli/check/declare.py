@@ -58,10 +58,10 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
-        refuse_unknown("check", options, {*KNOWN, "config"})
+        check_options("check", options, {*KNOWN, "config"})
         REGISTRY.append(declared_address(f, at, file=file, line=line, **options))
         return f
-    refuse_unknown("check", options, KNOWN)
+    check_options("check", options, KNOWN)
     scope = caller().f_globals
 
     def declare(function: Callable) -> Callable:
@@ -74,10 +74,12 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     return declare if f is None else declare(f)
 
 
-def refuse_unknown(name: str, options: Mapping[str, Any], known: set[str]) -> None:
+def check_options(name: str, options: dict[str, Any], known: set[str]) -> None:
+    """Raise TypeError for options that are not known, and drop `fast`, which has no effect any more."""
     for option in sorted(options.keys() - known):
         takes = f"it takes at, {', '.join(sorted(known))}"
         raise TypeError(f"{name}() got an unexpected argument {option!r}; {takes}")
+    options.pop("fast", None)
 
 
 def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
@@ -140,7 +142,7 @@ def check_gradient(
     f and grad are called with plain ndarrays, positionally in the order of `at`. Without grad, vjp and jvp, the
     derivative of the engine that f uses is checked. `at` and the options are as in `check`.
     """
-    refuse_unknown("check_gradient", options, KNOWN)
+    check_options("check_gradient", options, KNOWN)
     if at is not None and not callable(at) and not isinstance(at, Mapping) and not are_points(at):
         try:
             names = list(inspect.signature(f).parameters) or ["x"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -169,7 +170,7 @@ class Call:
     def why(self, program: Program) -> str:
         """Return the command that explains the gradients of a script, "" for other programs."""
         words = ["gradcli", "why", *["--torch"] * self.request.torch, program.title]
-        return " ".join(words) if program.is_script else ""
+        return shlex.join(words) if program.is_script else ""
 
     def values(self, words: tuple[str, ...] | None = None) -> dict[str, Any]:
         """Return the values that words (default: those of the call) and --arg give to inputs."""
