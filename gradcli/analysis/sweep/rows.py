@@ -163,7 +163,7 @@ class Interpreted:
             given = {**q.given, **{name: x[i] for name, x in columns.items()}}
             row: list[Any] = []
             for out in q.outs:
-                gradients = compute_gradient(q.program, given, Request(wrt=q.wrt, out=out))
+                gradients = compute_gradient(q.program, given, Request(wrt=q.wrt, out=out, with_value=True))
                 slopes = {item.name: item.slope for item in gradients.inputs}
                 row += [np.ravel(np.asarray(gradients.value))[0], *(slopes[name] for name in q.wrt)]
                 if q.diag:
