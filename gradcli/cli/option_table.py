@@ -1,4 +1,7 @@
-"""Options that commands share, each declared once, and the numbers, names and shapes that they accept."""
+"""Options that commands share, each declared once, and the numbers, names and shapes that they accept.
+
+The default of an option that is a field of Request is declared there.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import click
 
 from ..errors import GradcliError
 from ..lang.limits import MOST_AXES, as_written
-from ..request import DEFAULT_MAX_ELEMENTS, ENGINES, SHORT_TYPES
+from ..request import ENGINES, SHORT_TYPES
 
 
 def import_completion(what: str) -> Callable:
@@ -305,12 +308,11 @@ OPTIONS: dict[str, Callable] = {
         "--show",
         "Report only the worst element, or all elements with both derivatives [worst].",
         choices="worst all",
-        default="worst",
         formats="table tsv csv json html",
     ),
     "list": option("--list", "List the checks without running them."),
     "stop": option("-x", "Stop after the first check that fails.", name="stop"),
-    "jobs": option("-j --jobs N", "Run checks in N processes [1].", type=Count(1000), default=1),
+    "jobs": option("-j --jobs N", "Run checks in N processes [1].", type=Count(1000)),
     "junit": file_option("--junit FILE", "Also write a JUnit report to FILE.", excludes="list"),
     "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 if checks are inconclusive but none fails."),
     "exit_zero": option("--exit-zero", "Exit with 0 whatever the verdicts are."),
@@ -328,9 +330,7 @@ OPTIONS: dict[str, Callable] = {
     "bisect": option("--bisect", "Exit codes for git bisect run: 125 (skip) if a check is undecided or an error."),
     "config": option("--config JSON", "Configuration for an UM-Bridge model, as a JSON object.", targets="umbridge"),
     "stress": option("--stress", "Also check the stress of an ASE calculator.", targets="ase"),
-    "mode": option(
-        "--mode", "Reverse or forward mode; auto takes the cheaper one [auto].", choices="auto rev fwd", default="auto"
-    ),
+    "mode": option("--mode", "Reverse or forward mode; auto takes the cheaper one [auto].", choices="auto rev fwd"),
     "chunk_size": option(
         "--chunk-size N", "Compute N rows or columns together [as many as fit].", type=Count(MOST_COUNTED)
     ),
@@ -382,13 +382,10 @@ OPTIONS: dict[str, Callable] = {
     "device": option(
         "--device", "Device of arrays of PyTorch and JAX [cpu].", choices="cpu cuda", targets="function checks"
     ),
-    "seed": option("--seed N", "Seed for random numbers [0].", type=Count(MOST_COUNTED, least=0), default=0),
+    "seed": option("--seed N", "Seed for random numbers [0].", type=Count(MOST_COUNTED, least=0)),
     "script_seed": option("--seed N", "Seed of gradcli's engine, not of PyTorch.", type=Count(MOST_COUNTED, least=0)),
     "max_elements": option(
-        "--max-elements N",
-        "Largest number of elements that an array may have [1e8].",
-        type=Count(MOST_COUNTED),
-        default=DEFAULT_MAX_ELEMENTS,
+        "--max-elements N", "Largest number of elements that an array may have [1e8].", type=Count(MOST_COUNTED)
     ),
     "safe": option("--safe", "Refuse to run Python files, other programs and C libraries."),
     "torch": option("--torch", "Make `import torch` in Python files load gradcli's engine.", targets=PYTHON),
@@ -444,7 +441,7 @@ OPTIONS: dict[str, Callable] = {
     "check_symbolic": option("--symbolic", "Also compare with sympy's formulas.", targets=LOCAL),
     "check": option("--check", "Compare with numeric, forward-mode, 50-digit and symbolic derivatives."),
     "max_symbols": option(
-        "--max-symbols N", "Largest number of input elements for formulas [64].", type=Count(1_000_000), default=64
+        "--max-symbols N", "Largest number of input elements for formulas [64].", type=Count(1_000_000)
     ),
     "timeout": option(
         "--timeout S",
@@ -453,7 +450,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "script_timeout": option("--timeout S", "Time limit in seconds [none].", callback=as_positive),
     "simplify": option("--simplify", "Simplify the formulas, within --timeout."),
-    "high_order": option("--order N", "Order of the derivatives [1].", type=Count(10), default=1, formats=SHOWN),
+    "high_order": option("--order N", "Order of the derivatives [1].", type=Count(10), formats=SHOWN),
     "matrix": option(
         "--matrix",
         "Print derivatives in matrix form, for arrays of any size. Lengths may be names: --shape A=m,n --shape x=n.",
