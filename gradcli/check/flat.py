@@ -77,7 +77,7 @@ class Flat:
 
     def row(self, j: int) -> tuple[Path, str]:
         """Return the path of the output element that row j belongs to, and its part ("", "re" or "im")."""
-        whole = OutputPart((), self.out_shape, self.out_dtype.kind == "c")
+        whole = OutputPart(Path(), self.out_shape, self.out_dtype.kind == "c")
         return element_at(self.claim.layout or (whole,), j)
 
     def worst(self, j: int | None, i: int, claimed: Any, numeric: Any, error: float, sides: Any = None) -> Element:

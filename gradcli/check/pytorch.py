@@ -49,8 +49,8 @@ class PytorchFunction(Traced):
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
         return tensor(x).requires_grad_(name in self.wrt)
 
-    def place_of(self, worst: Element) -> tuple[int, Path, str]:
-        paths = [part.path for part in self.layout] or [()]
+    def place_of(self, worst: Element) -> tuple[int, tuple[int | str, ...], str]:
+        paths = [part.path for part in self.layout] or [Path()]
         number = next(i for i, path in enumerate(paths) if worst.output[: len(path)] == path)
         word = {"re": "real", "im": "imaginary"}.get(worst.output_part)
         part = f"While considering the {word} part of complex outputs only, " if word else ""

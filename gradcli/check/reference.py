@@ -9,13 +9,13 @@ structure (along an axis they follow the derivative, the input, the output or a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..program.arguments import is_branch, rebuild
+from ..program.arguments import is_branch, map_leaves
 from ..program.claim import Arrays, CallError, Claim
 from ..request import Request
 from ..show.check_results import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
@@ -50,8 +50,7 @@ MOST_ESTIMATED = 2_000  # elements of a reference whose derivative is estimated 
 def rounded(x: Any, dtype: str | None) -> Any:
     """Return floating-point arrays, also nested ones, in a type of UNITS or in float64; bfloat16 as float32."""
     if is_branch(x):
-        parts = x.values() if isinstance(x, Mapping) else x
-        return rebuild(x, [rounded(part, dtype) for part in parts])
+        return map_leaves(lambda _, part: rounded(part, dtype), x)
     if not isinstance(x, np.ndarray | float) or np.asarray(x).dtype.kind != "f":
         return x
     if dtype != "bfloat16":

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .arguments import Arguments, as_array, call_with, expand_paths, is_branch, is_number, is_under, rebuild
+from .arguments import Arguments, Path, as_array, call_with, expand_paths, is_branch, is_number, is_under, map_leaves
 from .as_called import LAYOUTS, compare
 from .claim import (
     Arrays,
@@ -387,12 +387,10 @@ class Flattened:
             if isinstance(result, dict) and result.keys() <= set(names):
                 whole, names = tuple(result.values()), list(result)
             return Arguments(dict(zip(names, whole, strict=False))).arrays
-        if isinstance(result, tuple | list | dict):
-            return rebuild(result, [plain_part(x) for x in (result.values() if isinstance(result, dict) else result)])
-        return plain_part(result)
+        return map_leaves(plain_part, result)
 
 
-def plain_part(x: Any) -> Any:
+def plain_part(_: Path, x: Any) -> Any:
     array = as_array(x) if hasattr(x, "shape") else None
     return x if array is None else array
 

@@ -62,6 +62,26 @@ def test_rounding_to_bfloat16_is_that_of_torch():
     np.testing.assert_array_equal(rounded(x, "bfloat16"), expected)
 
 
+def test_arguments_of_a_reference_are_rounded_in_any_structure():
+    torch = pytest.importorskip("torch")
+    from dataclasses import dataclass
+
+    from gradcli.check.check import Check
+
+    @dataclass
+    class Layer:
+        w: object
+        more: tuple = ()
+
+    def f(layer, x):
+        return torch.tanh(layer.w * x + layer.more[0])
+
+    at = {"layer": Layer(np.full(3, 0.1), (np.ones(3),)), "x": np.arange(3.0)}
+    report = Check(f, at, reference=f, dtype="bfloat16", engine="torch").run()
+    assert report.passed, report.message
+    assert [item.name for item in report.inputs] == ["layer.w", "layer.more[0]", "x"]
+
+
 def test_tensors_are_made_and_moved_to_the_device_that_is_asked_for():
     torch = pytest.importorskip("torch")
     from gradcli.check.check import Check

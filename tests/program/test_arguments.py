@@ -1,6 +1,8 @@
 """Values find their parameters by name, and the arrays inside of nested ones have paths."""
 
 import inspect
+import pickle
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +12,14 @@ from gradcli.errors import GradcliError
 from gradcli.program.arguments import (
     Arguments,
     OutputPart,
+    Path,
+    arrays_in,
     by_name,
     by_path,
     element_at,
     expand_paths,
     is_named,
+    map_leaves,
     named_parameters,
     pass_by_name,
 )
@@ -37,9 +42,55 @@ def test_starred_parameters_have_no_names():
         named_parameters(lambda *xs, **more: xs, "f")
 
 
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [("x", ("x",)), ("layers[0].w", ("layers", 0, "w")), ("p[0][12]", ("p", 0, 12)), ("0.weight", ("0", "weight"))],
+)
+def test_a_path_is_spelled_as_it_is_read(name, keys):
+    path = Path.parse(name)
+    assert path == keys and str(path) == name
+    assert type(pickle.loads(pickle.dumps(path))) is Path
+    assert str(path.below("b").below(3)) == f"{name}.b[3]"
+
+
+def test_a_key_that_is_not_a_name_is_spelled_as_an_index():
+    assert [str(Path(["p", key])) for key in ("w", 2, -1, 1.5, None)] == ["p.w", "p[2]", "p[-1]", "p[1.5]", "p[None]"]
+
+
 class Pair(NamedTuple):
     w: np.ndarray
     n: int
+
+
+@dataclass(frozen=True)
+class Layer:
+    w: object
+    b: object = 1.0
+
+
+def test_leaves_are_replaced_in_a_copy_of_the_same_kinds():
+    tree = {"a": [Layer(2, (3,)), None], "pair": Pair("w", 4), "numbers": [[5, 6], [7]], "none": {}, "empty": []}
+    seen = {}
+    copied = map_leaves(lambda path, x: seen.setdefault(str(path), x) and str(path), tree)
+    assert seen == {
+        "a[0].w": 2,
+        "a[0].b[0]": 3,
+        "a[1]": None,
+        "pair[0]": "w",
+        "pair[1]": 4,
+        "numbers": [[5, 6], [7]],
+        "empty": [],
+    }
+    assert copied["a"][0] == Layer("a[0].w", ("a[0].b[0]",)) and tree["a"][0] == Layer(2, (3,))
+    assert copied["pair"] == Pair("pair[0]", "pair[1]") and type(copied["pair"]) is Pair
+    assert copied["none"] == {} and copied["numbers"] == "numbers"
+
+
+def test_arrays_of_an_output_have_paths():
+    result = {"loss": 1.5, 2: [3.5, "text"], (3, 4): ({"w": 5.5}, None)}
+    found = list(arrays_in(result, lambda x: isinstance(x, float)))
+    assert found == [(("loss",), 1.5), ((2, 0), 3.5), (("(3, 4)", 0, "w"), 5.5)]
+    assert list(arrays_in(1.5, lambda x: isinstance(x, float))) == [((), 1.5)]
 
 
 def test_arrays_inside_of_arguments_are_inputs_by_path():
@@ -53,10 +104,14 @@ def test_arrays_inside_of_arguments_are_inputs_by_path():
 
 def test_values_by_path_are_nested():
     assert by_path({"p.w[1]": 2, "p.w[0]": 1, "x": 3}) == {"p": {"w": [1, 2]}, "x": 3}
+    assert by_path({"p[1].b": 4, "p[0]": {"kept": {}}}) == {"p": [{"kept": {}}, {"b": 4}]}
+    assert by_path({"p": {"kept": 1}, "p.w": 2}) == {"p": {"kept": 1, "w": 2}}
+    assert by_path({}) == {}
     for given, message in [
         ({"w[1]": 1}, r"'w' lacks its element w\[0\]"),
         ({"w": 1, "w[0]": 2}, r"'w\[0\]' lies below a value that is given as a whole"),
         ({"w[0]": 2, "w": 1}, "'w' is given as a whole and by its parts"),
+        ({"p[0].w[1]": 1}, r"'p\[0\].w' lacks its element p\[0\].w\[0\]"),
     ]:
         with pytest.raises(GradcliError, match=message):
             by_path(given)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import GradcliError, need_extra, refuse_unknown
 from ...request import Request
-from ..arguments import OutputPart
+from ..arguments import OutputPart, Path
 from ..claim import Arrays, CallError, Capabilities, Claim
 from . import ANSWER_SECONDS
 from .process import Process, host_words
@@ -46,7 +46,7 @@ class Fmu(Claim):
         super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
         self.wrt = [name for name in self.at if wrt is None or name in wrt]
         self.outputs = outputs if out is None else [out]
-        self.layout = tuple(OutputPart((name,), (), False) for name in self.outputs) if len(self.outputs) > 1 else ()
+        self.layout = tuple(OutputPart(Path([n]), (), False) for n in self.outputs) if len(self.outputs) > 1 else ()
 
     def ask(self, title: str, method: str, body: dict[str, Any]) -> dict[str, Any]:
         answer = self.connection.ask(method, body)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...errors import GradcliError, refuse_unknown, unknown_name
 from ...request import Request
-from ..arguments import by_path, missing_values, steps_of
+from ..arguments import Path, by_path, missing_values
 from ..claim import Arrays, CallError, Capabilities, Claim
 from .http import Server
 from .process import shorten_answer
@@ -43,7 +43,7 @@ class Tesseract(Claim):
         outlines = {name: outline for name in inputs if (outline := input_outline(name, known))}
         paths = {name: path for name, (path, _) in outlines.items()}
         if not known:  # the server has no schema
-            paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in steps_of(n)) for n in inputs}
+            paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in Path.parse(n)) for n in inputs}
         self.paths = paths
         super().__init__(title, {name: as_dtype(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
         self.wrt = self.choose(known, request.wrt)
@@ -71,7 +71,7 @@ class Tesseract(Claim):
         properties, required = object_at(schema, "properties"), schema.get("required")
         if not properties:
             return
-        heads = {str(steps_of(name)[0]) for name in self.at}
+        heads = {str(Path.parse(name)[0]) for name in self.at}
         refuse_unknown(sorted(heads), properties, f"{self.title} has no input", "the inputs are")
         if missing := [name for name in (required if isinstance(required, list) else ()) if name not in heads]:
             raise missing_values(self.title, missing)
@@ -178,7 +178,7 @@ def at_path(document: Mapping[str, Any], path: str) -> Any:
     if path in document:
         return document[path]
     inner: Any = document
-    for part in steps_of(own_name(path)):
+    for part in Path.parse(own_name(path)):
         try:
             inner = inner[part]
         except (KeyError, IndexError, TypeError):
@@ -193,7 +193,7 @@ def own_name(path: str) -> str:
 
 def input_outline(name: str, known: Mapping[str, Any]) -> tuple[str, Any] | None:
     """Return an input's path and outline, if known. Schemas write layers.[].w for lists, layers.{}.w for objects."""
-    parts = steps_of(name)
+    parts = Path.parse(name)
     for template, outline in known.items():
         words = template.split(".")
         if len(words) != len(parts):

@@ -15,7 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ...errors import GradcliError
-from ..arguments import Arguments, arrays_in, call_with, tensor_data
+from ..arguments import Arguments, Path, arrays_in, call_with, tensor_data
 from ..claim import Arrays, CallError, Claim, Difference
 from ..detect_framework import reachable_from
 from ..user_code import place_of_return
@@ -174,7 +174,7 @@ class Adapter(FrameworkCall):
     def join_result(self, result: Any) -> torch.Tensor:
         tensors = list(arrays_in(result, is_torch_float))
         if not tensors and isinstance(result, float | np.ndarray | np.floating):
-            tensors = [((), torch.as_tensor(result))]
+            tensors = [(Path(), torch.as_tensor(result))]
         parts = self.note_layout(result, tensors, torch.is_complex, "tensor")
         pairs = [torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in parts]
         if len(pairs) == 1:
