@@ -253,6 +253,20 @@ def test_a_rule_that_computes_with_the_gradient_of_an_integer(name):
 
 
 @pytest.mark.framework("jax")
+def test_a_string_among_the_outputs_of_a_rule_with_an_integer_is_left_out():
+    import jax
+    import jax.numpy as jnp
+
+    ordered = jax.custom_vjp(lambda x: (jnp.sort(x), jnp.argsort(x)))
+    ordered.defvjp(
+        lambda x: ((jnp.sort(x), jnp.argsort(x)), jnp.argsort(x)),
+        lambda places, g: (jnp.zeros_like(g[0]).at[places].set(g[0]),),
+    )
+    report = Check(lambda x: {"result": ordered(x), "unit": "m"}, {"x": X[0]}, name="f", engine="jax").run()
+    assert report.passed, report.message
+
+
+@pytest.mark.framework("jax")
 def test_an_exception_of_a_rule_with_an_integer_output_stays_an_error():
     import jax
     import jax.numpy as jnp

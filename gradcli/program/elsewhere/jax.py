@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...errors import GradcliError, describe_error
-from ..arguments import Arguments
+from ..arguments import Arguments, Path
 from ..as_called import compare
 from ..claim import Arrays, CallError, Claim, Difference, callable_name, nearby_point
 from ..user_code import place_of_return
@@ -175,10 +175,7 @@ class Adapter(FrameworkCall):
         return isinstance(error, NotImplementedError) or "forward-mode" in text or "jvp" in text
 
     def join_result(self, result: Any) -> Any:
-        leaves = jax.tree_util.tree_leaves_with_path(result)
-        arrays = [(tuple(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
-        inexact = [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
-        return join_real(self.note_layout(result, inexact, jnp.iscomplexobj), jnp)
+        return join_real(self.note_layout(result, inexact_in(result), jnp.iscomplexobj), jnp)
 
     def as_called(self) -> Iterator[Difference]:
         """Yield how gradients of an output differ if it is used alone, and that a rule computes with a float0.
@@ -226,8 +223,7 @@ class Adapter(FrameworkCall):
         return jax.vjp(lambda x: self.inexact_parts(x)[k], at)[1](cotangent)[0]
 
     def inexact_parts(self, arrays: Mapping[str, Any]) -> list[Any]:
-        leaves = map(jnp.asarray, jax.tree_util.tree_leaves(self.result(arrays)))
-        return [x for x in leaves if jnp.issubdtype(x.dtype, jnp.inexact)]
+        return [x for _, x in inexact_in(self.result(arrays))]
 
     def product(self, *given: Any) -> tuple:
         *xs, seed = given
@@ -342,6 +338,13 @@ def meets_integers(equation: Any) -> bool:
     """Report whether a rule gets gradients of integer outputs, or tangents of integer inputs, which are float0."""
     given = [*equation.outvars, *(() if equation.primitive.name.startswith(RULES[0]) else equation.invars)]
     return any(not jnp.issubdtype(x.aval.dtype, jnp.inexact) for x in given)
+
+
+def inexact_in(result: Any) -> list[tuple[Path, Any]]:
+    """Return the floating-point arrays in an output with their paths, also in classes that JAX knows as pytrees."""
+    leaves = jax.tree_util.tree_leaves_with_path(result)
+    arrays = [(Path(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
+    return [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
 
 
 def key_of(step: Any) -> int | str:
