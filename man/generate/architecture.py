@@ -45,14 +45,15 @@ source. `CONTRIBUTING.md` lists the files that you edit to add a function, comma
 2. **One node, one layout, one walk.** A node of the graph has parents, saved values and a rule. The rule turns the
    cotangent of the node (the gradient that arrives there) into the cotangents of its parents (`gradcli/tape/node.py`,
    `gradcli/tape/backward.py`).
-3. **A mode is a recorder on a stack** (`gradcli/tape/record.py`). No mode replaces attributes of the engine at run
-   time. Only `gradcli watch` does so, in the watched program.
+3. **A mode is a recorder on a stack** (`gradcli/tape/record.py`). No mode replaces functions of the engine at run
+   time; `--torch` only gives its classes PyTorch's names. `gradcli watch` and `gradcli mutate` replace functions, but
+   those of the user's program.
 4. **Program and Claim are the two interfaces to code.** Everything that can run is a `Program`
    (`gradcli/program/base.py`). Everything that has a derivative to check is a `Claim` (`gradcli/program/claim.py`),
    whether the derivative is gradcli's own, hand-written, or from a framework, a server or a library.
 5. **Request records the options once** (`gradcli/request.py`). A function that needs an option gets the whole record.
-6. **A check works on a real matrix.** Only `gradcli/check/flat.py` knows names, shapes and complex numbers; all other
-   modules see rows and columns. A number called numeric is computed from values of the function, never from the
+6. **A check works on a real matrix.** Modules that estimate, probe, locate and judge see rows and columns;
+   `gradcli/check/flat.py` knows the names, shapes and complex numbers behind them. A number called numeric is computed from values of the function, never from the
    claim.
 7. **A result is rows and a JSON document** (`gradcli/show/results.py`). Each text format is one function for all
    results.
@@ -110,7 +111,8 @@ LAYERS = """
 ## The layers
 
 A package imports only from packages above it in this table; `tests/test_layers.py` verifies this. A module is
-imported only when a command needs it.
+imported only when a command needs it. Two things may load what imports them: a table of modules, such as the formats
+of `show`, and the package itself, which finds names of the Python interface when they are first used.
 
 | package | contents |
 |---|---|
@@ -254,7 +256,7 @@ CHANGES = [
     ("messages, exit codes, carets", "gradcli/cli/messages.py", "the errors: `gradcli/errors.py`"),
     ("completion after TAB", "gradcli/cli/complete.py", ""),
     ("how a result is printed", "gradcli/show/__init__.py", "the formats, and the module of each"),
-    ("the JSON of a command", "gradcli/schema/", "`NAME.json` describes the `document` of the result"),
+    ("the JSON of a command", "gradcli/schema/", "`NAME.json` describes the JSON of the result"),
     ("the manual, the stubs, this page", "man/generate/", "texts: `man/generate/texts.py`"),
     ("the documentation site", "man/site/", "`man/site/pages/`"),
     ("the contents of the wheel", ".ci/build_hook.py", "metadata: `pyproject.toml`"),

@@ -1,6 +1,6 @@
 '''The commands.
 
-A command is a function of its name in a module here, and a line in `COMMANDS` of `cli/main.py` (and in `HOMES` if the
+A command is a function of its name in a module here, and a line in `GROUPS` of `cli/main.py` (and in `HOMES` if the
 module has another name: related commands share a module, and each imports what the others do not need). It is called
 with a `Call`, which has the target and the request, and with the options that are not part of the request. It returns a
 result, which a lower layer computes:
