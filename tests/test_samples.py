@@ -46,7 +46,7 @@ def test_the_demo_runs(path):
     assert places == sorted(places) and places[0] < 1000
     assert "\x1b[" not in done.stdout
     assert "2 passed" in done.stderr
-    assert "1 wrong of 2 derivatives" in done.stderr
+    assert "1 of 2 derivatives wrong" in done.stderr
     assert "did you mean 'sin'" in done.stderr
 
 

@@ -52,7 +52,7 @@ GROUPS = {
         "why": "Why a gradient is None, zero or nan, and at which line.",
     },
     "Check": {
-        "gradcheck": "Check derivatives, gradcli's own or written by hand.",
+        "gradcheck": "Check that derivatives are right.",
         "watch": "Check the derivatives a program uses while it runs.",
         "mutate": "How many wrong gradients the tests notice.",
         "lock": "Write gradients to a file, and compare with them later.",

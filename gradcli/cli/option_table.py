@@ -236,24 +236,26 @@ OPTIONS: dict[str, Callable] = {
     "tangent": value_option("--tangent -t NAME=VALUE", "Direction for an input; other inputs stay fixed. Repeatable."),
     "grad": claim_option(
         "--grad NAME|FORMULA",
-        "Gradient written by hand. For FILE.py:f, name a function g(*arguments) of the same file. For an expression, "
-        "give a formula, or x=FORMULA for each of several inputs. For a C function, give the gradient's declaration.",
+        "Gradient written by hand. For FILE.py:f, name a function of FILE.py that takes the same arguments as f. For "
+        "an expression, give a formula. For several inputs, repeat the option with x=FORMULA for each input. For a C "
+        "function, give the declaration of its gradient.",
     ),
     "vjp": claim_option(
         "--vjp NAME|FORMULA",
-        "Backward pass written by hand. For FILE.py:f, name a function b(v, *arguments) of the same file, where v is "
-        "the incoming gradient (cotangent). For an expression, give a formula with v, or x=FORMULA for each of several "
-        "inputs. For a C function, give the backward pass's declaration.",
+        "Backward pass (vector-Jacobian product) written by hand. For FILE.py:f, name a function b(v, *arguments) of "
+        "FILE.py, where v is the incoming gradient. For an expression, give a formula that contains v, or repeat the "
+        "option with x=FORMULA for each input. For a C function, give the declaration of its backward pass.",
     ),
     "jvp": claim_option(
         "--jvp NAME|FORMULA",
-        "Forward derivative written by hand. It can be combined with --vjp. For FILE.py:f, name a function "
-        "j(tangents, *arguments) of the same file. For an expression, give a formula with v_x for the tangent of x, or "
-        "v if there is one input. For a C function, give the forward derivative's declaration.",
+        "Jacobian-vector product (forward mode) written by hand. For FILE.py:f, name a function j(tangents, "
+        "*arguments) of FILE.py, where tangents is a tuple with one direction for each argument. For an expression, "
+        "give a formula that contains v, or v_x, v_y and so on for several inputs. For a C function, give the "
+        "declaration of its forward derivative. You can combine --jvp with --vjp.",
     ),
     "hess": value_option(
         "--hess x,y=FORMULA",
-        "Formula for the second derivatives with respect to x and y. x=FORMULA is short for x,x=FORMULA. Repeatable.",
+        "Formula for the second derivative by x and y. x=FORMULA means x,x=FORMULA. Repeatable.",
         targets="expression script",
     ),
     **{
@@ -264,12 +266,12 @@ OPTIONS: dict[str, Callable] = {
     },
     "value_and_grad": option(
         "--value-and-grad",
-        "The function returns (value, gradient), as with jac=True in SciPy.",
+        "The function returns (value, gradient), as SciPy wants for jac=True.",
         targets="function checks",
     ),
     "elementwise": option(
         "--elementwise",
-        "The function of --grad returns elementwise derivatives, in the output's shape.",
+        "The gradient is elementwise: one number for each output element. It has the output's shape.",
         needs="grad value_and_grad",
     ),
     "shape": value_option(
@@ -283,12 +285,12 @@ OPTIONS: dict[str, Callable] = {
         name="shapes",
     ),
     "samples": option(
-        "--samples K", "Check at K random points [1, but 20 for formulas and 5 for --hess].", type=Count(1_000_000)
+        "--samples K", "Check at K random points [1; for formulas 20, for --hess 5].", type=Count(1_000_000)
     ),
-    "order": option("--order N", "Check derivatives of order N: 2 is gradgradcheck in PyTorch [1].", type=Count(2)),
+    "order": option("--order N", "Check derivatives of order N [1]; 2 is gradgradcheck in PyTorch.", type=Count(2)),
     "fast": option("--fast", "Deprecated: it has no effect.", expose_value=False),
     "no_as_called": option(
-        "--no-as-called", "Skip the tests with other memory layouts, unused outputs and repeated backward passes."
+        "--no-as-called", "Skip the tests with other memory layouts, unused outputs and a second backward pass."
     ),
     "arg": option(
         "--arg NAME=JSON",
@@ -297,37 +299,37 @@ OPTIONS: dict[str, Callable] = {
         multiple=True,
     ),
     "calls": option("--calls N", "Limit each check to N calls of the function.", type=Count(1_000_000_000)),
-    "taylor": option("--taylor", "Also show the Taylor remainder and its rate. -o FILE.svg plots them."),
-    "rtol": option("--rtol X", "Fixed relative tolerance, as in PyTorch.", callback=as_finite),
-    "atol": option("--atol X", "Fixed absolute tolerance, as in PyTorch.", callback=as_finite),
-    "eps": option("--eps X", "Fixed step of finite differences, as in PyTorch.", callback=as_positive),
+    "taylor": option("--taylor", "Also print Taylor remainders and their rate. -o FILE.svg plots them."),
+    "rtol": option("--rtol X", "Use a fixed relative tolerance, as PyTorch does.", callback=as_finite),
+    "atol": option("--atol X", "Use a fixed absolute tolerance, as PyTorch does.", callback=as_finite),
+    "eps": option("--eps X", "Use finite differences with the step X, as PyTorch does.", callback=as_positive),
     "keyword": option(
-        "-k PATTERN", "Run the check named PATTERN. If there is none, run those whose name contains it.", name="keyword"
+        "-k PATTERN", "Run the check named PATTERN, or else those that have it in file or name.", name="keyword"
     ),
     "show": option(
         "--show",
-        "Report only the worst element, or all elements with both derivatives [worst].",
+        "Report only the worst element, or all elements [worst].",
         choices="worst all",
         formats="table tsv csv json html",
     ),
     "list": option("--list", "List the checks without running them."),
-    "stop": option("-x", "Stop after the first check that fails.", name="stop"),
+    "stop": option("-x", "Stop after the first check that fails or is an error.", name="stop"),
     "jobs": option("-j --jobs N", "Run checks in N processes [1].", type=Count(1000)),
     "junit": file_option("--junit FILE", "Also write a JUnit report to FILE.", excludes="list"),
-    "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 if checks are inconclusive but none fails."),
-    "exit_zero": option("--exit-zero", "Exit with 0 whatever the verdicts are."),
+    "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 instead of 4 if a check is inconclusive."),
+    "exit_zero": option("--exit-zero", "Exit with 0, whatever the verdicts are."),
     "verify": file_option(
         "--verify FILE", "Compare with the lock FILE. Exit with 1 if a number changed by more than its errors."
     ),
     "search": option(
         "--search N",
-        "Also check N edge-case points. The report gives a failing point with numbers as simple as possible.",
+        "Also check at N edge-case points, such as zeros and equal numbers. The report simplifies a point that fails.",
         type=Count(1_000_000, least=0),
     ),
     "save_points": file_option(
-        "--save-points FILE", "Check the points in FILE first, and add those that --search finds."
+        "--save-points FILE", "First check the points in FILE. Add the failing points that --search finds to FILE."
     ),
-    "bisect": option("--bisect", "Exit codes for git bisect run: 125 (skip) if a check is undecided or an error."),
+    "bisect": option("--bisect", "For git bisect run: exit with 125 (skip) if a check is inconclusive or an error."),
     "config": option("--config JSON", "Configuration for an UM-Bridge model, as a JSON object.", targets="umbridge"),
     "stress": option("--stress", "Also check the stress of an ASE calculator.", targets="ase"),
     "mode": option("--mode", "Reverse or forward mode; auto takes the cheaper one [auto].", choices="auto rev fwd"),
@@ -367,20 +369,20 @@ OPTIONS: dict[str, Callable] = {
     ),
     "check_dtype": option(
         "--dtype",
-        f"{INPUT_TYPE} {' and '.join(SHORT_TYPES)} are only for --reference.",
+        f"{INPUT_TYPE} The types {' and '.join(SHORT_TYPES)} require --reference.",
         choices=" ".join([INPUT_TYPES, *SHORT_TYPES]),
         targets=LOCAL,
     ),
     "reference": option(
         "--reference NAME",
-        "Compare with the derivative of the function NAME instead of a numeric one. If it is in a different file, "
-        "write FILE.py:NAME. Use this for surrogate gradients and, with --dtype, for kernels in low precision.",
+        "Compare with the derivative of the function NAME, not a numeric one. Write FILE.py:NAME for a function in a "
+        "different file. Use this for surrogate gradients and, with --dtype, for kernels in low precision.",
         complete="complete_function",
         targets="function",
         excludes="order calls taylor symbolic digits rtol atol eps show search save_points",
     ),
     "device": option(
-        "--device", "Device of arrays of PyTorch and JAX [cpu].", choices="cpu cuda", targets="function checks"
+        "--device", "Device on which PyTorch and JAX compute [cpu].", choices="cpu cuda", targets="function checks"
     ),
     "seed": option("--seed N", "Seed for random numbers [0].", type=Count(MOST_COUNTED, least=0)),
     "script_seed": option("--seed N", "Seed of gradcli's engine, not of PyTorch.", type=Count(MOST_COUNTED, least=0)),
@@ -400,7 +402,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "engine": option(
         "--engine",
-        "Framework of FILE.py:NAME [the one that it uses]. object, for gradcheck only, is an engine in FILE.py itself.",
+        "Framework that differentiates FILE.py:NAME [the one it uses]. Use object if FILE.py has or imports a small "
+        "framework of its own, like micrograd.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",

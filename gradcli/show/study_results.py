@@ -379,8 +379,7 @@ class WatchedDerivative(NamedTuple):
 
     @property
     def uses(self) -> str:
-        points, calls = ("1 point" if self.points == 1 else f"{self.points} points"), self.calls
-        return f"{points} of {calls} call{'s' * (calls != 1)}"
+        return f"checked at {self.points} of {self.calls} call{'s' * (self.calls != 1)}"
 
 
 @declare(

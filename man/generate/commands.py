@@ -16,7 +16,7 @@ from gradcli.show.causes import causes
 from . import texts
 from .mdoc import Item, argument, escape_roff, page, paragraphs, tag_list
 
-LEAD = 16  # lines of a command's help above the options
+LEAD = 19  # lines of a command's help above the options
 RELATED = {
     "grad": ["jacobian", "gradcheck", "trace"],
     "eval": ["grad"],
@@ -74,11 +74,11 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
     below = [".Ss Details", *paragraphs(rest)] if rest else []
     below += paragraphs(heading + sections) if sections else []
     found = [
-        (f"Li {cause}", f"{page.title}.")
+        (f"Li {', '.join((page.name, *page.also))}", f"{page.title}.")
         for cause, page in causes().items()
         if page.group == name and page.name == cause
     ]
-    below += [".Ss Causes", *paragraphs(texts.CAUSES), *tag_list(found, compact=True)] if found else []
+    below += [".Ss Findings", *paragraphs(texts.FINDINGS), *tag_list(found, compact=True)] if found else []
     files = [*texts.PROGRAMS, texts.DATA] if takes_target(command) else []
     files += [texts.WRITTEN] if any(p.name in ("output", "table") for p in command.params) else []
     files += [texts.PARTS] if name == "sweep" else []
@@ -98,6 +98,6 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
         references,
         synopsis=[f".Nm gradcli {name}", ".Op Ar options", *(f".Ar {escape_roff(a)}" for a in arguments)],
         files=files,
-        status=texts.EXIT_STATUS | texts.EXIT_STATUS_OF.get(name, {}),
+        status=texts.exit_status(name),
         python=any(p.name == "python" for p in command.params),
     )

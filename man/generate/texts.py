@@ -26,6 +26,7 @@ EXIT_STATUS_OF = {
         "3": "No check failed, but the function or derivative of at least one check raised an error, crashed or took "
         "too long.",
         "4": "At least one check is inconclusive; all others passed.",
+        "125": "With `--bisect`: no check failed, but at least one is inconclusive or an error.",
     },
     "lock": {
         "0": "Success. With `--verify`, no check has changed.",
@@ -56,6 +57,14 @@ EXIT_STATUS_OF = {
     },
 }
 """What differs for a command; exit codes with "" do not occur."""
+
+
+def exit_status(command: str) -> dict[str, str]:
+    """Return the exit codes of a command in rising order, with what they mean."""
+    codes = EXIT_STATUS | EXIT_STATUS_OF.get(command, {})
+    return {code: codes[code] for code in sorted(codes, key=lambda code: code.zfill(3))}
+
+
 ENVIRONMENT = [
     ("NO_COLOR", "If this is set and not empty, output has no colour unless `--color always` is given."),
     ("FORCE_COLOR", "If this is set and not empty, output has colour even in files and pipes."),
@@ -134,9 +143,6 @@ matplotlib`, or the extra gradcli[plot]. Graphs are drawn by Graphviz if its pro
 SVG file needs no other package, and a PNG file needs matplotlib. Parquet needs pyarrow: `pip install pyarrow`, or the
 extra gradcli[sweep]. Everything else comes with gradcli.
 """
-CAUSES = """
-The word in brackets in a report is one of these:
-"""
 DESCRIPTIONS = {
     "grad": """
 If the output is not a single number, `--gradient` must give an array of the output's shape. The Jacobian is multiplied
@@ -147,122 +153,154 @@ Lines with tabs, and CSV, contain only the gradients, unless `--value` is given.
 value of the output.
 """,
     "gradcheck": """
-gradcheck compares the derivative that is claimed, by the engine or by you, with a numeric derivative. The numeric
-derivative comes with an error estimate, so you do not have to choose a step or a tolerance. There are four verdicts:
+gradcheck compares a claimed derivative with a numeric one. The claimed derivative, or claim, is the derivative that is
+checked. gradcheck computes the numeric derivative from values of the function, and estimates its error. You therefore
+do not have to choose a step or a tolerance. The verdict is one of these:
 
-    pass           the claimed derivative agrees with the numeric one
-    fail           it does not agree; the report names the worst element and, if
-                   gradcheck recognizes it, the mistake
-    inconclusive   the function does not allow a verdict, for the reason given
-    error          the function or its derivative raised an error, or the time
-                   limit was reached
+    pass           the claim agrees with the numeric derivative
+    fail           it does not agree; the report names the worst element and,
+                   if gradcheck recognizes it, the mistake
+    inconclusive   gradcheck could not decide; the report gives the reason
+    error          the function or the claim raised an error, or the check
+                   reached its time limit
+    skipped        the file skipped itself, usually because a package is missing
 
-gradcli-verdict(7) explains how a verdict is found and which errors it can miss.
+An element is one number of an input, an output or a derivative. gradcli-verdict(7) explains how gradcheck reaches a
+verdict, and which errors it can miss.
 
 # Verdicts
 
-A check passes if the claimed derivative agrees with the numeric one within the error of the latter. The report states
-the resolution: an error of this relative size would have been detected in whichever element it occurred. If the
-resolution is coarser than 2 % for an element that matters, the verdict is inconclusive. Elements that change the output
-by less than the rounding of its values are counted as not decidable, and cannot fail. If small elements are known less
-precisely than large ones, the report gives two resolutions.
+A check passes if every element of the claim agrees with the numeric derivative, within the error of the numeric
+derivative. The report then gives the resolution, which is a relative error: a larger error would have been detected in
+any element. If small elements have a larger resolution than large ones, the report gives both.
 
-A check fails if the claimed and the numeric derivative differ by clearly more than that error. The report names the
-worst element, with both values, and the mistake that would explain them.
+A check fails if an element of the claim differs from the numeric derivative by clearly more than the error. The report
+names the worst element, with both values, and a mistake that would explain all wrong elements.
 
-A check is inconclusive if the function does not allow a verdict. The reason may be noise, values that are not finite,
-or a kink with unknown one-sided derivatives. At a kink, every value in the generalized gradient passes.
+A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or a
+resolution above 2 % for an element. An element does not count if its effect on the output is less than a hundredth of
+the largest effect. Elements that change the output by less than its rounding error are reported as not decidable.
 
-Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (Hermitian) matrix, or accept only
-symmetric matrices. The derivative of such a function passes if it is right for symmetric changes of the matrix; the
+At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
+For a single input element, this is the interval between the two slopes. If they are not known well enough, the check is
+inconclusive.
+
+Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (or Hermitian) matrix, or accept
+only symmetric matrices. For such a function, a claim passes if it is right for symmetric changes of the matrix. The
 report says so.
 
-gradcheck also tests whether a backward pass is linear in the incoming gradient. For this it passes a vector, its
-negative, zeros, and the sum of two vectors.
+A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, their sum, a
+negative vector, zeros, and very large and small vectors.
 
-If the checked function can be evaluated on one side of the point only, that side is used for the estimate. A small
-mismatch that changes erratically from point to point indicates a solver inside the function; the check is then
-inconclusive. Elements of an input that are nan or infinite are held constant, and a note gives their number.
+If the function is defined on only one side of the point, gradcheck uses the slope on that side. If a small difference
+changes erratically from point to point, the function probably contains a solver that stops at a tolerance. The check is
+then inconclusive. Input elements that are nan or infinite are held constant, and a note gives their number.
 
 # Cost and limits
 
-A check changes all elements together, along random directions. For a scalar function of n inputs, a check that passes
-calls the function at most about 200 + 20 log2(n) times. A check that fails and names the wrong element takes about 600
-calls. If there are up to eight elements, each is checked by itself. `--show all` estimates every element, with about 15
-calls each.
+gradcheck changes all input elements together, along random directions. For a scalar function of n input elements, a
+check that passes calls the function at most about 200 + 20 log2(n) times. A check that fails and names the wrong
+element takes about 600 calls. If the inputs have at most eight elements in total, gradcheck checks each of them by
+itself. With `--show all`, it always does so, with about 15 calls for each element.
 
-`--calls N` (in declarations, `calls=`) limits the calls of the function. Calls that a framework makes to compute vector
-products (vjp, jvp) count, too. A clear disagreement within N calls is a fail. If N calls are too few for a verdict, the
-check is inconclusive. The message, and `calls_needed` in JSON, then give a sufficient number.
+`--calls N` limits the number of calls; in a declaration, write `calls=N`. Calls that a framework makes to compute
+vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for a
+verdict, the check is inconclusive. The message then gives a sufficient number, as does `calls_needed` in JSON.
 
-`--timeout S` limits each check to S seconds. The import of a file has a limit of its own: ten times S, and at least 30
-seconds.
+`--timeout S` limits each check to S seconds. It limits the import of a file to ten times S, or to 30 seconds if that is
+more.
+
+Checks of Python functions run in a separate process. If one crashes, exits or exceeds `--timeout`, its verdict is
+error, and the other checks continue. gradcheck terminates processes that a check leaves behind. If a file imports
+PyTorch or JAX, its checks run in separate processes only with `-j 2` or more.
 
 # Element by element
 
-`--elementwise` (in declarations and in `check_gradient`, `elementwise=True`) is for functions that work element by
-element: a ufunc, an activation, or a model of `x` with scalar parameters. The function after `--grad` then returns the
-derivative of each element, in an array of the output's shape. For several parameters it returns one such array each, as
-`fit_deriv` does in astropy. You do not need `np.diag`. Each input has the output's shape or is a single number, with at
-most 2000 elements. gradcheck first verifies from values that an element of an input changes only the same element of
-the output. A function that mixes elements fails.
+`--elementwise` is for functions in which an element of the output depends only on the input elements at the same index.
+Examples are a ufunc, an activation function, and a model of `x` with scalar parameters. In a declaration and in
+`check_gradient`, write `elementwise=True`.
+
+The function that `--grad` names then returns the derivative of each output element, in an array of the output's shape.
+For several inputs, it returns one such array for each, as `fit_deriv` does in astropy. You do not have to write these
+derivatives on the diagonal of a Jacobian. Each input must have the output's shape or be a single number. The output may
+have up to 2000 elements. If the function does not work element by element, the check fails.
+
+# Surrogate gradients and references
+
+`--reference` compares the claim with the derivative of another function, computed in float64. Use it for surrogate
+gradients, such as straight-through estimators, which differ from the derivative of the function on purpose.
+
+With `--dtype bfloat16`, `float16` or `float32`, both functions also run in that type. The check passes if the claim is
+about as accurate as the derivative of the reference in the same type. gradcli-verdict(7) gives the details.
 
 # Taylor remainders
 
-`--taylor` also prints the remainder |f(x + h d) - f(x) - h g.d| along a random direction d, where g is the claimed
-gradient. It takes eight steps h on both sides of the point, each a quarter of the one before, with 16 calls. For a
-right gradient, the remainder falls in proportion to the square of h; for a wrong one, in proportion to h. Steps that
-are spoiled by rounding do not count towards this rate. The verdict is found as usual, and does not depend on the rate.
+`--taylor` also prints Taylor remainders |f(x + h d) - f(x) - h g.d|. Here d is a random direction and g is the claimed
+gradient. There are eight steps h, each a quarter of the one before. This takes 16 calls, because gradcheck also uses
+the steps -h to measure the noise.
+
+If the gradient is right, the remainder is proportional to h^2 for small h. Otherwise it is proportional to h. The rate
+in the report is the measured exponent. Steps at which rounding dominates do not count towards it. The verdict does not
+depend on the rate.
 
 # Frameworks and low precision
 
-Functions of PyTorch and JAX run in double precision if they accept it. Some functions compute in float16 or bfloat16
-internally (mixed precision). They are judged by the precision of that type, and a note says so. A precision of two
-digits is seldom enough for a pass, but a wrong factor still fails.
+Functions that use PyTorch or JAX run in double precision if they accept it. Some functions compute in float16 or
+bfloat16 internally (mixed precision). gradcheck then allows for the rounding of that type, and a note says so. The
+two digits of bfloat16 are seldom enough for a pass, but a wrong factor still fails.
 
 # Functions in servers and other programs
 
-TARGET may be the address of a function that runs in a server or in another program. gradcheck then compares the
-derivatives that this program returns with the values that it returns. Files can declare such checks, too:
-`gradcli.check("http://localhost:4242/forward", at={"x0": [1, 2]})`.
+TARGET may be a function in a server or in another program. The program returns both values and derivatives, and
+gradcheck compares them. A file can also declare such a check: `gradcli.check("http://localhost:4242/forward",
+at={"x0": [1, 2]})`.
 
-`http://HOST:PORT/MODEL` is a model that speaks UM-Bridge 1.0 and supports Gradient, ApplyJacobian or both. Its inputs
-are vectors called x0, x1 and so on. Its outputs are called y0, y1 and so on. They are concatenated unless `--out`
-selects one of them.
+`http://HOST:PORT/MODEL` is a model with the protocol UM-Bridge 1.0. The model must support Gradient, ApplyJacobian or
+both. Its inputs are vectors called x0, x1 and so on. Its outputs are called y0, y1 and so on. gradcheck concatenates
+the outputs, unless `--out` selects one.
 
-`http://HOST:PORT` is a Tesseract with vector_jacobian_product, jacobian_vector_product or both. Its inputs keep their
-names; `model.w` is the input w inside the input model. Connections are kept open, and redirects are not followed. Both
-http and https work.
+`http://HOST:PORT` is a Tesseract. It must have the endpoint vector_jacobian_product, the endpoint
+jacobian_vector_product, or both. Its inputs keep their names; `model.w` is the input w inside the input model. For both
+kinds of servers, the address may begin with http or https, and gradcheck does not follow redirects.
 
-`cmd:COMMAND` is a program that answers lines of JSON; see gradcli-protocol(7).
+`cmd:COMMAND` is a program that answers requests in lines of JSON; see gradcli-protocol(7).
 
 `MODEL.fmu` is a Functional Mock-up Unit (FMI 2.0). It needs the package fmpy: `pip install fmpy`, or the extra
-gradcli[fmu]. The function maps the inputs and parameters of the unit to its outputs at the start time, all by their
-names. The claimed derivative is the directional derivative that the unit provides. Inputs without a value keep the
-value that the model gives them. The unit runs in a separate process.
+gradcli[fmu]. The inputs of the function are the inputs and parameters of the unit, by name. Its outputs are the outputs
+of the unit at the start time. The claim is the directional derivative that the unit provides. Inputs without a value
+keep the value from the model.
 
 # Shared libraries
 
-`LIB.so:DECLARATION` is a function of a shared library, and DECLARATION is the line that declares it in a C header. The
-derivative is another function of that library; write its declaration after `--grad` or `--vjp`. The parameters are:
+`LIB.so:DECLARATION` is a function of a shared library. DECLARATION is the line that declares the function in a C
+header. The derivative is another function of the same library, and `--grad`, `--vjp` or `--jvp` gives its declaration.
+For example:
+
+    gradcli gradcheck 'libk.so:double f(int n, const double *x)' \\
+        --grad 'void f_b(int n, const double *x, double *xb)' --shape x=3
+
+The types of the parameters have these meanings, and `float` works like `double`:
 
     const double *   an input
     double *         an output, filled with zeros before the call
     double           a single number
     int              the size of an array
 
-`float` works like `double`. gradcheck sets an integer by its name: m is the size of the output, nx or n_x
-is the size of x, and any other name is the size of the first array. The command line may also give it a value, such as
-n=3. If the size of the output does not follow from these, `--shape y=3` sets it.
+gradcheck sets an integer by its name. m is the size of the output, and nx or n_x is the size of x. An integer with a
+different name is the size of the first array. You can also give a value, such as n=3. If the size of the output does
+not follow from these rules, write `--shape y=3`.
 
-In the declaration of a derivative, the name of an array says whose gradient it holds: x_b, xb, x_bar, dx and grad_x
-hold the gradient of x. Otherwise the position decides. If the function returns an int, it is a status, and 0
-means success. The library runs in a separate process, so a crash is only an error of that check.
+In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
+hold the gradient of x. Arrays with other names are assigned in the order of the inputs. If the function returns an int,
+0 means success. The library runs in a separate process, so if it crashes, only this check is an error.
 
 # Output for editors and CI
 
-The counts, such as `3 passed, 1 failed in 2.50 s`, go to standard error in every format; `-q` omits them. If you
+The summary, such as `3 passed, 1 failed in 2.50 s`, goes to standard error in every format; `-q` omits it. If you
 interrupt gradcheck, it prints what it has found so far.
+
+`-f html` writes a page with a row for each check. For a check that did not pass, the page shows all elements, heat
+maps, and a plot of the function with the claimed and the numeric slope.
 
 `-f concise` prints a line for each check that did not pass, in the form of compiler messages: `FILE:LINE:COLUMN: error:
 TEXT [FINDING]`. For an inconclusive check, `warning` replaces `error`. Vim reads these lines with `:set
@@ -281,34 +319,40 @@ reports: codequality:`.
 
 `pytest --gradcheck` runs the declared checks as tests. With `--gradcheck-allow-inconclusive`, inconclusive checks pass.
 
-If a file needs a package or a version that may be missing, let it skip itself as a test file does: with `raise
-unittest.SkipTest("needs umap-learn 0.5.12")`, `pytest.skip` or `pytest.importorskip`. Its verdict is `skipped`, and
-the report gives the reason. The summary counts skipped files, and the exit code ignores them.
+A file may need a package that is not always installed. It can then skip itself, as a test file does: with `raise
+unittest.SkipTest("needs umap-learn 0.5.12")`, `pytest.skip` or `pytest.importorskip`. Its verdict is `skipped`. The
+summary counts skipped files, and the exit code ignores them.
 
 # Comparison with other checkers
 
-PyTorch's gradcheck and JAX's check_grads check code on their devices and with their transforms. Both use central
-differences with a fixed step and fixed tolerances, and raise an error if these are exceeded. PyTorch's defaults are a
-step of 1e-6, atol 1e-5 and rtol 1e-3. In double precision, JAX's are a step of 1e-4 and tolerances of 1e-5. The checker
-of HIPS autograd works like that of JAX, with 1e-6 for all three. SciPy's check_grad returns the norm of the difference
-from one forward difference, and you judge this norm yourself.
+PyTorch's gradcheck and JAX's check_grads run on the devices of these frameworks, and work together with their
+transforms. They use central differences with a fixed step, and raise an error if a fixed tolerance is exceeded. The
+checker of HIPS autograd works in the same way. The defaults are:
 
-gradcli's gradcheck also checks gradients in NumPy and in C. It derives its tolerance from the error estimate, uses
-one-sided derivatives at kinks, and names the probable mistake. `--symbolic` and `--digits 50` also compare with
-formulas and with 50 digits.
+    PyTorch               step 1e-6, atol 1e-5, rtol 1e-3
+    JAX, float64          step 1e-4, atol 1e-5, rtol 1e-5
+    HIPS autograd         step 1e-6, atol 1e-6, rtol 1e-6
+
+SciPy's check_grad uses forward differences. It returns the norm of the difference between the two gradients, and you
+decide whether this norm is small enough.
+
+gradcli's gradcheck also checks gradients in NumPy and in C. Its tolerance follows from an error estimate. It uses
+one-sided derivatives at kinks, and names the probable mistake. `--symbolic` also compares with the formulas of SymPy,
+and `--digits 50` with derivatives that are computed to 50 digits.
 
 # Calculators of ASE
 
-`ase:FILE.py:CALCULATOR STRUCTURE` checks a calculator of ASE, which needs the extra gradcli[ase] or `pip install ase`.
-CALCULATOR is an object, a class, or a function that returns a calculator. STRUCTURE is a file such as slab.xyz or
-POSCAR, which `ase.io.read` reads. The energy is a function of `positions`, and its claimed derivative is minus the
-forces. With `--stress`, the energy is also a function of `strain`, in the order xx, yy, zz, yz, xz, xy; the claimed
-derivative is the stress times the volume. Constraints are not applied. If the calculator has a free energy, this energy
-is used, because the forces are its derivative.
+`ase:FILE.py:CALCULATOR STRUCTURE` checks a calculator of ASE. It needs the package ase: `pip install ase`, or the extra
+gradcli[ase]. CALCULATOR is an object, a class, or a function that returns a calculator. STRUCTURE is a file that
+`ase.io.read` reads, such as slab.xyz or POSCAR.
 
-In a symmetric structure, forces are zero whatever the formula is. Therefore every atom is first moved at random, by
-about 0.05 Å along each axis. `--seed` changes these moves, `--samples` checks several of them, and `positions=@FILE`
-gives the positions instead.
+The function is the energy, and its input is `positions`. The claim is minus the forces. With `--stress`, `strain` is a
+second input, in the order xx, yy, zz, yz, xz, xy. The claim is then the stress times the volume. Constraints are not
+applied. If the calculator has a free energy, gradcheck uses that energy, because the forces are its derivative.
+
+In a symmetric structure, forces are zero even if the formula is wrong. gradcheck therefore first moves every atom at
+random, by about 0.05 Å along each axis. `--seed` selects different random moves, and `--samples` checks several.
+`positions=@FILE` gives the positions instead.
 """,
     "eval": """
 In lines with tabs and in CSV, the value is called `value`, and an element of it `value[0,1]`, whatever the name of the
@@ -449,6 +493,10 @@ The schemas follow JSON Schema 2020-12. gradcli-json(5) describes the same docum
 keys, but do not remove or rename any.
 """,
 }
+FINDINGS = """
+A report gives the name of each finding in square brackets. `gradcli help NAME` explains a finding, with an example and
+a fix. The findings are:
+"""
 WHOLE = "FILE is written completely or not at all."
 PROJECT = "gradcli-environment(7) describes how the default is chosen."
 FORMULAS = "Deriving formulas has a limit of its own [20 s]."
@@ -503,8 +551,9 @@ LINES = {
     "step, the operation, its result, the receiving element, and the gradient.",
     "why": "In `tsv`, each line describes one gradient, in these columns: name, state, cause, file, line, "
     "explanation and remedy.",
-    "gradcheck": "In `tsv`, each line is a check: verdict, name, file, line, seconds and reason. Lines that begin with "
-    "element or taylor follow with `--show all` and `--taylor`.",
+    "gradcheck": "In `tsv`, each line is a check: verdict, name, file, line, seconds and reason. With `--show all`, "
+    "lines that begin with `element` follow, one for each element. With `--taylor`, lines that begin with `taylor` "
+    "follow.",
     "watch": "In `tsv`, each line describes one derivative, in these columns: verdict, role, function, file, line, "
     "points, calls and reason.",
     "lock": "In `tsv`, each line describes one check, in these columns: name and file, or with `--verify` verdict, "

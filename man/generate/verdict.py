@@ -8,151 +8,203 @@ from pathlib import Path
 
 from gradcli.check import verdict
 
+from . import texts
 from .mdoc import escape_roff, page, paragraphs, tag_list
 
 MEASURED = Path(__file__).with_name("calibration.json")
 KERNELS = Path(__file__).with_name("calibration_reference.json")
 DESCRIPTION = """
-gradcli-gradcheck(1) compares a claimed derivative with values of the function, and gives one of four verdicts. The
-claimed derivative, or claim, is the derivative that is checked, whether it is the engine's or written by hand. You do
-not have to choose a tolerance: an element of the claim has to lie in an interval, which is computed from the values
-themselves.
+gradcli-gradcheck(1) compares a claimed derivative with values of the function. The claimed derivative, or claim, is the
+derivative that is checked. It was written by hand, or a framework such as PyTorch or gradcli computed it. An element is
+one number of the claim or of an input.
+
+For an element of the claim, gradcheck estimates the derivative from values of the function. It also computes an
+interval around the estimate, in which the claimed value must lie. You do not have to choose a tolerance, because the width of
+the interval follows from the values of the function.
+
+The verdict is one of these:
 """
 VERDICTS = [
     (
         "Cm pass",
-        "Every element that can be decided agrees with its interval. The claim also behaves like a derivative: its "
-        "vector products (vjp, jvp) are linear, do not change in a second call, and belong to this point. The report "
-        "gives the number of digits to which the worst element agrees, and the resolution: the smallest relative error "
-        "that would have been detected in any element. The resolution takes the scatter of the claim into account.",
+        """Every element of the claim that can be decided lies in its interval. The claim also passed these tests:
+
+- Vector products with the claim (vjp, jvp) are linear in the vector.
+- A second call at the same point gives the same result.
+- The result does not depend on earlier calls at other points.
+
+The report gives the number of digits to which the worst element agrees. It also gives the resolution, which is a
+relative error: a larger error would have been detected in any element.""",
     ),
     (
         "Cm fail",
         """At least one of these is true:
 
-- An element is further from its interval than the rounding of claim and function explains.
-- A vector product is not linear, changes from call to call, or belongs to a different point.
-- The forward pass of a custom function gives a different value than a call without gradients.
-- The derivative depends on memory layouts or on unused outputs, or changes in a second backward pass.
+- An element of the claim lies outside its interval, and rounding does not explain why.
+- One of the tests above failed.
+- A custom function returns a different value if a gradient is needed.
+- The claim is different for another memory layout of a tensor, for an unused output, or in a second backward pass.
+- Forward mode (jvp) and reverse mode (vjp) disagree.
 
-If correcting one common mistake, such as a wrong sign, would make the claim agree, the report names that mistake.""",
+If one common mistake, such as a wrong sign, explains the wrong elements, the report names it.""",
     ),
     (
         "Cm inconclusive",
-        """It is not known whether the claim is right, for one of these reasons:
+        """gradcheck could not decide whether the claim is right. The report gives the reason. The most common reasons
+are:
 
 - The function jumps at the point.
-- Noise or rounding is larger than the errors that have to be detected.
-- The calls that `--calls` allows are too few.
-- Every element changes the output by less than the rounding of its values.
-
-The message gives the reason, and what would allow a verdict.""",
+- The function or its derivative is not finite at the point.
+- Noise or rounding is so large that an error of 2 % could not be detected.
+- `--calls` allows too few calls.
+- No element changes the output by more than the rounding error of the output.""",
     ),
-    ("Cm error", "The function or the claim raised an error or took too long. The derivative was not checked."),
+    ("Cm error", "The function or the claim raised an error, or the check reached its time limit."),
 ]
 METHOD = """
 # Estimate
 
-gradcheck evaluates the function along a line through the point, at Chebyshev points on intervals of several widths. The
-coefficients of the Chebyshev series decrease until they reach the noise of the values. They give the slope and
-its error (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild,
-Estimating Computational Noise, 2011). The estimate from a wide interval refines the estimate from a narrow one, but
-only if the two agree. If they disagree, the function has structure that the wide interval misses.
+gradcheck evaluates the function along a line through the point. It does so at Chebyshev points, on intervals of several
+widths around the point. On each interval, it fits a Chebyshev series to the values. The coefficients of the series
+decrease until only the noise of the values is left. The series gives the slope, and the noise gives the error of the
+slope (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild, Estimating
+Computational Noise, 2011). A wide interval makes the estimate from a narrow one more precise, but only if the two
+agree. If they disagree, the wide interval has missed details of the function.
 
-If values jump between neighbouring points, the function is computed in pieces. If the pieces are only about as long as
-the rounding of the input, precision is limited, and gradcheck takes the trend over many pieces. Longer pieces form a
-staircase, and gradcheck takes the slope of the piece at the point. If the slopes on the two sides differ, the point is
-a kink. The claim then has to lie in the generalized gradient (Clarke 1983). The slope of a smooth function takes 14
-calls.
+Some functions have values that jump between close points:
+
+- Jumps that are closer together than about 1e-5 of the size of the input come from limited precision, such as float32
+  inside the function. gradcheck then uses the trend over many jumps.
+- Jumps that are further apart form a staircase. gradcheck then uses the slope of the step at the point.
+
+If the slopes on the two sides of the point differ, the point is a kink. A claim at a kink passes if it lies in the
+generalized gradient (Clarke, Optimization and Nonsmooth Analysis, 1983). For a single input element, this is the
+interval between the two slopes.
 
 # Probe
 
-All elements move together along random directions. There are two kinds of directions:
+gradcheck first changes all elements of the inputs together, along two or three random directions. The change of each
+element is a random number between 1/2 and 3/2, with a random sign, times a unit. There are two kinds of directions:
 
-- Each element moves in proportion to its own size. A disagreement along such a direction proves an error.
-- Each element moves in proportion to the typical size of its array. Such a direction is sensitive to tiny elements, but
-  a disagreement is only a hint. It is not used if the elements of the array have very different units.
+- The unit is the size of the element itself. A disagreement along such a direction proves that the claim is wrong.
+- The unit is the typical size of the elements in the array. Such a direction is sensitive to tiny elements, but a
+  disagreement counts only if gradcheck then finds a wrong element. If elements of the array differ too much in size for
+  a common unit, gradcheck does not use this kind.
 
-Along every direction, each element moves by between 1/2 and 3/2 of the step described above. Agreement along a
-direction therefore limits the error of every element. Small elements for which this limit is wider than 2 % get
-separate directions. Up to eight elements are estimated one by one instead.
+Every element changes by at least half a unit. If claim and function agree along a direction, the error of each element
+is therefore limited, unless errors of several elements cancel. If the limit for some elements is above 2 %, gradcheck
+uses further directions, in which only these elements change.
+
+If the inputs have at most eight elements in total, gradcheck uses no random directions. It estimates each element by
+itself.
 
 # Locate
 
-If there is a disagreement, gradcheck looks for the wrong element. It repeatedly halves the set of elements that move,
-as in group testing (Dorfman 1943), and finally estimates one element by itself. It locates up to ten wrong elements. If
-many are wrong, it examines a sample of up to 64 elements, and counts the wrong ones.
+If claim and function disagree along a direction, gradcheck searches for a wrong element. It repeatedly halves the set
+of elements that change, as in group testing (Dorfman, The Detection of Defective Members of Large Populations, 1943).
+When one element is left, gradcheck estimates it by itself. In this way it finds up to ten wrong elements. If many
+elements are wrong, it estimates a sample of up to 64 elements.
 
 # Decide
 
-An element fails if its distance from the estimate is larger than the sum of these parts:
+The interval of an element extends to each side of the estimate by the sum of these amounts:
 
-- {MARGIN} times the error of the estimate,
-- {ROUNDING} rounding units of the claimed value,
-- {SCATTERS} times the scatter of the claim between points that are rounding units apart,
+- {MARGIN} times the error of the estimate.
+- {ROUNDING} rounding units of the claimed value. A rounding unit is the largest relative error of rounding a number to
+  its type, such as 1.1e-16 in float64.
+- {SCATTERS} times the scatter of the claim, which is how much the claim changes between points that differ by a few
+  rounding units.
+- For a backward pass, twice the rounding error of its vector products.
 - {FLOOR[8]:g} (float64) or {FLOOR[4]:g} (float32) times the claimed value, but at most {LEEWAY:g} times the error of
   the estimate.
 
-Before gradcheck reports a fail, it tests two other explanations. If the mismatch changes erratically from point to
-point, as with a solver that stops at a tolerance, the check is inconclusive. If only the claim is rough, the report
-says so.
+An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is
+undecided. One undecided element makes the check inconclusive, unless its effect on the output is less than a hundredth
+of the largest effect.
 
-A backward pass is called with incoming gradients of very different sizes, from 1/1024 to 1024. It is also called twice
-at the same point, and again after a call at a different point.
+An element outside its interval is wrong, with three exceptions:
 
-gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A slow machine therefore gives the
-same verdict as a fast one.
+- The difference is less than {OWN_NOISE:g} times the scatter of the claim between close points. Rounding in the claim
+  then explains it.
+- The difference is small and changes erratically from point to point. The function then probably contains a solver that
+  stops at a tolerance, and the check is inconclusive.
+- The effect of the element on the output is less than the rounding error of the output. Such an element is not
+  decidable. It neither passes nor fails, and a note gives the number of such elements.
+
+A backward pass is tested with incoming gradients of very different sizes: a random one, and the same one multiplied and
+divided by 1024. gradcheck also calls it twice at the same point, and again after a call at a different point.
+
+gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A check that stays within its time
+limit therefore has the same verdict on a slow machine as on a fast one.
 """
 MISSED = """
 A check can pass in spite of these errors:
 
-- An error that is smaller, in every element, than the resolution that the report states.
-- An error in an element whose effect on the output is less than a hundredth of the effect of other elements, and is
-  hidden by rounding. Such elements are neither right nor wrong; a note counts them.
-- At a kink, a wrong value that happens to lie in the generalized gradient. If more than eight elements with the same
-  value are at a kink, only some of them are estimated, and a note says how many.
-- An error at a different point. `--search N` tries N edge-case points. It finds errors
-  of 0.1 % or more in the regions that one of these points hits. Other regions are not checked.
+- An error that is smaller than the resolution in the report.
+- An error in an element that is not decidable.
+- A wrong value at a kink that lies in the generalized gradient. If more than eight elements of an input are at a kink
+  and have the same value, gradcheck estimates only some of them. A note says how many.
+- An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
+  these points, but not elsewhere.
 - Errors in several elements that cancel along every direction, to within the resolution.
-- The same mistake in function and claim, because a claim is compared only with values of its function.
+- The same mistake in the function and in the claim, because gradcheck compares the claim with values of the function.
 
-A right claim can fail if the function contains an integrator with a loose tolerance, whose error is smooth around the
-point. The slope of the computed values then differs from the exact slope.
+# False alarms
+
+A right claim can fail if the function contains an integrator with a loose tolerance, and the error of the integrator
+changes smoothly with the inputs. The slope of the computed values then differs from the exact slope.
 """
 TABLE = """
-The repository contains several banks. A bank is a collection of right and wrong claims about functions with known
-derivatives, which were computed by mpmath to 50 digits or derived by hand. `make calibrate` checks all claims and
-prints this table. Each random bank has {functions} functions.
+The repository contains several test banks. A bank is a collection of right and wrong claims about functions whose
+derivatives are known. They were derived by hand, or computed to 50 digits with mpmath. `make calibrate` checks all
+claims and counts the verdicts. Each random bank has {functions} functions.
 
-A right claim passes, is accused (verdict fail), or is left open (inconclusive or error). A wrong claim is found
-(verdict fail), is not decided, or passes. If a wrong claim passes and its error is below the stated resolution, it
-counts as within; otherwise it is missed. In most open and undecided cases, rounding hides the derivative or the calls
-are too few.
+A right claim passes, or it is counted under one of these words:
+
+    accused       the verdict is fail
+    open          the verdict is inconclusive or error
+
+A wrong claim is counted under one of these words:
+
+    found         the verdict is fail
+    not decided   the verdict is inconclusive or error
+    within        it passes, and its error is below the stated resolution
+    missed        it passes, and its error is above the stated resolution
+
+The usual reasons for open and not decided are too few calls, and rounding that hides the derivative.
 """
 KERNEL_HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "missed")
 REFERENCE = """
-With `--reference`, the claim is compared with the derivative of the reference in float64, at inputs rounded to the type
-of `--dtype`. If the reference is a NumPy function without automatic derivative, its derivative is estimated from
-values. The comparison uses random incoming gradients, which are rounded, too. The yardstick is the error of the
-reference's own backward pass in the type of `--dtype`, but at least half an ulp at the derivative's size.
+With `--reference`, gradcheck compares the claim with the derivative of the reference, instead of with values. The
+derivative of the reference is computed in float64, at inputs rounded to the type of `--dtype`. If the reference is a
+NumPy function that gradcli cannot differentiate, its derivative is estimated from values. Both
+derivatives are multiplied by the same random incoming gradients, which are also rounded.
 
-For each input, the claim passes if its root mean square error is below 2 times the yardstick. It fails if the error is
-above 4 times the yardstick in bfloat16, 8 times in float16 and 16 times in float32. To fail, the error must also exceed
-the same multiple of the change that rounding the inputs causes. The claim also fails in three other cases:
+gradcheck also runs the backward pass of the reference in the type of `--dtype`. Its root mean square error is the
+yardstick for the claim, but at least half an ulp is allowed. An ulp is the distance between neighbouring numbers of the
+type, at the root mean square size of the derivative. The verdict is found for each input:
 
-- A single element is off by far more than the largest error of the yardstick.
-- The errors are proportional to the derivative on average: the regression slope is above 8 standard errors, and above 2
-  rounding units.
-- The errors along an axis are proportional to the derivative, the input, the output or a constant.
+- The claim passes if its root mean square error is below 2 times the yardstick.
+- It fails if the error is above 4 times the yardstick in bfloat16, 8 times in float16, or 16 times in float32. The
+  error must also be above the same multiple of the change that rounding the inputs causes.
+- Between these limits, the check is inconclusive.
 
-The report gives both errors in rounding units (ulps) of the derivative's size, and the bias. Without `--dtype`, both
-functions run in float64, or in the type in which they compute internally. An error that is smaller than about one
-rounding unit of the whole gradient's size cannot be seen.
+A claim that would pass by its error still fails in these cases:
 
-`make calibrate` checks {kernels} kernels of nine PyTorch functions. Half of them are right, in several ways: they
-compute in float32 or in the type itself, keep intermediate results in the type, or add up sums of blocks. The other
-half are wrong: they have factors of 1 to 5 %, missing terms, dropped tails, wrong reductions, or errors in single rows,
-columns and elements.
+- The error of a single element is more than 8 (bfloat16), 16 (float16) or 32 (float32) times the largest error that
+  rounding explains.
+- The errors follow the derivative, as if it were multiplied by a wrong factor. In a regression of the errors on the
+  derivative, the slope is above 8 standard errors, and above 1 ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
+- Within rows, columns or other slices, the errors follow the derivative, the input, the output or a constant.
+
+The report gives the error of the claim and the yardstick in ulps. It also gives the bias, which is the slope of the
+regression. Without `--dtype`, both functions run in float64. If they compute in a narrower type internally, gradcheck
+uses the rounding unit of this type. An error below about one ulp cannot be detected.
+
+`make calibrate` checks {kernels} kernels for nine PyTorch functions. About half of them are right: they compute in
+float32 or in the narrow type, round intermediate results to the narrow type, or sum block by block. The others are wrong: they
+have factors that are off by 1 to 5 %, missing terms, incomplete sums, wrong reductions, or errors in single rows,
+columns or elements.
 """
 EXAMPLES = ["gradcli gradcheck 'sum(sin(x))' x='[1, 2]' -v", "gradcli gradcheck 'sum(tanh(x))' x='[1, 14]' --show all"]
 HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", "missed")
@@ -178,7 +230,8 @@ def calibration() -> list[str]:
 def reference() -> list[str]:
     """Describe comparisons with a reference, with the measured table of kernels."""
     measured = json.loads(KERNELS.read_text())
-    lines = [".Ss Comparison with a reference", *paragraphs(REFERENCE.format(kernels=measured["kernels"]))]
+    kernels = sum(row["right"] + row["wrong"] for row in measured["types"])
+    lines = [".Ss Comparison with a reference", *paragraphs(REFERENCE.format(kernels=kernels))]
     lines += [".Bl -tag -width Ds"]
     for row in measured["types"]:
         name, *counts = row.values()
@@ -197,6 +250,7 @@ def verdict_page() -> str:
         ],
         EXAMPLES,
         ["gradcli(1)", "gradcli-gradcheck(1)", "gradcli-json(5)"],
+        status=texts.exit_status("gradcheck"),
         files=[
             ("tests/calibrate.py", "The program that counts how often the verdict is right."),
             ("tests/calibrate_reference.py", "The same for comparisons with a reference."),

@@ -55,40 +55,35 @@ def gradcheck(
     exit_zero: bool,
     bisect: bool,
 ) -> int:
-    """Check derivatives written by hand, and those of PyTorch, JAX, HIPS autograd and gradcli.
+    """Check derivatives that PyTorch, JAX, HIPS autograd or gradcli computes, or that you wrote by hand.
 
-    TARGET is an expression, a Python script, FILE.py:FUNCTION, or files and folders that declare checks with
-    @gradcli.check. For FILE.py:FUNCTION, --grad, --vjp or --jvp names a derivative written by hand. Without them, the
-    derivative of the framework that FUNCTION uses is checked. TARGET may also be a function in another program:
+    Without --grad, --vjp or --jvp, gradcheck checks the derivative that the framework or program of TARGET computes.
+    TARGET is one of these. You can give several files and folders.
 
     \b
+    EXPRESSION              a formula such as 'x^2 * y', or a file with one
+    FILE.py                 a Python script
+    FILE.py, FOLDER         all checks that @gradcli.check declares there
+    FILE.py:FUNCTION        a Python function
     http://HOST:PORT/MODEL  an UM-Bridge model
     http://HOST:PORT        a Tesseract
-    'cmd:COMMAND'           a program that answers lines of JSON
-    MODEL.fmu               a unit of FMI 2.0, with gradcli[fmu]
-    'LIB.so:DECLARATION'    a C function; --grad or --vjp declares its derivative
+    'cmd:COMMAND'           a program that answers requests in JSON
+    MODEL.fmu               a Functional Mock-up Unit (FMI 2.0)
+    'LIB.so:DECLARATION'    a function in a C library
     ase:FILE.py:CALCULATOR STRUCTURE
-                            the forces of an ASE calculator, with gradcli[ase]
+                            the forces of an ASE calculator
 
-    For an expression, --grad, --vjp, --jvp and --hess take formulas that use its inputs and names: --grad '2*x'. For
-    several inputs, write --grad x=FORMULA for each of them, or one list of formulas in the order of the inputs. A
-    gradient has the axes of the output, followed by those of the input. For a complex input, the gradient is the
-    complex derivative of a complex output, or dL/dRe + i dL/dIm of a real output. --hess x,y=FORMULA gives the second
-    derivatives of a single number. They are compared with slopes of its gradient, computed in high precision.
+    For an expression, --grad, --vjp, --jvp and --hess take formulas in its inputs, such as --grad '2*x'. For several
+    inputs, repeat the option: --grad 'x=2*x*y' --grad 'y=x^2'. You can also give a list in the order of the inputs:
+    --grad '[2*x*y, x^2]'. The axes of a gradient are those of the output, followed by those of the input.
 
-    Inputs without a value get random values at which the function is finite; --shape makes them arrays. A formula
-    is checked at 20 such points (5 for --hess), or at as many as --samples says. If all of them pass, sympy checks
-    whether the formulas are equal. For a wrong formula, the report has a counterexample with small numbers.
+    If an input z = a + ib is complex and the output L is real, the gradient is dL/da + i dL/db. If the output is also
+    complex, the gradient is the complex derivative. --hess 'x,y=FORMULA' gives a second derivative of a scalar output.
+    It is compared with numeric derivatives of the gradient, which gradcheck computes in high precision.
 
-    With --reference, the derivative is compared with that of another function, computed in float64, instead of with
-    values. Use it for surrogate gradients, such as straight-through estimators. With --dtype bfloat16, float16 or
-    float32, both functions also run in that type, at inputs rounded to it. The derivative then passes if it is about as
-    accurate as that of the reference in the same type.
-
-    Checks of Python functions run in separate processes. If one crashes, exits or exceeds --timeout, this check is an
-    error, and the others continue. Processes that a check leaves behind are terminated. If the files import PyTorch or
-    JAX, this is so only with -j 2 or more. -f html writes a page with a row for each check. For a
-    check that did not pass, it shows all elements, heat maps, and a plot of the function with both slopes.
+    Inputs without a value get random values at which the function is finite. --shape makes such an input an array. A
+    formula is checked at 20 random points, or at 5 for --hess; --samples changes this number. If the formula passes,
+    SymPy checks whether it equals the derivative. If it fails, the report gives a counterexample with small numbers.
     """
     began = time.perf_counter()
     output = call.output
