@@ -204,8 +204,8 @@ element takes about 600 calls. If the inputs have at most eight elements in tota
 itself. With `--show all`, it always does so, with about 15 calls for each element.
 
 `--calls N` limits the number of calls; in a declaration, write `calls=N`. Calls that a framework makes to compute
-vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for a
-verdict, the check is inconclusive. The message then gives a sufficient number, as does `calls_needed` in JSON.
+vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
+a verdict, the check is inconclusive. The message then gives a sufficient number, as does `calls_needed` in JSON.
 
 `--timeout S` limits each check to S seconds. It limits the import of a file to ten times S, or to 30 seconds if that is
 more.

@@ -19,8 +19,8 @@ derivative that is checked. It was written by hand, or a framework such as PyTor
 one number of the claim or of an input.
 
 For an element of the claim, gradcheck estimates the derivative from values of the function. It also computes an
-interval around the estimate, in which the claimed value must lie. You do not have to choose a tolerance, because the width of
-the interval follows from the values of the function.
+interval around the estimate, in which the claimed value must lie. You do not have to choose a tolerance, because the
+width of the interval follows from the values of the function.
 
 The verdict is one of these:
 """
@@ -202,9 +202,9 @@ regression. Without `--dtype`, both functions run in float64. If they compute in
 uses the rounding unit of this type. An error below about one ulp cannot be detected.
 
 `make calibrate` checks {kernels} kernels for nine PyTorch functions. About half of them are right: they compute in
-float32 or in the narrow type, round intermediate results to the narrow type, or sum block by block. The others are wrong: they
-have factors that are off by 1 to 5 %, missing terms, incomplete sums, wrong reductions, or errors in single rows,
-columns or elements.
+float32 or in the narrow type, round intermediate results to the narrow type, or sum block by block. The others are
+wrong: they have factors that are off by 1 to 5 %, missing terms, incomplete sums, wrong reductions, or errors in single
+rows, columns or elements.
 """
 EXAMPLES = ["gradcli gradcheck 'sum(sin(x))' x='[1, 2]' -v", "gradcli gradcheck 'sum(tanh(x))' x='[1, 14]' --show all"]
 HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", "missed")

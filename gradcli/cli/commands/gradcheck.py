@@ -43,6 +43,7 @@ EXIT_SKIP = 125
     "config stress junit allow_inconclusive exit_zero bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
     common=COMMON.replace("dtype", "check_dtype"),
+    metavar="TARGET... [NAME=VALUE]...",
 )
 def gradcheck(
     call: Call,
