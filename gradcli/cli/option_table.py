@@ -402,8 +402,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "engine": option(
         "--engine",
-        "Framework that differentiates FILE.py:NAME [the one it uses]. Use object if FILE.py has or imports a small "
-        "framework of its own, like micrograd.",
+        "Framework that differentiates FILE.py:NAME [the one it uses]. In gradcheck, use object for a small "
+        "framework that FILE.py defines or imports, like micrograd.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",
