@@ -53,8 +53,8 @@ source. `CONTRIBUTING.md` lists the files that you edit to add a function, comma
    whether the derivative is gradcli's own, hand-written, or from a framework, a server or a library.
 5. **Request records the options once** (`gradcli/request.py`). A function that needs an option gets the whole record.
 6. **A check works on a real matrix.** Modules that estimate, probe, locate and judge see rows and columns;
-   `gradcli/check/flat.py` knows the names, shapes and complex numbers behind them. A number called numeric is computed from values of the function, never from the
-   claim.
+   `gradcli/check/flat.py` knows the names, shapes and complex numbers behind them. A number called numeric is
+   computed from values of the function, never from the claim.
 7. **A result is rows and a JSON document** (`gradcli/show/results.py`). Each text format is one function for all
    results.
 """
