@@ -298,13 +298,19 @@ OPTIONS: dict[str, Callable] = {
         name="arguments",
         multiple=True,
     ),
-    "calls": option("--calls N", "Limit each check to N calls of the function.", type=Count(1_000_000_000)),
+    "calls": option(
+        "--calls N",
+        "In each check, call the function that is differentiated at most N times.",
+        type=Count(1_000_000_000),
+    ),
     "taylor": option("--taylor", "Also print Taylor remainders and their rate. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Use a fixed relative tolerance, as PyTorch does.", callback=as_finite),
     "atol": option("--atol X", "Use a fixed absolute tolerance, as PyTorch does.", callback=as_finite),
     "eps": option("--eps X", "Use finite differences with the step X, as PyTorch does.", callback=as_positive),
     "keyword": option(
-        "-k PATTERN", "Run the check named PATTERN, or else those that have it in file or name.", name="keyword"
+        "-k PATTERN",
+        "Run the check named PATTERN. If there is none, run all whose file or name contains PATTERN.",
+        name="keyword",
     ),
     "show": option(
         "--show",
@@ -365,7 +371,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "dtype": option("--dtype", INPUT_TYPE, choices=INPUT_TYPES, targets=LOCAL),
     "script_dtype": option(
-        "--dtype", "Type of gradcli's tensors [float64; with --torch float32].", choices=INPUT_TYPES
+        "--dtype", "Type of gradcli's tensors [float64, or float32 if --torch is given].", choices=INPUT_TYPES
     ),
     "check_dtype": option(
         "--dtype",
@@ -398,7 +404,7 @@ OPTIONS: dict[str, Callable] = {
         targets=PYTHON,
     ),
     "command_python": file_option(
-        "--python PATH", "Run COMMAND as if this environment were active: its folder or its Python [the project's]."
+        "--python PATH", "Run COMMAND as if the environment at PATH were active [that of the project]."
     ),
     "engine": option(
         "--engine",

@@ -23,6 +23,7 @@ EXIT_STATUS_OF = {
     "gradcheck": {
         "0": "Every check passed.",
         "1": "At least one check failed.",
+        "2": "The command line or an input is invalid.",
         "3": "No check failed, but the function or derivative of at least one check raised an error, crashed or took "
         "too long.",
         "4": "At least one check is inconclusive; all others passed.",
@@ -53,7 +54,7 @@ EXIT_STATUS_OF = {
         "3": "",
         "4": "COMMAND succeeded and no derivative is wrong, but at least one is inconclusive. With "
         "`--allow-inconclusive`, the code is 0 instead.",
-        "other": "COMMAND failed with this code, which may also be one of the codes above.",
+        "other": "If COMMAND fails, its own exit code is returned. It may be equal to one of the codes above.",
     },
 }
 """What differs for a command; exit codes with "" do not occur."""
@@ -171,15 +172,15 @@ verdict, and which errors it can miss.
 # Verdicts
 
 A check passes if every element of the claim agrees with the numeric derivative, within the error of the numeric
-derivative. The report then gives the resolution, which is a relative error: a larger error would have been detected in
-any element. If small elements have a larger resolution than large ones, the report gives both.
+derivative. The report then gives the resolution: gradcheck would have detected any larger relative error, in any
+element. If small elements have a larger resolution than large ones, the report gives both.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than the error. The report
 names the worst element, with both values, and a mistake that would explain all wrong elements.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or a
-resolution above 2 % for an element. An element does not count if its effect on the output is less than a hundredth of
-the largest effect. Elements that change the output by less than its rounding error are reported as not decidable.
+resolution above 2 % for an element. The 2 % do not apply to an element whose effect on the output is less than a
+hundredth of the largest effect. Elements that change the output by less than its rounding error are reported as not decidable.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
 For a single input element, this is the interval between the two slopes. If they are not known well enough, the check is
@@ -192,9 +193,9 @@ report says so.
 A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, their sum, a
 negative vector, zeros, and very large and small vectors.
 
-If the function is defined on only one side of the point, gradcheck uses the slope on that side. If a small difference
-changes erratically from point to point, the function probably contains a solver that stops at a tolerance. The check is
-then inconclusive. Input elements that are nan or infinite are held constant, and a note gives their number.
+If the function is defined on only one side of the point, gradcheck uses the slope on that side. If the
+claim and the numeric derivative differ only slightly, and this difference changes erratically from point to point, the
+function probably contains a solver that stops at a tolerance. The check is then inconclusive. Input elements that are nan or infinite are held constant, and a note gives their number.
 
 # Cost and limits
 
@@ -426,8 +427,8 @@ leaves the graph, in the script or in a module that the script imports.
 If you give no NAME, `why` does not complain about gradients that are usually meant to be None or zero:
 
 - It leaves out frozen parameters of modules.
-- If the script has an optimizer, `why` leaves out parameters of modules that no optimizer holds and whose gradient is
-  None.
+- If the script has an optimizer, `why` leaves out each parameter of a module that has no gradient and that no
+  optimizer holds.
 - It reports a bias as ok if its gradient is zero because a normalization follows.
 
 If the script raises an error because a gradient is missing, a hint gives the cause.
@@ -506,17 +507,17 @@ ANSWERS = "If the function runs in another program, the limit applies to each of
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error.",
-    "--json": "Errors are also printed as JSON.",
+    "--json": "Both print errors as JSON, too.",
     "--max-elements": "On Linux, a program in the expression language may use 2 GiB of memory, or proportionally more "
     "if N is above 1e8.",
-    "--output": f"{WHOLE} A known extension, such as .json, selects the format. For other names, pass `-f`.",
+    "--output": f"{WHOLE} Unless `-f` is given, a known extension such as .json selects the format.",
     "--python": PROJECT,
     "--seed": "In the expression language, the same seed always gives the same numbers. In Python files that use "
     "gradcli's engine, this is so only if N is above 0.",
     "--torch": "The default type in scripts is then float32, as in PyTorch, whatever `--dtype` is.",
 }
 SCRIPT_ONLY = {
-    "--max-elements": "It has no effect on scripts.",
+    "--max-elements": "It has no effect here, since scripts make their own arrays.",
     "--safe": "SCRIPT is therefore always refused.",
     "--seed": "",
     "--torch": "",

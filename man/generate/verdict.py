@@ -33,8 +33,8 @@ VERDICTS = [
 - A second call at the same point gives the same result.
 - The result does not depend on earlier calls at other points.
 
-The report gives the number of digits to which the worst element agrees. It also gives the resolution, which is a
-relative error: a larger error would have been detected in any element.""",
+The report gives the number of digits to which the worst element agrees. It also gives the resolution:
+gradcheck would have detected any larger relative error, in any element.""",
     ),
     (
         "Cm fail",
@@ -43,7 +43,8 @@ relative error: a larger error would have been detected in any element.""",
 - An element of the claim lies outside its interval, and rounding does not explain why.
 - One of the tests above failed.
 - A custom function returns a different value if a gradient is needed.
-- The claim is different for another memory layout of a tensor, for an unused output, or in a second backward pass.
+- The claim changes if a tensor has another memory layout, if one of the outputs is not used, or if the backward pass
+  runs a second time.
 - Forward mode (jvp) and reverse mode (vjp) disagree.
 
 If one common mistake, such as a wrong sign, explains the wrong elements, the report names it.""",
@@ -91,9 +92,9 @@ element is a random number between 1/2 and 3/2, with a random sign, times a unit
   disagreement counts only if gradcheck then finds a wrong element. If elements of the array differ too much in size for
   a common unit, gradcheck does not use this kind.
 
-Every element changes by at least half a unit. If claim and function agree along a direction, the error of each element
-is therefore limited, unless errors of several elements cancel. If the limit for some elements is above 2 %, gradcheck
-uses further directions, in which only these elements change.
+Every input element changes by at least half a unit. Agreement along a direction therefore gives a bound on the error of
+each element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %,
+gradcheck uses further directions, in which only these elements change.
 
 If the inputs have at most eight elements in total, gradcheck uses no random directions. It estimates each element by
 itself.
@@ -125,11 +126,12 @@ of the largest effect.
 An element outside its interval is wrong, with three exceptions:
 
 - The difference is less than {OWN_NOISE:g} times the scatter of the claim between close points. Rounding in the claim
-  then explains it.
+  then explains it. The element passes if the scatter is small; otherwise, it is undecided.
 - The difference is small and changes erratically from point to point. The function then probably contains a solver that
   stops at a tolerance, and the check is inconclusive.
 - The effect of the element on the output is less than the rounding error of the output. Such an element is not
-  decidable. It neither passes nor fails, and a note gives the number of such elements.
+  decidable. Unlike an undecided element, it does not make the check inconclusive. A note gives the number of such
+  elements.
 
 A backward pass is tested with incoming gradients of very different sizes: a random one, and the same one multiplied and
 divided by 1024. gradcheck also calls it twice at the same point, and again after a call at a different point.
@@ -180,26 +182,29 @@ derivative of the reference is computed in float64, at inputs rounded to the typ
 NumPy function that gradcli cannot differentiate, its derivative is estimated from values. Both
 derivatives are multiplied by the same random incoming gradients, which are also rounded.
 
-gradcheck also runs the backward pass of the reference in the type of `--dtype`. Its root mean square error is the
-yardstick for the claim, but at least half an ulp is allowed. An ulp is the distance between neighbouring numbers of the
+gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
+mean square error of this backward pass, or half an ulp if that is larger. An ulp is the distance between neighbouring numbers of the
 type, at the root mean square size of the derivative. The verdict is found for each input:
 
 - The claim passes if its root mean square error is below 2 times the yardstick.
-- It fails if the error is above 4 times the yardstick in bfloat16, 8 times in float16, or 16 times in float32. The
-  error must also be above the same multiple of the change that rounding the inputs causes.
+- It fails if the error is above 4 times the yardstick in bfloat16, 8 times in float16, or 16 times in float32. To fail,
+  the error must also be above the same multiple of the amount by which the derivative changes if the inputs change by
+  one rounding error.
 - Between these limits, the check is inconclusive.
 
 A claim that would pass by its error still fails in these cases:
 
 - The error of a single element is more than 8 (bfloat16), 16 (float16) or 32 (float32) times the largest error that
   rounding explains.
-- The errors follow the derivative, as if it were multiplied by a wrong factor. In a regression of the errors on the
-  derivative, the slope is above 8 standard errors, and above 1 ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
-- Within rows, columns or other slices, the errors follow the derivative, the input, the output or a constant.
+- The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. In a regression
+  of the errors on the derivative, the slope is above 8 standard errors. It also adds more than 1 ulp (bfloat16), 2 ulps
+  (float16) or 4 ulps (float32) to an element of typical size.
+- Within a row, column or other slice, the errors are proportional to the derivative, the input or the output, or they
+  have the same offset.
 
 The report gives the error of the claim and the yardstick in ulps. It also gives the bias, which is the slope of the
 regression. Without `--dtype`, both functions run in float64. If they compute in a narrower type internally, gradcheck
-uses the rounding unit of this type. An error below about one ulp cannot be detected.
+measures the errors in ulps of this type. An error below about one ulp cannot be detected.
 
 `make calibrate` checks {kernels} kernels for nine PyTorch functions. About half of them are right: they compute in
 float32 or in the narrow type, round intermediate results to the narrow type, or sum block by block. The others are
