@@ -101,13 +101,13 @@ class FormulaComparison:
                 columns = []
                 for index in np.ndindex(x.shape):
                     h = step * (abs(as_plain(x)[index]) or 1)
-                    up, down = (self.gradient_beside(point, a, index, side, field) for side in (h, -h))
+                    up, down = (self.gradient_nearby(point, a, index, side, field) for side in (h, -h))
                     columns.append(rounded_numbers({b: (up[b] - down[b]) / (2 * h) for b in up}))
                 shapes = {b: x.shape + other.shape for b, other in point.items()}
                 blocks.update({f"{a}/{b}": np.reshape([c[b] for c in columns], shape) for b, shape in shapes.items()})
         return blocks
 
-    def gradient_beside(self, point: dict, name: str, index: tuple, step: Any, field: Multiprecision) -> dict:
+    def gradient_nearby(self, point: dict, name: str, index: tuple, step: Any, field: Multiprecision) -> dict:
         moved = as_plain(point[name]).copy()
         moved[index] += step
         return gradient_at(self.program, {**self.read(), **point, name: exact(moved)}, self.request, field)[1]
@@ -185,7 +185,7 @@ def compare_element(
         return True, difference, None
     if (number != number or mine != mine) and not all(x.is_finite for x in point.values()):  # 0 * nan is 0 in a formula
         return True, 0.0, "with nan or infinity among the inputs, elements that are nan are not compared"
-    agrees, note = compare_beside(expr, point, mine, scale)
+    agrees, note = compare_nearby(expr, point, mine, scale)
     if agrees:
         return True, 0.0, note
     if all(x != x for x in numbers_around(expr, point, KINK, np.random.default_rng(0))):
@@ -203,7 +203,7 @@ def rounded(item: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement
     return item._replace(agrees=True, notes=(*item.notes, note), decided=False)
 
 
-def compare_beside(expr: Any, point: dict[Any, Any], mine: complex, scale: float) -> tuple[bool, str | None]:
+def compare_nearby(expr: Any, point: dict[Any, Any], mine: complex, scale: float) -> tuple[bool, str | None]:
     """Return whether the engine's number lies among those that the formula gives close to the point, and a note.
 
     At a kink the formula has one slope on either side, and any between them is right; near a singularity, a rounding

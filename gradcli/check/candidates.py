@@ -130,7 +130,7 @@ def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
     return point
 
 
-AGREES_WITHIN = 1e-6  # the relative difference from a claim that no filter holds against it
+AGREES_WITHIN = 1e-6  # the relative difference up to which claim and estimate agree in the filter
 INFORMED = 1e-2  # the relative error beyond which a slope says nothing
 
 

@@ -89,7 +89,7 @@ NEARBY = 1e-3  # relative distance of the points that distinguish rounding from 
 FEW_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported
 
 
-class Sharp:
+class HighPrecision:
     """A traced function in high precision: its value, and its derivatives along directions by differences."""
 
     def __init__(self, claim: Traced, digits: int):
@@ -175,18 +175,18 @@ def compare_with_digits(
     claim: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, checks: CrossChecks
 ) -> None:
     """Compare the derivative with differences in high precision, here and close by: equal ones are not rounding."""
-    sharp = Sharp(claim, digits)
+    precise = HighPrecision(claim, digits)
     directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)
     points = [dict(claim.at), *(nearby(claim.at, claim.wrt, rng) for _ in range(NEARBY_POINTS))]
     errors, exact_values = [], []
     for k, at in enumerate(points):
         engine = claim.whole(at) if k else blocks
-        value = sharp.value(at)
+        value = precise.value(at)
         for direction in directions:
             claimed = sum(engine[name].reshape((-1, v.size)) @ v.ravel() for name, v in direction.items())
-            truth = sharp.along(at, direction, value)
-            errors.append([float(sharp.mp.mpf(float(c)) - t) for c, t in zip(np.ravel(claimed), truth, strict=True)])
+            truth = precise.along(at, direction, value)
+            errors.append([float(precise.mp.mpf(float(c)) - t) for c, t in zip(np.ravel(claimed), truth, strict=True)])
             exact_values.append(truth.astype(float))
     shape = (len(points), len(directions), len(value))
     judge_digits(np.reshape(errors, shape), np.reshape(exact_values, shape), directions, digits, checks)
@@ -203,8 +203,8 @@ def judge_digits(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         mean, noise = np.nanmean(relative, axis=0), np.nanstd(relative, axis=0)
-    floor = UNITS * np.finfo(float).eps
-    wrong = (np.abs(mean) > 2 * noise + floor) & (np.abs(relative[0]) > floor)
+    own_rounding = UNITS * np.finfo(float).eps
+    wrong = (np.abs(mean) > 2 * noise + own_rounding) & (np.abs(relative[0]) > own_rounding)
     if not wrong.any():
         if right < FEW_DIGITS:
             checks.notes.append(f"{ROUNDED} the engine's derivative only {right:.1f} right digits here")
@@ -231,15 +231,15 @@ def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> Chec
     if report.inputs:
         checks.digits.append(("numeric", min(numeric_digits(item) for item in report.inputs)))
     if not claim.capabilities.traced:
-        checks.notes.append("exact witnesses need a function of Tensors; this one is called with plain arrays")
+        checks.notes.append("exact cross-checks need a function of Tensors; this one is called with plain arrays")
     else:
         try:
             blocks = claim.whole(claim.at)
             if digits is not None:
                 work = lambda: compare_with_digits(claim, blocks, digits, request.seed, checks)  # noqa: E731
-                run_in_time(checks, f"{digits}-digit", work)
+                add_cross_check(checks, f"{digits}-digit", work)
             if request.symbolic:
-                run_in_time(checks, "symbolic", lambda: compare_with_formulas(claim, blocks, checks))
+                add_cross_check(checks, "symbolic", lambda: compare_with_formulas(claim, blocks, checks))
         except CallError as error:
             checks.notes.append(str(error))
     refuted = checks.findings and report.verdict != "fail"
@@ -247,26 +247,26 @@ def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> Chec
         report,
         verdict="fail" if checks.findings else report.verdict,
         message=checks.findings[0].text if refuted else report.message,
-        witnesses=(*report.witnesses, *checks.digits),
+        cross_checks=(*report.cross_checks, *checks.digits),
         diagnosis=(*report.diagnosis, *checks.findings),
         notes=(*report.notes, *checks.notes),
     )
 
 
-def run_in_time(checks: CrossChecks, name: str, work: Any) -> None:
+def add_cross_check(checks: CrossChecks, name: str, work: Any) -> None:
     """Make a comparison; where it has nothing to say, note why."""
     try:
         with within(time_left(LONGEST)):
             work()
     except TimeIsUp:
-        checks.notes.append(f"no {name} witness: it takes too long")
+        checks.notes.append(f"no {name} cross-check: it takes too long")
     except (GradcliError, CallError, TypeError, AttributeError, ValueError) as error:
-        checks.notes.append(f"no {name} witness: {str(error).splitlines()[0]}")
+        checks.notes.append(f"no {name} cross-check: {str(error).splitlines()[0]}")
 
 
 def numeric_digits(item: InputCheck) -> float:
     """Return to how many digits the numeric derivative confirms the claimed one: no more than it knows itself."""
     if item.resolution is not None or item.worst is None or not item.worst.numeric_error:
         return item.digits
-    size = max(abs(item.worst.analytic), abs(item.worst.numeric))
+    size = max(abs(item.worst.claimed), abs(item.worst.numeric))
     return float(np.clip(np.log10(size / item.worst.numeric_error), 0, item.digits)) if size else item.digits

@@ -14,8 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 from ..show.check_results import Finding
-from .case import LEFT_OVER, PARTS_OF_OUTPUT, Case, Hypothesis
 from .flat import Flat, arrays_behind
+from .input_block import LEFT_OVER, PARTS_OF_OUTPUT, Hypothesis, InputBlock
 from .verdict import entries_that_count
 
 CONSTANTS = {
@@ -34,81 +34,81 @@ MOST_REORDERED = 4  # axes of which all orders are tried
 MOSTLY = 0.9  # the part of wrong elements that have the wrong sign where a few are wrong in another way, too
 
 
-def diagnose(cases: list[Case]) -> tuple[Finding, ...]:
-    swapped = swap(cases)
+def diagnose(blocks: list[InputBlock]) -> tuple[Finding, ...]:
+    swapped = swap(blocks)
     if swapped is not None:
         return (swapped,)
     findings: list[Finding] = []
-    for case in (case for case in cases if case.wrong.any()):
-        found = observed(case) or next((h for h in hypotheses(case) if case.explains(h.expected)), None)
-        found = found or right_if_symmetric(case)
+    for block in (block for block in blocks if block.wrong.any()):
+        found = observed(block) or next((h for h in hypotheses(block) if block.explains(h.expected)), None)
+        found = found or right_if_symmetric(block)
         if found is not None:
-            findings.append(Finding(found[0], f"{case.name}: {found[1]}", case.name))
-        if found is None or case.sampled:
-            findings += places_of_wrong(case)
+            findings.append(Finding(found[0], f"{block.name}: {found[1]}", block.name))
+        if found is None or block.sampled:
+            findings += places_of_wrong(block)
     if all(finding.is_place for finding in findings):
         from .shortcuts import find_shortcut
 
-        shortcut = find_shortcut(cases)
+        shortcut = find_shortcut(blocks)
         findings = [*([] if shortcut is None else [shortcut]), *findings]
     return tuple(dict.fromkeys(findings))
 
 
-def observed(case: Case) -> tuple[str, str] | None:
+def observed(block: InputBlock) -> tuple[str, str] | None:
     """Return kind and words of what the claimed numbers show by themselves."""
-    bad = ~np.isfinite(case.a) & case.wrong
+    bad = ~np.isfinite(block.a) & block.wrong
     if count := int(bad.sum()):
-        kind = "nan" if np.isnan(case.a[bad]).any() else "infinite"
+        kind = "nan" if np.isnan(block.a[bad]).any() else "infinite"
         return kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the derivative is finite"
-    if (case.a == 0).all():
-        first = case.flat.claim.first
-        what = "second derivative" if first is not None and case.name in first.at else "gradient"
+    if (block.a == 0).all():
+        first = block.flat.claim.first
+        what = "second derivative" if first is not None and block.name in first.at else "gradient"
         return "zero", f"the {what} is zero everywhere (detached?), but the function depends on this input"
-    known = case.known
-    if case.array.dtype.itemsize < 8 or not (known & case.wrong).any():
+    known = block.known
+    if block.array.dtype.itemsize < 8 or not (known & block.wrong).any():
         return None
-    relative = np.abs(case.a - case.r)[known] / np.abs(case.r[known])
-    exact = (case.a.astype(np.float32).astype(float) == case.a)[known]
+    relative = np.abs(block.a - block.r)[known] / np.abs(block.r[known])
+    exact = (block.a.astype(np.float32).astype(float) == block.a)[known]
     if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < min(3e-7, 1e3 * np.median(relative))):
         return "precision", f"precision lost to float32: relative errors up to {relative.max():.1g}"
     return None
 
 
-def hypotheses(case: Case) -> Iterator[Hypothesis]:
+def hypotheses(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield what may have been mistaken, the most telling first."""
-    yield from constant_factor(case, np.ones_like(case.wrong))
-    yield from rearrangements(case)
-    if not case.wrong.all():
-        yield from constant_factor(case, case.wrong)
-    if case.array.dtype.kind == "f":
+    yield from constant_factor(block, np.ones_like(block.wrong))
+    yield from rearrangements(block)
+    if not block.wrong.all():
+        yield from constant_factor(block, block.wrong)
+    if block.array.dtype.kind == "f":
         from .factors import functions_of_inputs
 
-        yield from functions_of_inputs(case)
-    minus = case.wrong & (np.abs(case.a + case.r) <= case.room(-case.r))
-    if minus.sum() >= max(MOSTLY * case.wrong.sum(), 1 / (1 - MOSTLY)):
-        others = place_text(case, np.flatnonzero((case.wrong & ~minus).any(axis=0)))
+        yield from functions_of_inputs(block)
+    minus = block.wrong & (np.abs(block.a + block.r) <= block.room(-block.r))
+    if minus.sum() >= max(MOSTLY * block.wrong.sum(), 1 / (1 - MOSTLY)):
+        others = place_text(block, np.flatnonzero((block.wrong & ~minus).any(axis=0)))
         text = f"the sign is wrong in {int(minus.sum())} elements; wrong in another way {others}"
         yield Hypothesis("sign", text, lambda at: np.where(minus, -at.r, at.a))
 
 
-def constant_factor(case: Case, where: np.ndarray) -> Iterator[Hypothesis]:
+def constant_factor(block: InputBlock, where: np.ndarray) -> Iterator[Hypothesis]:
     """Yield that elements are a multiple of the derivative; of one number alone, other points have to show it."""
-    used, whole = case.known & where, bool(where.all())
-    c = float((case.a[used] / case.r[used]).mean()) if used.any() else 0.0
-    if abs(c) < 1e-300 or (where.size == 1 and not case.others):
+    used, whole = block.known & where, bool(where.all())
+    c = float((block.a[used] / block.r[used]).mean()) if used.any() else 0.0
+    if abs(c) < 1e-300 or (where.size == 1 and not block.others):
         return
-    several = case.others or len(np.unique(np.round(case.r[used], 12))) > 1 if whole else used.sum() > 1
+    several = block.others or len(np.unique(np.round(block.r[used], 12))) > 1 if whole else used.sum() > 1
     if abs(c - 1) < SLIGHT:  # of a part, the places and by how much they are off say all
         named = ("factor", f"all elements are off by the same relative error, {c - 1:.3g}") if whole else None
     else:
-        room = min(2e-6 + case.typical, LEFT_OVER * abs(c - 1))
-        names = (name[1:] for name in names_of_factors(case.flat, c) if abs(c - name[0]) <= room * abs(name[0]))
+        room = min(2e-6 + block.typical, LEFT_OVER * abs(c - 1))
+        names = (name[1:] for name in names_of_factors(block.flat, c) if abs(c - name[0]) <= room * abs(name[0]))
         unnamed = ("factor", f"constant factor {c:.9g}{' on all elements' * whole}") if several else None
         named = next(names, unnamed)
     if named is not None:
         expected = lambda at: c * at.r  # noqa: E731
-        text = named[1] if whole else f"{named[1]} {where_text(case)}"
-        yield Hypothesis(named[0], text, expected if whole else case.partly(expected))
+        text = named[1] if whole else f"{named[1]} {where_text(block)}"
+        yield Hypothesis(named[0], text, expected if whole else block.partly(expected))
 
 
 def names_of_factors(flat: Flat, c: float) -> Iterator[tuple[float, str, str]]:
@@ -151,17 +151,17 @@ def lengths(flat: Flat) -> dict[int, str]:
     return {n: what for n, what in reversed(sizes) if n > 1}  # of equal ones the first
 
 
-def rearrangements(case: Case) -> Iterator[Hypothesis]:
+def rearrangements(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield mistakes that leave nothing but the derivative's own values, and zeros."""
-    shape = case.array.shape
-    if case.array.dtype.kind == "c":
-        imaginary = np.zeros(len(case.r), bool)
-        if case.whole:
-            imaginary = np.array([case.flat.row(j)[1] == "im" for j in range(len(case.r))])
+    shape = block.array.shape
+    if block.array.dtype.kind == "c":
+        imaginary = np.zeros(len(block.r), bool)
+        if block.whole:
+            imaginary = np.array([block.flat.row(j)[1] == "im" for j in range(len(block.r))])
         of_output = "that of the complex conjugate: a conj is missing or superfluous"
         text = f"the gradient is {of_output if imaginary.any() else 'the complex conjugate of the derivative'}"
         # one part of an output, real or imaginary, with respect to the other
-        same = imaginary[:, None] == (np.arange(case.r.shape[1]) % 2 == 1)
+        same = imaginary[:, None] == (np.arange(block.r.shape[1]) % 2 == 1)
         yield Hypothesis("conjugate", text, lambda at: np.where(same, at.r, -at.r))
     orders = [order for order in itertools.permutations(range(len(shape))) if order != tuple(range(len(shape)))]
     for order in orders if len(shape) <= MOST_REORDERED and sum(n > 1 for n in shape) > 1 else ():
@@ -171,19 +171,19 @@ def rearrangements(case: Case) -> Iterator[Hypothesis]:
         if tuple(shape[i] for i in order) != shape:
             text = "the gradient holds the transposed derivative, reshaped"
         yield moved("transposed", text, functools.partial(np.transpose, axes=order))
-    if case.r.shape[0] == case.r.shape[1] > 1:
+    if block.r.shape[0] == block.r.shape[1] > 1:
         text = "the Jacobian is transposed (rows are outputs, columns are inputs)"
         yield Hypothesis("transposed", text, lambda at: at.r.T)
     if len(shape) > 1 and shape[-1] == shape[-2] > 1:
         text = "the claim is the symmetric part of the derivative, right only for symmetric changes"
         yield moved("symmetric part", text, lambda x: (x + np.swapaxes(x, -1, -2)) / 2)
-    if case.array.size > 1:
-        yield from rolled(case)
-    if not case.wrong.all():
-        where = where_text(case)
-        yield Hypothesis("sign", f"the sign is wrong {where}", case.partly(lambda at: -at.r))
+    if block.array.size > 1:
+        yield from rolled(block)
+    if not block.wrong.all():
+        where = where_text(block)
+        yield Hypothesis("sign", f"the sign is wrong {where}", block.partly(lambda at: -at.r))
         text = f"zero {where}: this contribution is missing (detached?)"
-        yield Hypothesis("zero", text, case.partly(lambda at: np.zeros_like(at.r)))
+        yield Hypothesis("zero", text, block.partly(lambda at: np.zeros_like(at.r)))
 
 
 def summands(x: np.ndarray, axis: int) -> np.ndarray:
@@ -199,9 +199,9 @@ SUMS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
 """What is wrong with the cumulative sum from the end, which is the derivative of one from the beginning."""
 
 
-def rolled(case: Case) -> Iterator[Hypothesis]:
+def rolled(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield what elements are in each other's places along an axis, or in any, or summed up along an axis."""
-    shape = case.array.shape
+    shape = block.array.shape
     axes = [axis for axis, n in enumerate(shape) if n > 1]
     for axis in (axis for axis in axes if shape[axis] > 2):
         for what, change in SUMS.items():
@@ -215,10 +215,10 @@ def rolled(case: Case) -> Iterator[Hypothesis]:
         where = f"axis {several[0]}" if len(several) == 1 else f"the axes {', '.join(map(str, several))}"
         text = f"rolled index: the elements are in reverse order along {where}"
         yield moved("reversed", text, functools.partial(np.flip, axis=several))
-    if case.array.size > 2 and case.array.dtype.kind == "f":
+    if block.array.size > 2 and block.array.dtype.kind == "f":
         text = "rolled index: the values are right but in a different order (permuted)"
-        if int(case.wrong.sum()) == 2 and len(case.r) == 1:
-            first, second = (index_of(case, int(column)) for column in np.flatnonzero(case.wrong[0]))
+        if int(block.wrong.sum()) == 2 and len(block.r) == 1:
+            first, second = (index_of(block, int(column)) for column in np.flatnonzero(block.wrong[0]))
             text = f"rolled index: two elements are exchanged, {first} and {second}"
         yield Hypothesis("permuted", text, sorted_like_claim)
 
@@ -226,7 +226,7 @@ def rolled(case: Case) -> Iterator[Hypothesis]:
 def moved(kind: str, text: str, change: Callable[[np.ndarray], np.ndarray]) -> Hypothesis:
     """Return that each row is changed as an array in the input's shape, real and imaginary parts by themselves."""
 
-    def expected(at: Case) -> np.ndarray:
+    def expected(at: InputBlock) -> np.ndarray:
         parts = 2 if at.array.dtype.kind == "c" else 1
         rows = at.r.reshape((len(at.r), *at.array.shape, parts))
         changed = [np.stack([change(row[..., i]) for i in range(parts)], -1) for row in rows]
@@ -235,49 +235,49 @@ def moved(kind: str, text: str, change: Callable[[np.ndarray], np.ndarray]) -> H
     return Hypothesis(kind, text, expected)
 
 
-def sorted_like_claim(at: Case) -> np.ndarray:
+def sorted_like_claim(at: InputBlock) -> np.ndarray:
     ranks = np.argsort(np.argsort(at.a, axis=1), axis=1)
     known = np.isfinite(at.r).all() and np.isfinite(at.a).all()
     return np.take_along_axis(np.sort(at.r, axis=1), ranks, axis=1) if known else np.full_like(at.r, np.nan)
 
 
-def where_text(case: Case) -> str:
-    columns = np.flatnonzero(case.wrong.any(axis=0))
-    rows = np.flatnonzero(case.wrong.any(axis=1))
-    if len(columns) == case.wrong.shape[1] and len(rows) > 1:
-        return f"in {int(case.wrong.sum())} of {case.wrong.size} elements of the Jacobian"
-    if len(rows) == 1 < len(case.wrong) and case.whole:
-        path, part = case.flat.row(int(rows[0]))
+def where_text(block: InputBlock) -> str:
+    columns = np.flatnonzero(block.wrong.any(axis=0))
+    rows = np.flatnonzero(block.wrong.any(axis=1))
+    if len(columns) == block.wrong.shape[1] and len(rows) > 1:
+        return f"in {int(block.wrong.sum())} of {block.wrong.size} elements of the Jacobian"
+    if len(rows) == 1 < len(block.wrong) and block.whole:
+        path, part = block.flat.row(int(rows[0]))
         out = PARTS_OF_OUTPUT[part] + f"out{list(path) or ''}"
-        return f"in {out}" if len(columns) == case.wrong.shape[1] else f"{place_text(case, columns)} of {out}"
-    return place_text(case, columns)
+        return f"in {out}" if len(columns) == block.wrong.shape[1] else f"{place_text(block, columns)} of {out}"
+    return place_text(block, columns)
 
 
-def place_text(case: Case, columns: np.ndarray) -> str:
-    shape = case.array.shape
+def place_text(block: InputBlock, columns: np.ndarray) -> str:
+    shape = block.array.shape
     if len(columns) == 1:
-        return f"at {index_of(case, int(columns[0]))}"
+        return f"at {index_of(block, int(columns[0]))}"
     places, parts = columns, ""
-    if case.array.dtype.kind == "c":
+    if block.array.dtype.kind == "c":
         places = np.unique(columns // 2)
         parts = "" if np.ptp(columns % 2) else "in the imaginary parts " if columns[0] % 2 else "in the real parts "
-        if parts and len(places) == case.array.size:
+        if parts and len(places) == block.array.size:
             return parts.rstrip()
-    full = np.isin(np.arange(case.array.size), places).reshape(shape)
+    full = np.isin(np.arange(block.array.size), places).reshape(shape)
     for axis in range(full.ndim):
         others = tuple(i for i in range(full.ndim) if i != axis)
         lines = np.asarray(full.all(axis=others)) if others else full
         if lines.sum() and full.sum() == lines.sum() * (full.size // full.shape[axis]) and full.ndim > 1:
             words = ("row", "column") if full.ndim == 2 else (f"axis {axis} at place",) * full.ndim
             return f"{parts}in {words[axis]}{ranges(lines)}, right in {words[axis]}{ranges(~lines)}"
-    return f"{parts}in {len(places)} of {case.array.size} elements"
+    return f"{parts}in {len(places)} of {block.array.size} elements"
 
 
-def right_if_symmetric(case: Case) -> tuple[str, str] | None:
-    for name, x in case.at.items():
+def right_if_symmetric(block: InputBlock) -> tuple[str, str] | None:
+    for name, x in block.at.items():
         if x.ndim != 2 or x.dtype.kind != "f" or len(x) != len(x.T) or np.array_equal(x, x.T):
             continue
-        if any(other.is_right for other in case.moved_to({**case.at, name: (x + x.T) / 2})):
+        if any(other.is_right for other in block.moved_to({**block.at, name: (x + x.T) / 2})):
             return "symmetric part", f"the claim is right only where {name} is symmetric"
     return None
 
@@ -292,53 +292,53 @@ def ranges(chosen: np.ndarray) -> str:
     return f"s {', '.join(map(str, places[:5]))}{' and more' * (len(places) > 5)}"
 
 
-def index_of(case: Case, column: int) -> str:
-    _, index, part = case.flat.label(int(case.flat.edges[case.k]) + column)
+def index_of(block: InputBlock, column: int) -> str:
+    _, index, part = block.flat.label(int(block.flat.edges[block.k]) + column)
     where = f"index {list(index)}" if index else "its only element"
     return {"": "", "re": "the real part at ", "im": "the imaginary part at "}[part] + where
 
 
-def output_of_wrong(case: Case) -> str:
+def output_of_wrong(block: InputBlock) -> str:
     """Return in which output, and in which part of complex numbers, all wrong elements are, if in one."""
-    if not case.whole or not case.flat.claim.layout:
+    if not block.whole or not block.flat.claim.layout:
         return ""
-    rows = [case.flat.row(int(j)) for j in np.flatnonzero(case.wrong.any(axis=1))]
+    rows = [block.flat.row(int(j)) for j in np.flatnonzero(block.wrong.any(axis=1))]
     part, *others = {which for _, which in rows}
     depths = zip(*(path for path, _ in rows), strict=False)
     shared = [keys[0] for keys in itertools.takewhile(lambda keys: len({*keys}) == 1, depths)]
     word = PARTS_OF_OUTPUT[part] if not others else ""
-    several = len(case.flat.claim.layout) > 1
+    several = len(block.flat.claim.layout) > 1
     return f", all in {word}out{shared or ''}" if word or (several and shared) else ""
 
 
-def places_of_wrong(case: Case) -> list[Finding]:
-    wrong = case.wrong
-    count, total = int(wrong.sum()), int(entries_that_count(case.a, wrong).sum())
+def places_of_wrong(block: InputBlock) -> list[Finding]:
+    wrong = block.wrong
+    count, total = int(wrong.sum()), int(entries_that_count(block.a, wrong).sum())
     columns = np.flatnonzero(wrong.any(axis=0))
-    place = place_text(case, columns) if len(wrong) == 1 and len(columns) < wrong.shape[1] else ""
-    kind, text = "some elements", f"{count} of {total} elements are wrong{output_of_wrong(case)}"
-    if case.sampled:
-        text = f"at least {count} of {wrong.size} elements are wrong; {count} of {case.sampled} sampled"
+    place = place_text(block, columns) if len(wrong) == 1 and len(columns) < wrong.shape[1] else ""
+    kind, text = "some elements", f"{count} of {total} elements are wrong{output_of_wrong(block)}"
+    if block.sampled:
+        text = f"at least {count} of {wrong.size} elements are wrong; {count} of {block.sampled} sampled"
     elif "right in" in place and count > 1:
         text = f"wrong {place}"
     elif total < 2 or count > max(1, total // 4, 2 if len(wrong) == 1 and total > 3 else 0):
         return []
-    elif count == 2 and len(wrong) == 1 and case.array.dtype.kind == "f":
-        places = " and ".join(index_of(case, int(column)) for column in columns)
+    elif count == 2 and len(wrong) == 1 and block.array.dtype.kind == "f":
+        places = " and ".join(index_of(block, int(column)) for column in columns)
         text = f"wrong at {places}; the other {total - 2} are right"
     elif count == 1:
         others = "is right" if total == 2 else f"{total - 1} are right"
-        text = f"a single element is wrong, at {index_of(case, int(columns[0]))}{times(case)}"
-        text += f"{output_of_wrong(case).replace(' all', '')}; the other {others}"
+        text = f"a single element is wrong, at {index_of(block, int(columns[0]))}{times(block)}"
+        text += f"{output_of_wrong(block).replace(' all', '')}; the other {others}"
         kind = "single element"
-    return [Finding(kind, f"{case.name}: {text}", case.name)]
+    return [Finding(kind, f"{block.name}: {text}", block.name)]
 
 
-def times(case: Case) -> str:
+def times(block: InputBlock) -> str:
     """Return which multiple of the derivative the only wrong element is, to the digits that are known and matter."""
-    (row,), (column,) = np.nonzero(case.wrong)
-    a, r, error = case.a[row, column], case.r[row, column], case.error[row, column]
-    combined = case.rows != slice(None)  # the other outputs of the combination are right
+    (row,), (column,) = np.nonzero(block.wrong)
+    a, r, error = block.a[row, column], block.r[row, column], block.error[row, column]
+    combined = block.rows != slice(None)  # the other outputs of the combination are right
     if combined or not np.isfinite(a / r) or not a or not error <= 1e-2 * abs(r) < np.inf:
         return ""
     digits = int(np.clip(-np.log10(error / abs(r) + 1e-300), 2, 6))
@@ -347,9 +347,9 @@ def times(case: Case) -> str:
     return f", {float(a / r):.{digits}g} times the derivative"
 
 
-def swap(cases: list[Case]) -> Finding | None:
+def swap(blocks: list[InputBlock]) -> Finding | None:
     """Return that an input was given the gradient of another one."""
-    for x, y in itertools.permutations(cases, 2):
+    for x, y in itertools.permutations(blocks, 2):
         if x.r.shape == y.r.shape and x.wrong.any() and explained_by(x, y) and not explained_by(x, x):
             if explained_by(y, x):
                 text = f"wrong input: the gradients of {x.name} and {y.name} are swapped"
@@ -358,11 +358,11 @@ def swap(cases: list[Case]) -> Finding | None:
     return None
 
 
-def explained_by(x: Case, y: Case) -> bool:
+def explained_by(x: InputBlock, y: InputBlock) -> bool:
     """Return whether the claim for x is the derivative by y, at other points as well."""
 
-    def expected(at: Case) -> np.ndarray:
+    def expected(at: InputBlock) -> np.ndarray:
         pairs = [(x, y)] if at is x else zip(x.others, y.others, strict=False)
-        return next((other.r for case, other in pairs if case is at), np.full_like(at.r, np.nan))
+        return next((other.r for block, other in pairs if block is at), np.full_like(at.r, np.nan))
 
     return x.explains(expected)

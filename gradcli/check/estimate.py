@@ -320,8 +320,8 @@ class Chain:
             self.add(width, MANY)
             self.intersect()
 
-    def look_wider(self) -> None:
-        """Look for rounding of something about 1, which comes in pieces wider than a fit around a small x."""
+    def sample_wider(self) -> None:
+        """Sample wider for rounding of something about 1, which comes in pieces wider than a fit around a small x."""
         first = self.fits[0] if self.fits else None
         self.add(WIDE, FEW)
         wide = self.fits[-1] if self.fits else None
@@ -349,18 +349,18 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
     """
     chain = Chain(line, 0, enough).run()
     if line.alone and line.scale < SMALL_X:
-        chain.look_wider()
+        chain.sample_wider()
     result = estimate_from(chain)
     against = (chain.against >= 0) & np.isfinite(chain.error)
     if chain.fits and (constant := chain.constant()).any():
         result.value[constant] = 0.0
         result.error[constant] = (line.rounding(line.base[None]) / max(WIDE, 1 / (3 * min(line.scale, 1.0))))[constant]
-    if chain.fits and (hidden := (result.kind == "smooth") & chain.seems_constant()).any():
+    if chain.fits and (lost := (result.kind == "smooth") & chain.seems_constant()).any():
         every = np.array([line.combine(row[None])[0] for row in line.kept.values()])
         widest = np.max([np.where(f.constant, f.width, 0.0) for f in chain.fits], axis=0)
         least = line.rounding(np.where(np.isfinite(every), every, 0.0))
-        hidden &= result.width <= widest
-        result.error[hidden] = np.maximum(result.error, least / np.maximum(widest, TINY))[hidden]
+        lost &= result.width <= widest
+        result.error[lost] = np.maximum(result.error, least / np.maximum(widest, TINY))[lost]
     settled = chain.settled()
     if settled.all():
         return result
@@ -373,7 +373,7 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
         sided = chain.has_sides(PAIRS) | chain.has_sides((RATIO * best, best, best / RATIO))
         blurred |= unclear & (sided | steep | ~np.isfinite(result.error))
     if blurred.any():
-        look_aside(line, result, blurred)
+        estimate_sides(line, result, blurred)
     return result
 
 
@@ -452,7 +452,7 @@ def jumps_between(line: Line, j: int, a: float, b: float, least: float, slope: f
     return history[-1] >= max(least, STAYS * before)
 
 
-def look_aside(line: Line, result: Estimate, where: np.ndarray) -> None:
+def estimate_sides(line: Line, result: Estimate, where: np.ndarray) -> None:
     """Estimate from the left and from the right where no symmetric fit is to be trusted."""
     sides, jump = [], np.zeros(len(result.value), bool)
     for side in (-1, 1):

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .case import Case, Expected, Hypothesis
 from .flat import arrays_behind
+from .input_block import Expected, Hypothesis, InputBlock
 
 SEVERAL = 3  # wrong numbers that a fitted constant must explain at least
 MOST_FITTED = 256  # elements of a row that constants are fitted to
@@ -111,7 +111,7 @@ IN_PLACE: dict[str, Function] = {
 
 
 class Quantity(NamedTuple):
-    """What a factor may be made of. of: its values at a case, to be broadcast to (rows, elements)."""
+    """What a factor may be made of. of: its values at a block, to be broadcast to (rows, elements)."""
 
     name: str
     of: Expected
@@ -119,40 +119,40 @@ class Quantity(NamedTuple):
     place: bool = False  # whether the name says what is in place of what
 
 
-def sources(case: Case) -> Iterator[tuple[str, Expected]]:
+def sources(block: InputBlock) -> Iterator[tuple[str, Expected]]:
     """Yield arrays that vary with the element or with the output: inputs, the output, arrays behind the code."""
-    flat = case.flat
-    yield case.name, lambda at: at.x
+    flat = block.flat
+    yield block.name, lambda at: at.x
     for name, other in flat.claim.at.items():
         if other.dtype.kind != "f" or not other.size:
             continue
-        if name != case.name:
-            yield from ((name, by) for by in (by_element(case, name), by_output(case, name)) if by is not None)
-        elif by_output(case, name) is not None and flat.out_shape != case.array.shape:
-            yield name, by_output(case, name)  # type: ignore[misc]
+        if name != block.name:
+            yield from ((name, by) for by in (by_element(block, name), by_output(block, name)) if by is not None)
+        elif by_output(block, name) is not None and flat.out_shape != block.array.shape:
+            yield name, by_output(block, name)  # type: ignore[misc]
         if other.size > 1:
             for word, reduce in (("norm", np.linalg.norm), ("sum", np.sum)):
                 yield f"{word}({name})", lambda at, name=name, reduce=reduce: at.reduced(name, reduce)  # type: ignore[misc]
-    if case.whole and flat.out_dtype.kind == "f":
-        yield "the value" if len(case.f0) == 1 else "the output", lambda at: at.f0[:, None]
+    if block.whole and flat.out_dtype.kind == "f":
+        yield "the value" if len(block.f0) == 1 else "the output", lambda at: at.f0[:, None]
         held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]
         for name, x in held[:MOST_ARRAYS]:
             if fits(x.shape, flat.out_shape):
                 yield name, lambda at, x=x: np.broadcast_to(x, flat.out_shape).reshape(-1, 1).astype(float)  # type: ignore[misc]
-            if fits(x.shape, case.array.shape):
-                yield name, lambda at, x=x: np.broadcast_to(x, case.array.shape).reshape(-1)[at.columns].astype(float)  # type: ignore[misc]
+            if fits(x.shape, block.array.shape):
+                yield name, lambda at, x=x: np.broadcast_to(x, block.array.shape).reshape(-1)[at.columns].astype(float)  # type: ignore[misc]
 
 
-def by_element(case: Case, name: str) -> Expected | None:
-    shape = case.array.shape
-    if not fits(case.at[name].shape, shape):
+def by_element(block: InputBlock, name: str) -> Expected | None:
+    shape = block.array.shape
+    if not fits(block.at[name].shape, shape):
         return None
     return lambda at: np.broadcast_to(at.at[name], shape).reshape(-1)[at.columns].astype(float)
 
 
-def by_output(case: Case, name: str) -> Expected | None:
-    shape = case.flat.out_shape
-    if not case.whole or case.flat.out_dtype.kind != "f" or not shape or not fits(case.at[name].shape, shape):
+def by_output(block: InputBlock, name: str) -> Expected | None:
+    shape = block.flat.out_shape
+    if not block.whole or block.flat.out_dtype.kind != "f" or not shape or not fits(block.at[name].shape, shape):
         return None
     return lambda at: np.broadcast_to(at.at[name], shape).reshape(-1, 1).astype(float)
 
@@ -162,16 +162,16 @@ def fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
     return len(shape) <= len(into) and all(n in (1, m) for n, m in zip(shape[::-1], into[::-1], strict=False))
 
 
-def quantities(case: Case) -> Iterator[Quantity]:
-    for source, of in sources(case):
-        for text, function in IN_PLACE.items() if source == case.name else ():
+def quantities(block: InputBlock) -> Iterator[Quantity]:
+    for source, of in sources(block):
+        for text, function in IN_PLACE.items() if source == block.name else ():
             yield Quantity(text.format(source), after(function, of), "chain factor", True)
         for text, function in SLOPES_BY_RESULT.items() if source == "the output" else SLOPES.items():
             yield Quantity(text.format(source), after(function, of), "activation derivative")
         for text, function in FUNCTIONS.items():
             yield Quantity(f"a factor {text.format(source)}", after(function, of))
-    if case.array.ndim == 2 and case.array.shape[0] == case.array.shape[1]:
-        yield Quantity(f"a factor inv({case.name}).T", lambda at: inverse(at.at[case.name])[at.columns])
+    if block.array.ndim == 2 and block.array.shape[0] == block.array.shape[1]:
+        yield Quantity(f"a factor inv({block.name}).T", lambda at: inverse(at.at[block.name])[at.columns])
 
 
 def inverse(x: np.ndarray) -> np.ndarray:
@@ -186,21 +186,21 @@ def after(function: Function, of: Expected) -> Expected:
 
 
 class Fit:
-    """Numbers of a case and of the same at other points, side by side, for the constants of hypotheses."""
+    """Numbers of a block and of the same at other points, side by side, for the constants of hypotheses."""
 
-    def __init__(self, case: Case):
-        self.case, cases = case, [case, *case.others]
-        wrong = np.flatnonzero((case.wrong & case.known).any(axis=0))
-        columns = [np.flatnonzero(np.isfinite(at.r).any(axis=0))[:MOST_FITTED] for at in cases]
+    def __init__(self, block: InputBlock):
+        self.block, blocks = block, [block, *block.others]
+        wrong = np.flatnonzero((block.wrong & block.known).any(axis=0))
+        columns = [np.flatnonzero(np.isfinite(at.r).any(axis=0))[:MOST_FITTED] for at in blocks]
         columns[0] = np.union1d(wrong[:MOST_FITTED], columns[0])
-        self.cases = [at.thin(chosen) for at, chosen in zip(cases, columns, strict=True)]
+        self.blocks = [at.thin(chosen) for at, chosen in zip(blocks, columns, strict=True)]
         self.a, self.r = self.join(lambda at: at.a), self.join(lambda at: at.r)
         self.known, self.wrong = self.join(lambda at: at.known), self.join(lambda at: at.wrong)
         self.wrong = self.wrong & self.known
         self.count = int(self.wrong.sum())
 
     def join(self, of: Expected) -> np.ndarray:
-        return np.concatenate([np.broadcast_to(of(at), at.r.shape).reshape(-1) for at in self.cases])
+        return np.concatenate([np.broadcast_to(of(at), at.r.shape).reshape(-1) for at in self.blocks])
 
     def constant(self, ratio: np.ndarray) -> float | None:
         """Return the number that a ratio is at all wrong places; None where it varies, or is known at too few."""
@@ -214,26 +214,26 @@ class Fit:
         return bool(len(q) >= 2 and np.ptp(q) > least * q.max() > 0)
 
 
-def functions_of_inputs(case: Case) -> Iterator[Hypothesis]:
+def functions_of_inputs(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield what the claim has in addition to the derivative: a factor or a term, or no mask."""
-    yield from unmasked(case)
-    fit = Fit(case)
+    yield from unmasked(block)
+    fit = Fit(block)
     if fit.count >= SEVERAL:
         yield from factors(fit)
         yield from terms(fit)
-        yield from missing_paths(case)
-    yield from centred(case)
+        yield from missing_paths(block)
+    yield from centred(block)
 
 
-def unmasked(case: Case) -> Iterator[Hypothesis]:
+def unmasked(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield that the claim is right where the derivative is not 0, and wrong where it is."""
 
-    def expected(at: Case) -> np.ndarray:
+    def expected(at: InputBlock) -> np.ndarray:
         flat = np.abs(at.r) <= 1e-6 * np.abs(at.a)
         seen = ~flat & (at.r != 0)
         return np.where(flat, at.a, at.r) if seen.any() else np.full_like(at.r, np.nan)
 
-    if int(case.wrong.sum()) > 1:
+    if int(block.wrong.sum()) > 1:
         text = "wrong where the derivative is 0, otherwise right: a mask is missing, such as x > 0 of relu or a clamp's"
         yield Hypothesis("activation derivative", f"{text} limits", expected)
 
@@ -241,7 +241,7 @@ def unmasked(case: Case) -> Iterator[Hypothesis]:
 def factors(fit: Fit) -> Iterator[Hypothesis]:
     """Yield factors that are missing or superfluous, those first that leave no other constant."""
     found: list[tuple[bool, Hypothesis]] = []
-    for quantity in itertools.chain(quantities(fit.case), powers(fit, fit.a / fit.r)):
+    for quantity in itertools.chain(quantities(fit.block), powers(fit, fit.a / fit.r)):
         q = fit.join(quantity.of)
         for power, word in ((1.0, "superfluous"), (-1.0, "missing"))[: 1 if quantity.place else 2]:
             c = fit.constant(fit.a / (fit.r * q**power)) if fit.varies(q) else None
@@ -252,15 +252,15 @@ def factors(fit: Fit) -> Iterator[Hypothesis]:
             text = text if c == 1 else f"{text} (and a constant {c:.6g})"
             expected = lambda at, c=c, power=power, of=quantity.of: c * at.r * of(at) ** power  # noqa: E731
             whole = Hypothesis(quantity.kind, text, expected)
-            found += [(c != 1, whole), (c != 1, whole._replace(expected=fit.case.partly(expected)))]
+            found += [(c != 1, whole), (c != 1, whole._replace(expected=fit.block.partly(expected)))]
     yield from (hypothesis for _, hypothesis in sorted(found, key=lambda item: item[0]))
 
 
 def terms(fit: Fit) -> Iterator[Hypothesis]:
     """Yield terms that were dropped, or are superfluous: the difference is proportional to them."""
-    plain, case = Quantity("1", lambda at: np.ones_like(at.r)), fit.case
-    simple = (q for q in quantities(case) if not q.place)
-    for quantity in itertools.chain([plain], simple, powers(fit, fit.a - fit.r), products(case)):
+    plain, block = Quantity("1", lambda at: np.ones_like(at.r)), fit.block
+    simple = (q for q in quantities(block) if not q.place)
+    for quantity in itertools.chain([plain], simple, powers(fit, fit.a - fit.r), products(block)):
         q = fit.join(quantity.of)
         c = fit.constant((fit.a - fit.r) / q)
         if c is None or (quantity.kind == "product" and not np.isclose(abs(c), SIMPLE, rtol=1e-4).any()):
@@ -274,12 +274,12 @@ def terms(fit: Fit) -> Iterator[Hypothesis]:
         expected = lambda at, c=c, of=quantity.of: at.r + c * of(at)  # noqa: E731
         yield Hypothesis("dropped term", text, expected)
         if fit.varies(q, 0.01):
-            yield Hypothesis("dropped term", text, case.partly(expected))
+            yield Hypothesis("dropped term", text, block.partly(expected))
 
 
 def powers(fit: Fit, followed: np.ndarray) -> Iterator[Quantity]:
     """Yield the power of an input that a ratio or a difference follows, where it follows one."""
-    for name, source in itertools.islice(sources(fit.case), 4):
+    for name, source in itertools.islice(sources(fit.block), 4):
         x, y = np.log(np.abs(fit.join(source))), np.log(np.abs(followed))
         used = fit.wrong & np.isfinite(x) & np.isfinite(y)
         if int(used.sum()) < SEVERAL or np.ptp(x[used]) < 1e-3:
@@ -290,9 +290,9 @@ def powers(fit: Fit, followed: np.ndarray) -> Iterator[Quantity]:
             yield Quantity(f"a factor {name}**{p:g}", lambda at, source=source, p=p: source(at) ** p)  # type: ignore[misc]
 
 
-def products(case: Case) -> Iterator[Quantity]:
+def products(block: InputBlock) -> Iterator[Quantity]:
     """Yield products of an input's power with a function of an input, as product and quotient rule leave them."""
-    few = list(itertools.islice(sources(case), 4))
+    few = list(itertools.islice(sources(block), 4))
     for (name, of), (other, by), (text, function) in itertools.product(few, few, INNER.items()):
         for power, p in POWERS.items():
             whole = lambda at, of=of, by=by, function=function, p=p: of(at) ** p * function(by(at))  # noqa: E731
@@ -346,46 +346,46 @@ MISSING: dict[str, Missing] = {
 that was added to its size, the third."""
 
 
-def missing_paths(case: Case) -> Iterator[Hypothesis]:
+def missing_paths(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield that a mean, a variance, a norm or the sum of a softmax along axes of the input was held constant.
 
     What the claim has too much then follows from it, but for the epsilon that is added to a variance: that is fitted.
     """
-    shape = case.array.shape
+    shape = block.array.shape
     long = [axis for axis, n in enumerate(shape) if n > 1][-MOST_AXES:]
     several = (axes for count in range(len(long)) for axes in itertools.combinations(long, count + 1))
     for axes, (name, missing) in itertools.product(several, MISSING.items()):
 
-        def parts(at: Case, axes: tuple[int, ...] = axes, missing: Missing = missing) -> tuple[np.ndarray, ...]:
+        def parts(at: InputBlock, axes: tuple[int, ...] = axes, missing: Missing = missing) -> tuple[np.ndarray, ...]:
             found = missing(at.x.reshape(shape), at.a.reshape((-1, *shape)), tuple(axis - len(shape) for axis in axes))
             whole = (*found, 0.0, 1.0)[:3]
             return tuple(np.broadcast_to(part, (len(at.a), *shape)).reshape(at.a.shape) for part in whole)
 
-        plain, spread, size = parts(case)
-        epsilon = (size * (spread / (case.a - case.r - plain) - 1))[case.wrong & case.known]
+        plain, spread, size = parts(block)
+        epsilon = (size * (spread / (block.a - block.r - plain) - 1))[block.wrong & block.known]
         epsilon = float(np.median(epsilon)) if spread.any() and np.isfinite(epsilon).all() else 0.0
 
-        def expected(at: Case, parts: Callable = parts, epsilon: float = epsilon) -> np.ndarray:
+        def expected(at: InputBlock, parts: Callable = parts, epsilon: float = epsilon) -> np.ndarray:
             plain, spread, size = parts(at)
             return at.r + plain + spread * size / (size + epsilon)
 
         along = "" if len(axes) == len(shape) else f" along {'axis' if len(axes) == 1 else 'the axes'} "
-        of = case.name + along + ", ".join(map(str, axes)) * bool(along)
+        of = block.name + along + ", ".join(map(str, axes)) * bool(along)
         yield Hypothesis("missing path", name.format(of), expected)
 
 
-def centred(case: Case) -> Iterator[Hypothesis]:
+def centred(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield that the difference is the same in all elements, or along an axis, but another at other points."""
-    shape = case.array.shape
+    shape = block.array.shape
     axes = [tuple(range(len(shape))), *((axis,) for axis in range(len(shape)) if len(shape) > 1)]
-    for several in axes if case.whole else ():
+    for several in axes if block.whole else ():
         if math.prod(shape[i] for i in several) >= SEVERAL:
             where = "all elements" if len(several) == len(shape) else f"the elements along axis {several[0]}"
             text = f"the difference is the same in {where}: the derivative through a mean or a sum is dropped or added"
             yield Hypothesis("dropped term", text, lambda at, several=several: at.r + mean_along(at, several))  # type: ignore[misc]
 
 
-def mean_along(at: Case, axes: tuple[int, ...]) -> np.ndarray:
+def mean_along(at: InputBlock, axes: tuple[int, ...]) -> np.ndarray:
     """Return the mean difference along axes of the input, of what is known."""
     gap = (at.a - at.r).reshape((len(at.r), *at.array.shape))
     known = np.isfinite(gap)

@@ -1,8 +1,8 @@
 """Fit: a slope and its error from samples on one interval.
 
 On [-w, w] the function is sampled at Chebyshev points. The coefficients of its Chebyshev series fall geometrically
-where it is smooth, until they reach a plateau, which is its noise; where they reach none, w is too large. The slope
-is a weighted sum of the odd coefficients, and its error follows from the plateau and from where the series was cut.
+where it is smooth, until they reach the noise level; where they do not, w is too large. The slope
+is a weighted sum of the odd coefficients, and its error follows from the noise level and from where the series was cut.
 
 Source: Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7.
 """
@@ -18,8 +18,8 @@ import numpy as np
 from .sampler import Line
 
 TAILS = {4: 1, 8: 3, 16: 5}  # how many of the last coefficients show the noise, by degree
-BEYOND_PLATEAU = 2.5  # a coefficient counts if it is this many times the plateau
-UNSEEN = 4  # coefficients after the last that counts which may be as large as the plateau
+ABOVE_NOISE = 2.5  # a coefficient counts if it is this many times the noise level
+UNSEEN = 4  # coefficients after the last that counts which may be as large as the noise level
 NOISE_SIGMAS = 3.0  # how many standard deviations of the noise an error covers, ...
 SAFETY = 4.0  # ... times this: noise is known from a few coefficients only (prototype: 0 of 464 errors too small)
 
@@ -96,14 +96,14 @@ def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0
         largest = size[-tail:].max(axis=0)
         relative = size[-tail:] / np.maximum(largest, np.finfo(float).tiny)
         noise = np.maximum(largest * np.sqrt((relative**2).mean(axis=0)), 0.3 * rounding)
-    plateau = np.maximum(largest, 0.3 * rounding)
-    above = size > BEYOND_PLATEAU * plateau
+    noise_level = np.maximum(largest, 0.3 * rounding)
+    above = size > ABOVE_NOISE * noise_level
     last = np.maximum(np.where(above.any(axis=0), degree - np.argmax(above[::-1], axis=0), 0), 2)
     used = np.arange(degree + 1)[:, None] <= last
     series = series * used
     value = weights @ series
     spread = np.sqrt((weights[:, None] ** 2 * used).sum(axis=0))
     following = sum(np.abs(weights[np.minimum(last + k, degree)]) for k in range(1, UNSEEN + 1))
-    error = np.where(finite, SAFETY * (NOISE_SIGMAS * noise * spread + plateau * following), np.inf)
+    error = np.where(finite, SAFETY * (NOISE_SIGMAS * noise * spread + noise_level * following), np.inf)
     constant = finite & (values == values[:1]).all(axis=0)
     return Fit(width, value, np.where(np.isfinite(error), error, np.inf), noise, constant, series, t, side)

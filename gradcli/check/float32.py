@@ -1,4 +1,4 @@
-"""Functions of float64 that compute in float32 inside: their values stand still between two numbers of float32."""
+"""Functions of float64 that compute in float32 inside: their values are constant between two numbers of float32."""
 
 from __future__ import annotations
 

@@ -353,14 +353,14 @@ class Judging:
         return with_elements(judgement, item, k) if self.request.show == "all" else item
 
     def find_mistakes(self, judgement: Judgement, probe: Probe) -> tuple[Finding, ...]:
-        from .case import cases_of
         from .diagnose import diagnose
+        from .input_block import blocks_of
 
-        cases = cases_of(judgement)
-        mistakes = diagnose(cases)
+        blocks = blocks_of(judgement)
+        mistakes = diagnose(blocks)
         only_places = all(finding.is_place for finding in mistakes)
         kept = self.at_other is not None and np.array_equal(self.at_other, judgement.claimed)
-        if only_places and kept and any(case.changes is not False for case in cases):
+        if only_places and kept and any(block.changes is not False for block in blocks):
             return (KEPT,)
         return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
 
@@ -393,9 +393,9 @@ def text_of_jump(judgement: Judgement) -> str:
 
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
     for item in inputs:
-        if item.hidden:
-            count = "1 element is" if item.hidden == 1 else f"{item.hidden} elements are"
-            reason = f"below the function's own rounding: any value up to {item.hidden_below:.2g} agrees"
+        if item.negligible:
+            count = "1 element is" if item.negligible == 1 else f"{item.negligible} elements are"
+            reason = f"below the function's own rounding: any value up to {item.negligible_below:.2g} agrees"
             yield f"{item.name}: {count} not decidable, {reason}"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
             yield f"{item.name}: {TRIVIAL}"

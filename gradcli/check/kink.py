@@ -63,7 +63,7 @@ def distance(points: np.ndarray, target: np.ndarray) -> float:
 
 
 RADIUS = 1e-4  # how far from x gradients are taken, and half as far, in units of the scale
-MOST_MEETING = 60  # elements that may meet in a kink which is looked at in full
+MOST_MEETING = 60  # elements that may meet in a kink that is examined in full
 PROBES = 8  # random directions in which derivatives must add up
 PAIRS = 4  # random pairs of directions that must obey the parallelogram law
 KNOWN_WITHIN = 1e-6  # the relative error up to which directional derivatives and gradients close by are known
@@ -264,8 +264,8 @@ class KinkRow:
 
     def even_and_odd(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         value, error = self.along(np.concatenate([directions, -directions]))
-        ahead, behind = np.split(value, 2)
-        return (ahead + behind) / 2, (ahead - behind) / 2, np.maximum(*np.split(error, 2))
+        forward, backward = np.split(value, 2)
+        return (forward + backward) / 2, (forward - backward) / 2, np.maximum(*np.split(error, 2))
 
     def in_ellipsoid(self, block: np.ndarray, claimed: np.ndarray) -> bool | None:
         k = len(block)

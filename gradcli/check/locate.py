@@ -17,12 +17,12 @@ from .probe import ONE_BY_ONE, QUICK, SAMPLE, SOME, TINY, Probe, Probed
 from .sampler import Line
 from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
 
-MOST_LOCATED = 10  # wrong elements that are looked for
+MOST_LOCATED = 10  # wrong elements that are located
 NARROWER = 4.0  # how many times narrower than the fit that knows most the differences of a bisection are
-BLUR = 0.1  # the part of what is looked for that differences may be off by: beyond, fits serve
+BLUR = 0.1  # the part of the wrong difference that differences may be off by: beyond, fits serve
 TWO_STEPS = np.array([1.0, 0.5])
 ROMBERG = np.array([-1.0, 4.0]) / 3  # of central differences over two steps: the error of fourth order is left
-CLOSE = 1e-6  # how close to the point a kink is looked for, in units of the scale
+CLOSE = 1e-6  # how close to the point a kink is located, in units of the scale
 
 
 def halves(elements: np.ndarray, edges: np.ndarray | Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -73,7 +73,7 @@ class Locator(Probe):
                 break
             left -= float(judgement.claimed[row, i] - judgement.value[row, i]) * d
             room_left += float(judgement.error[row, i]) * abs(d)
-            if len(found) == 1 and abs(left) > room_left and self.look_around(probed, found):
+            if len(found) == 1 and abs(left) > room_left and self.judge_sample(probed, found):
                 break
         if found and (judgement.state == FAIL).any():
             if abs(left) <= room_left and judgement.sampled is None:
@@ -108,7 +108,7 @@ class Locator(Probe):
         judgement = self.judgement
         if family != "relative" or not error < MARGIN * judgement.error[row, i]:
             return False
-        if not abs(off) > error + judgement.slack[row, i] + judgement.floor[row, i]:
+        if not abs(off) > error + judgement.own_rounding[row, i] + judgement.accused_from[row, i]:
             return False
         judgement.value[row, i] = judgement.claimed[row, i] - off
         judgement.error[row, i], judgement.state[row, i] = error / MARGIN, FAIL
@@ -127,7 +127,7 @@ class Locator(Probe):
         judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], most[:, None] / np.abs(direction[moved]))
         self.settle()
 
-    def look_around(self, probed: Probed, found: list[int]) -> bool:
+    def judge_sample(self, probed: Probed, found: list[int]) -> bool:
         """Estimate a sample of elements quickly; return whether the search for more wrong ones ends."""
         judgement = self.judgement
         live = np.flatnonzero(~self.flat.held)
@@ -147,8 +147,8 @@ class Locator(Probe):
         if quick is not None and np.isfinite(quick.error).all():
             value, error = quick.value / scale, quick.error / scale
             a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
-            near = np.abs(a - value) <= room(error, judgement.slack[:, i], judgement.floor[:, i])
-            clear = np.abs(a - value) > 12 * error + judgement.slack[:, i]
+            near = np.abs(a - value) <= room(error, judgement.own_rounding[:, i], judgement.accused_from[:, i])
+            clear = np.abs(a - value) > 12 * error + judgement.own_rounding[:, i]
             decides = (near & (error <= 1e-3 * size + TINY)) | clear
             if decides.all():
                 judgement.value[:, i], judgement.error[:, i] = value, error
@@ -227,8 +227,8 @@ class Locator(Probe):
             part[places] = direction[places]
             return float(self.rows.along(part)[row]) - slope(self.sampler.line(part, weights))
 
-        sharp = abs(off_by(elements, differences) - off) <= BLUR * abs(off)
-        slope = differences if sharp else fitted
+        close = abs(off_by(elements, differences) - off) <= BLUR * abs(off)
+        slope = differences if close else fitted
         return bisect(elements, off, lambda places: off_by(places, slope), self.flat.edges)
 
     def locate_rough(self, direction: np.ndarray) -> int | None:

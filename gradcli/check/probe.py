@@ -34,8 +34,8 @@ from .verdict import (
     UNDECIDED,
     ZERO_UNITS,
     Judgement,
+    accused_from,
     digits_of,
-    floor_of,
     room,
 )
 
@@ -56,7 +56,7 @@ TINY = float(np.finfo(float).tiny)
 class Probed(NamedTuple):
     """One direction: claimed products, estimates, and how far these may be apart. All (R,), but for the line.
 
-    room: the difference that is looked into; beyond: the one that is a disagreement whatever is found, since the
+    room: the difference that is located; beyond: the one that is a disagreement whatever is found, since the
     rounding of all elements together does not explain it.
     """
 
@@ -93,7 +93,7 @@ class Probe:
 
     def __init__(self, judgement: Judgement, seed: int, restrict: Callable[[], None] = lambda: None):
         """restrict: raises what ends the probe where the function lives on a part of the space alone."""
-        self.restrict, self.asked_for_symmetry = restrict, False
+        self.restrict, self.symmetry_tested = restrict, False
         self.judgement, self.flat, self.rows = judgement, judgement.flat, judgement.rows
         self.sampler, self.rng = judgement.sampler, np.random.default_rng(seed)
         self.probed: list[Probed] = []
@@ -132,15 +132,15 @@ class Probe:
         unit = self.flat.claim_unit
         # x + t direction is rounded in each element, which shifts the points of narrow fits
         shifted = np.nan_to_num(0.0 if line.alone else line.unit_of_x / slopes.width)
-        slack = (ROUNDING * unit + self.judgement.coarse + shifted) * size
-        floor = floor_of(unit) * size
+        own_rounding = (ROUNDING * unit + self.judgement.coarse + shifted) * size
+        least = accused_from(unit) * size
         probed = Probed(
             family,
             line,
             claimed,
             slopes,
-            room(slopes.error, slack, floor_of(unit) * largest),
-            room(slopes.error, slack, floor),
+            room(slopes.error, own_rounding, accused_from(unit) * largest),
+            room(slopes.error, own_rounding, least),
         )
         self.probed.append(probed)
         self.judgement.changes = np.maximum(self.judgement.changes, slopes.change)
@@ -184,7 +184,7 @@ class Probe:
                     live, f"element (about {PER_ESTIMATE * len(live)} calls)" if every else "element"
                 )
                 if (self.judgement.state != PASS).any():
-                    self.look_for_symmetry()
+                    self.test_symmetry()
             else:
                 self.along_directions()
         except OutOfCallsError:
@@ -199,7 +199,7 @@ class Probe:
                 if self.find_wrong(probed):
                     return
             elif not probed.slopes.known.all():
-                self.look_for_symmetry()
+                self.test_symmetry()
                 if family == "array" and self.flat.size > SOME:
                     self.families["array"] = self.families["relative"]
                     self.probed.remove(probed)
@@ -212,9 +212,9 @@ class Probe:
                 return
         self.groups()
 
-    def look_for_symmetry(self) -> None:
-        if not self.asked_for_symmetry:
-            self.asked_for_symmetry = True
+    def test_symmetry(self) -> None:
+        if not self.symmetry_tested:
+            self.symmetry_tested = True
             self.restrict()
 
     def settle(self) -> bool:
@@ -303,8 +303,8 @@ class Probe:
     def evidence(self, verdict: str) -> Evidence:
         flat, judgement = self.flat, self.judgement
         needed = self.calls_needed if verdict == "inconclusive" and self.out_of_calls else None
-        closely = len(judgement.estimates) * len(flat.f0)
-        return Evidence(len(flat.f0) * flat.size, closely, flat.claim.budget.made, self.directions(), needed)
+        alone = len(judgement.estimates) * len(flat.f0)
+        return Evidence(len(flat.f0) * flat.size, alone, flat.claim.budget.made, self.directions(), needed)
 
     def limit_digits(self, item: InputCheck, k: int) -> InputCheck:
         """Return what was found for input k, with no more digits than the directions agree to.
@@ -323,8 +323,8 @@ class Probe:
         if not self.rows.known:
             columns = self.flat.columns(k)
             effect = np.abs(p.claimed) / np.sqrt(np.count_nonzero(p.line.direction))
-            hidden = (self.judgement.bound[:, columns] * self.flat.scales[columns]).max(axis=1)
-            item = replace(item, resolution=float((hidden / np.maximum(effect, TINY)).max()))
+            unseen = (self.judgement.bound[:, columns] * self.flat.scales[columns]).max(axis=1)
+            item = replace(item, resolution=float((unseen / np.maximum(effect, TINY)).max()))
         return replace(
             item, digits=min(item.digits, digits) if item.verdict == "pass" else item.digits, max_abs_error=most
         )
@@ -342,7 +342,7 @@ class Probe:
         raise NotImplementedError
 
     def scatters(self) -> bool:
-        """Return whether values scatter by far more than their rounding, along any line that was looked at."""
+        """Return whether values scatter by far more than their rounding, along any line that was sampled."""
         lines = [*self.judgement.estimates.values(), *((p.line, p.slopes) for p in self.probed)]
         return any((slopes.noise > SCATTERED * line.rounding(line.base[None])).any() for line, slopes in lines)
 
@@ -382,7 +382,7 @@ class Probe:
         Along the array family a disagreement is a hint: where the element found is right by itself, that family is
         not local and serves no more.
         """
-        self.look_for_symmetry()
+        self.test_symmetry()
         with np.errstate(invalid="ignore"):
             proven = probed.slopes.known & ~(np.abs(probed.off) <= probed.beyond)
         if probed.family == "relative" and proven.any():

@@ -32,7 +32,7 @@ def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckRep
         return checked
     if np.isnan(agreement):
         return checked
-    checked = replace(checked, witnesses=(*checked.witnesses, ("forward mode", agreement)))
+    checked = replace(checked, cross_checks=(*checked.cross_checks, ("forward mode", agreement)))
     if agreement >= least:
         return checked
     text = f"forward and reverse mode agree to {agreement:.1f} digits only"
@@ -252,18 +252,18 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
     return None
 
 
-def coarseness(flat: Flat, analytic: np.ndarray, seed: int) -> tuple[float, Finding | None]:
+def coarseness(flat: Flat, claimed: np.ndarray, seed: int) -> tuple[float, Finding | None]:
     """Return by how much, relative, products differ from those with the Jacobian of unit cotangents."""
     claim, can = flat.claim, flat.claim.capabilities
     pulled = can.pull and can.pulls_apart and (can.traced or not can.push)
-    if not pulled or not analytic.size or claim.budget.allowed is not None:
+    if not pulled or not claimed.size or claim.budget.allowed is not None:
         return 0.0, None
     rng = np.random.default_rng(seed + 13)
     vectors = [draw_cotangent(flat, rng) for _ in range(1 if can.traced else 3)]
     got, weights = flat.pull(vectors), np.array(vectors, float)
-    size = np.abs(weights) @ np.abs(analytic)
+    size = np.abs(weights) @ np.abs(claimed)
     size += LOST_BESIDE_LARGEST * size.max(axis=1, keepdims=True) + np.finfo(float).tiny
-    off = np.abs(got - weights @ analytic)
+    off = np.abs(got - weights @ claimed)
     gaps = off / size
     if not np.isfinite(gaps).all():
         return 0.0, None

@@ -29,7 +29,7 @@ from ..show.check_results import CheckReport, Finding, InputCheck
 from ..show.results import label
 from ..tape.tensor import Tensor
 from .check import MOST_SHOWN, Check, error_report, refuse_foreign, replay_command, surroundings_of
-from .cross_checks import MOST_COLUMNS, Sharp, directions_of
+from .cross_checks import MOST_COLUMNS, HighPrecision, directions_of
 from .judge import TRIVIAL, run_check
 
 
@@ -281,8 +281,8 @@ def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray]) -> s
     derivative = f"d {label('out', output)}/d {element} is " if output else f"d/d{element} is "
     if len(at) == 1 and not output and not item.worst.place:
         derivative = ""
-    digits = 6 if not np.isclose(item.worst.numeric, item.worst.analytic, rtol=1e-5) else 12
-    return f"at {place}: {derivative}{item.worst.numeric:.{digits}g}, not {item.worst.analytic:.{digits}g}"
+    digits = 6 if not np.isclose(item.worst.numeric, item.worst.claimed, rtol=1e-5) else 12
+    return f"at {place}: {derivative}{item.worst.numeric:.{digits}g}, not {item.worst.claimed:.{digits}g}"
 
 
 class HessianClaim(HandWritten):
@@ -292,15 +292,15 @@ class HessianClaim(HandWritten):
         self.claim, (self.by, _) = FormulaClaim(program, at, formulas), formulas[0].names
         self.slope_formulas = {formula.names[1]: formula for formula in formulas}
         traced = Traced(lambda *xs: program.run(dict(zip(at, xs, strict=True)))[0], at, wrt=[self.by])
-        self.sharp, self.directions = Sharp(traced, SLOPE_DIGITS), directions_of(traced, 0)
+        self.high_precision, self.directions = HighPrecision(traced, SLOPE_DIGITS), directions_of(traced, 0)
         super().__init__(self.gradient, at, grad=self.slopes, wrt=[n for n in at if n in self.slope_formulas])
         self.title = f"d/d{self.by} of {program.program.title}"
 
     def gradient(self, *arrays: np.ndarray) -> np.ndarray:
         """Return differences of values, rounded to floats; nan at kinks."""
         at = {name: np.asarray(x) for name, x in zip(self.at, arrays, strict=True)}
-        middle = self.sharp.value(at)
-        slopes = [self.sharp.along(at, unit, middle)[0] for unit in self.directions]
+        middle = self.high_precision.value(at)
+        slopes = [self.high_precision.along(at, unit, middle)[0] for unit in self.directions]
         return np.array(slopes, float).reshape(self.at[self.by].shape)
 
     def slopes(self, *arrays: np.ndarray) -> dict[str, np.ndarray]:

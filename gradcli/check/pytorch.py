@@ -240,7 +240,7 @@ def failure_message(report: CheckReport, claim: PytorchFunction | None) -> str:
             lines.append(
                 f"{part}Jacobian mismatch for output {output} with respect to {item.name}, at {list(place)} and "
                 f"{list(worst.place)}: numerical: {worst.numeric:.12g} (error {worst.numeric_error:.2g}), "
-                f"analytical: {worst.analytic:.12g}"
+                f"analytical: {worst.claimed:.12g}"
             )
     lines += [finding.named for finding in report.diagnosis]
     if report.message:

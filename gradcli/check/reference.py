@@ -19,9 +19,9 @@ from ..program.arguments import is_branch, map_leaves
 from ..program.claim import Arrays, CallError, Claim
 from ..request import Request
 from ..show.check_results import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
-from .case import Case, estimated_columns
 from .diagnose import diagnose
 from .flat import Flat, real_view
+from .input_block import InputBlock, estimated_columns
 from .rows import draw_signs
 from .sampler import Sampler
 from .verdict import FAIL, PASS, UNDECIDED, VERDICTS, digits_of
@@ -255,11 +255,11 @@ class Block:
                 apart = [v.swapaxes(0, 1).reshape(-1, chosen.shape[1], 1) for v in (rows[0], wide, rows[1])]
                 yield f"{name} {where}".rstrip(), slopes_of(*apart)  # a slope of its own for each product
 
-    def case(self, flat: Flat, k: int) -> Case:
+    def input_block(self, flat: Flat, k: int) -> InputBlock:
         """Return the product with the most wrong elements, for hypotheses on what was mistaken."""
         row = slice(worst := int(self.wrong.sum(axis=1).argmax()), worst + 1)
         numbers = self.claimed[row], self.golden[row], self.room[row], self.wrong[row]
-        return Case(flat, k, numbers)
+        return InputBlock(flat, k, numbers)
 
     def input_check(self, flat: Flat, k: int) -> InputCheck:
         """Return what was found for the input; its worst element is that furthest beyond rounding."""
@@ -300,7 +300,7 @@ def report_on(
         message = worst.reason.text
     elif worst.state == FAIL:
         findings = [block.reason for block in blocks if block.state == FAIL and block.reason is not None]
-        findings += diagnose([block.case(flat, k) for k, block in enumerate(blocks)])
+        findings += diagnose([block.input_block(flat, k) for k, block in enumerate(blocks)])
     notes = [*dict.fromkeys([*notes, *accuracies])]
     verdict = str(VERDICTS[worst.state])
     return report(verdict, f"{message} {compared}", inputs=inputs, diagnosis=tuple(findings), notes=tuple(notes))

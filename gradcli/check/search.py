@@ -100,7 +100,7 @@ class SavedPoints:
 LEAST_JUDGED = 12  # suspicious points that are judged at least, or a tenth of all
 LEAST_CALLS, MOST_CALLS = 10_000, 150
 """Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
-KNOWN_WITHIN = 0.02  # the relative error of a reference that knows a slope
+KNOWN_WITHIN = 0.02  # the relative error up to which a numeric derivative counts as known
 CLEARLY = 5.0  # how many times its error a claim must be off to be accused at one of many points
 ERROR_UNITS = 1e3  # rounding units of the gradient's usual size that do not count as an error
 BOUNDARIES = 12
@@ -152,9 +152,9 @@ class PointSearch:
             return bool(np.isfinite(worst.sides).all())
         claim = self.at(point)
         x = claim.at[item.name]
-        if not np.isfinite(worst.analytic):
+        if not np.isfinite(worst.claimed):
             return bool(worst.numeric_error <= KNOWN_WITHIN * abs(worst.numeric))
-        gap, size = abs(worst.analytic - worst.numeric), max(abs(worst.analytic), abs(worst.numeric))
+        gap, size = abs(worst.claimed - worst.numeric), max(abs(worst.claimed), abs(worst.numeric))
         known = size * KNOWN_WITHIN >= worst.numeric_error > 0
         if gap <= ERROR_UNITS * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
             return known and x.dtype.kind != "f"

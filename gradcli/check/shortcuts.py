@@ -23,8 +23,8 @@ from ..program.user_lines import users_chain
 from ..show.check_results import Finding
 from ..tape.backward import Plan, reachable
 from ..tape.record import Mode, recording
-from .case import Case
 from .flat import real_view
+from .input_block import InputBlock
 
 MOST_NODES, MOST_PAIRS, MOST_ELEMENTS = 200, 2000, 20_000
 ALIKE = 1e-6  # the part of the claim by which a changed backward may be off
@@ -105,15 +105,15 @@ def shape_of(node: Any) -> tuple[int, ...] | None:
     return node.data.shape if node.leaf else node.outline[0] if isinstance(node.outline, tuple) else None
 
 
-def find_shortcut(cases: list[Case]) -> Finding | None:
+def find_shortcut(blocks: list[InputBlock]) -> Finding | None:
     """Return which part of the chain is left out or wrong, where our engine can run the function."""
-    flat, elsewhere = cases[0].flat, cases[0].elsewhere
+    flat, elsewhere = blocks[0].flat, blocks[0].elsewhere
     claim = flat.claim
     small = sum(x.size for x in claim.at.values()) + flat.out.size <= MOST_ELEMENTS
     real = all(x.dtype.kind == "f" for x in (flat.out, *claim.at.values()))
     if type(claim) is not HandWritten or elsewhere is None or not (small and real and elsewhere.rows.known):
         return None
-    rows, wrong = elsewhere.rows, max(cases, key=lambda case: int(case.wrong.sum()))
+    rows, wrong = elsewhere.rows, max(blocks, key=lambda block: int(block.wrong.sum()))
     row = int(wrong.wrong.sum(axis=1).argmax()) + (wrong.rows.start or 0)
     weights = np.eye(len(flat.f0))[row] if rows.weights is None else rows.weights[row]
     points = [(claim.at, rows.claimed), *((flat.claim.at, claimed) for flat, claimed in elsewhere.points)]

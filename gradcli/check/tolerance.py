@@ -20,7 +20,7 @@ SIMPLE, ERRATIC = 0.02, 0.15
 """The part of a derivative, and of a difference, that does not follow a parabola between starts."""
 NO_DIFFERENCE = 1e-4
 """Differences below this part of the largest count as zero: a formula wrong in places has such, a solver has not."""
-LOOKED_AT = 3  # wrong entries that are looked at
+MOST_TESTED = 3  # wrong entries that are tested
 STEP = 1e-3  # of central differences, in units of the reach
 CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola
 SMOOTH_FALL = 0.01  # the part to which what a smooth claim is off that parabola falls from the first to the second
@@ -125,7 +125,7 @@ def wrong_entries(judgement: Judgement, size: np.ndarray) -> Iterator[WrongEntry
     """Yield a few wrong entries that were estimated by themselves, those with the largest `size` first."""
     wrong = (judgement.state == FAIL) & np.isfinite(judgement.value) & np.isfinite(judgement.claimed)
     wrong &= np.isin(np.arange(wrong.shape[1]), list(judgement.estimates))
-    for place in np.argsort(np.where(wrong, size, -1.0), axis=None)[::-1][: min(LOOKED_AT, int(wrong.sum()))]:
+    for place in np.argsort(np.where(wrong, size, -1.0), axis=None)[::-1][: min(MOST_TESTED, int(wrong.sum()))]:
         j, i = np.unravel_index(place, wrong.shape)
         yield WrongEntry(judgement, int(j), int(i))
 

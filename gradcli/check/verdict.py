@@ -18,7 +18,7 @@ CAP = 15.95  # the digits that float64 has
 MARGIN = 2.5  # how many error estimates a claim may be off
 ROUNDING = 32  # how many rounding units of itself a claimed value may be off, ...
 HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, this part of itself
-FLOOR = {8: 2e-9, 4: 4e-6, 2: 8e-3}
+ACCUSED_FROM = {8: 2e-9, 4: 4e-6, 2: 8e-3}
 """Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
 LEEWAY = 1000.0  # ... unless the estimate is known this many times better
 COARSE = 0.02  # the relative error beyond which an interval says nothing about an element
@@ -26,7 +26,7 @@ SMALL_EFFECT = 0.01  # the part of the largest effect on an output below which a
 NO_EFFECT = 1e-12  # the part of its own largest effect by which an element may change another output unnoticed
 ZERO_UNITS = 1000.0  # a change of the value by fewer rounding units does not count where a zero is claimed
 OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as overflow
-HIDDEN_PART = 2e-14  # the part of a value, or 4 rounding units of it, below which an effect cannot be seen
+NEGLIGIBLE_PART = 2e-14  # the part of a value, or 4 rounding units of it, below which an effect cannot be seen
 
 SCATTERS = 5  # times its scatter between points that are rounding units apart a claim may be off
 OWN_NOISE = 10.0  # times its scatter between close points a claim may be off without being wrong
@@ -47,16 +47,16 @@ def digits_of(relative: float) -> float:
     return float(np.clip(-np.log10(max(relative, 10**-CAP)), 0, CAP)) + 0.0
 
 
-def floor_of(unit: float) -> float:
-    return FLOOR[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
+def accused_from(unit: float) -> float:
+    return ACCUSED_FROM[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
 
 
-def room(error: Any, slack: Any, floor: Any) -> Any:
+def room(error: Any, own_rounding: Any, accused_from: Any) -> Any:
     """Return how far a claim may be from an estimate with such an error: what is beyond is wrong.
 
-    slack: what the claim's own rounding leaves. floor: a difference for which the estimate must be much better.
+    own_rounding: what the claim's own rounding leaves. accused_from: a difference that only a far better one accuses.
     """
-    return MARGIN * error + slack + np.minimum(floor, LEEWAY * error)
+    return MARGIN * error + own_rounding + np.minimum(accused_from, LEEWAY * error)
 
 
 class Judgement:
@@ -87,14 +87,14 @@ class Judgement:
         own = ROUNDING * unit * size
         scatter = rows.scatter
         largest = size.max(axis=1, keepdims=True, initial=0.0)
-        own += np.minimum(SCATTERS * scatter, floor_of(unit) * 50 * size + 1e3 * unit * largest)
-        self.slack = (np.minimum(own, HALF_COARSE * size) if unit > 1e-5 else own) + coarse * size
+        own += np.minimum(SCATTERS * scatter, accused_from(unit) * 50 * size + 1e3 * unit * largest)
+        self.own_rounding = (np.minimum(own, HALF_COARSE * size) if unit > 1e-5 else own) + coarse * size
         self.excusable = OWN_NOISE * np.where(scatter <= JUMPS * size, scatter, 0.0)
-        self.floor = floor_of(unit) * size
+        self.accused_from = accused_from(unit) * size
 
     def room(self, where: Any = ...) -> Any:
         """Return how far claimed entries may be from their estimates: what is beyond is wrong."""
-        return room(self.error[where], self.slack[where], self.floor[where])
+        return room(self.error[where], self.own_rounding[where], self.accused_from[where])
 
     @property
     def effects(self) -> np.ndarray:
@@ -157,14 +157,14 @@ class Judgement:
             step = value if abs(value) > MARGIN * error else 0.0
             slopes_of_both = f"the slope is {step:.6g} on the step here and {trend:.6g} over many steps"
             return self.undecided(j, i, "staircase", f"a staircase: {slopes_of_both}")
-        if self.is_hidden(j, i):
+        if self.is_negligible(j, i):
             return NEGLIGIBLE
         return FAIL
 
-    def is_hidden(self, j: int, i: int) -> bool:
+    def is_negligible(self, j: int, i: int) -> bool:
         """Whether the effect of an element is below the rounding of the function's own values."""
         size = max(abs(float(self.claimed[j, i])), abs(float(self.value[j, i])))
-        units = max(4.0, HIDDEN_PART / self.flat.unit)
+        units = max(4.0, NEGLIGIBLE_PART / self.flat.unit)
         return size * max(float(self.flat.scales[i]), 1.0) <= units * self.rounding_at(j, i)
 
     def rounding_at(self, j: int, i: int) -> float:
@@ -175,11 +175,11 @@ class Judgement:
 
     def at_kink(self, j: int, i: int, error: float) -> int:
         low, high = sorted(self.sides[j, i])
-        slack = float(room(error, self.slack[j, i], self.floor[j, i]))
-        if not low - slack <= self.claimed[j, i] <= high + slack:
+        allowed = float(room(error, self.own_rounding[j, i], self.accused_from[j, i]))
+        if not low - allowed <= self.claimed[j, i] <= high + allowed:
             return FAIL
-        if slack > COARSE * (high - low):
-            known = f"the one-sided derivatives at this kink are known to within {slack:.2g} only"
+        if allowed > COARSE * (high - low):
+            known = f"the one-sided derivatives at this kink are known to within {allowed:.2g} only"
             return self.undecided(j, i, "kink", known)
         self.kinks.setdefault(j, []).append(i)
         return PASS
@@ -187,13 +187,13 @@ class Judgement:
     def within(self, j: int, i: int) -> int:
         """Return the state of an entry inside its estimate's interval: enough only if that is narrow."""
         a, value, error = float(self.claimed[j, i]), float(self.value[j, i]), float(self.error[j, i])
-        slack, scale = float(self.room((j, i))), float(self.flat.scales[i])
-        if slack <= COARSE * max(abs(a), abs(value)):
+        allowed, scale = float(self.room((j, i))), float(self.flat.scales[i])
+        if allowed <= COARSE * max(abs(a), abs(value)):
             return PASS
         rounding = self.rounding_at(j, i)
-        if a == 0 and slack * scale <= max(SMALL_EFFECT * self.changes[j], ZERO_UNITS * rounding) + UNDERFLOW:
+        if a == 0 and allowed * scale <= max(SMALL_EFFECT * self.changes[j], ZERO_UNITS * rounding) + UNDERFLOW:
             return PASS
-        if self.is_hidden(j, i):
+        if self.is_negligible(j, i):
             return NEGLIGIBLE
         trouble = self.flat.claim.trouble
         nearby = f"; next to the point {trouble}" if trouble else ""
@@ -274,7 +274,7 @@ class Judgement:
         value, error = self.value[:, columns], self.error[:, columns]
         if not a.size:
             return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
-        wrong, hidden = state == FAIL, state == NEGLIGIBLE
+        wrong, negligible = state == FAIL, state == NEGLIGIBLE
         undecided = (state == UNDECIDED) | (state == OPEN)
         verdict = "fail" if wrong.any() else "inconclusive" if undecided.any() else "pass"
         at_kink = np.zeros(state.shape, bool)
@@ -285,8 +285,8 @@ class Judgement:
             gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
             relative = gap / np.abs(value)
             off = np.maximum(self.room((slice(None), columns)), self.excusable[:, columns])
-            known = alone & np.isfinite(gap) & (np.abs(value) > MARGIN * error) & ~hidden & ~at_kink
-            excess = np.where(hidden, -0.5, gap / (error + self.slack[:, columns] + np.finfo(float).tiny))
+            known = alone & np.isfinite(gap) & (np.abs(value) > MARGIN * error) & ~negligible & ~at_kink
+            excess = np.where(negligible, -0.5, gap / (error + self.own_rounding[:, columns] + np.finfo(float).tiny))
         if wrong.any():
             excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
             ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)
@@ -311,11 +311,11 @@ class Judgement:
             digits,
             resolution,
             worst,
-            hidden=int(hidden.sum()),
-            hidden_below=float(
-                (np.abs(np.nan_to_num(value)) + np.where(alone, off, self.bound[:, columns]))[hidden].max()
+            negligible=int(negligible.sum()),
+            negligible_below=float(
+                (np.abs(np.nan_to_num(value)) + np.where(alone, off, self.bound[:, columns]))[negligible].max()
             )
-            if hidden.any()
+            if negligible.any()
             else 0.0,
             of_largest=largest,
             counts=self.counts(wrong, undecided, alone, entries_that_count(a, wrong | undecided)),
@@ -338,8 +338,8 @@ class Judgement:
         largest = float(np.abs(np.where(np.isfinite(a), a, 0.0)).max())
         by_bound = np.isnan(value) & (state == PASS) & np.isfinite(bound) & (largest > 0)
         if by_bound.any():
-            hidden = (bound + self.slack[:, columns] + self.floor[:, columns])[by_bound]
-            of_largest = max(float(hidden.max()), float(off[known].max(initial=0.0))) / largest
+            unseen = (bound + self.own_rounding[:, columns] + self.accused_from[:, columns])[by_bound]
+            of_largest = max(float(unseen.max()), float(off[known].max(initial=0.0))) / largest
             return of_largest, of_largest
         if not known.any():
             return None, None
@@ -366,6 +366,6 @@ def judge_by_tolerances(judgement: Judgement, tolerances: Sequence[float | None]
         up, down = judgement.rows.combine(judgement.sampler.along(None, direction, np.array([eps, -eps])))
         judgement.value[:, i] = (up - down) / (2 * eps)
     judgement.error = (atol + rtol * np.abs(judgement.value)) / MARGIN
-    judgement.slack, judgement.floor = np.zeros_like(judgement.slack), np.zeros_like(judgement.floor)
+    judgement.own_rounding = judgement.accused_from = np.zeros_like(judgement.value)
     off = np.abs(judgement.claimed - judgement.value)
     judgement.state = np.where(off <= MARGIN * judgement.error, PASS, FAIL).astype(np.int8)

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import GradcliError, brief
 from ..rules.shapes import count_product
 from .reword import readable
-from .tables import Rows, Source, check_separator, is_heading, open_source, parse_cell, read_text, reading, tell_format
+from .tables import Rows, Source, check_separator, guess_format, is_heading, open_source, parse_cell, read_text, reading
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
@@ -172,7 +172,7 @@ def parse_json(source: Source) -> Any:
             cells = text.replace(",", " ").split()
             if source.kind != "json" or source.path != "standard input" or any(parse_cell(x) is None for x in cells):
                 raise
-            separator = SEPARATORS[tell_format(text.encode())]
+            separator = SEPARATORS[guess_format(text.encode())]
             return Rows(source._replace(file=io.BytesIO(text.encode())), separator).numbers().tolist()
         return part_of(document, source.key, source) if source.key else document
     except json.JSONDecodeError as error:

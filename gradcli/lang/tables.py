@@ -185,7 +185,7 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     if spec.partition(":")[0] == "-":
         kind, key = split_format(spec[2:])
         data = read_stream("-", name, limit)
-        return Source(name, limit, io.BytesIO(data), "standard input", kind or default or tell_format(data), key)
+        return Source(name, limit, io.BytesIO(data), "standard input", kind or default or guess_format(data), key)
     path, key = split_key(spec)
     if not os.path.exists(path):
         raise GradcliError(f"{name}: no such file: {path}", hint=nearest_file(path), kind="file")
@@ -203,7 +203,7 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     if known == "npz":
         raise GradcliError(f"{name}: {path} is not a regular file, and an .npz archive must be one", kind="file")
     data = read_stream(path, name, limit)
-    return Source(name, limit, io.BytesIO(data), path, known or kind or tell_format(data), part)
+    return Source(name, limit, io.BytesIO(data), path, known or kind or guess_format(data), part)
 
 
 def split_key(spec: str) -> tuple[str, str]:
@@ -244,7 +244,7 @@ def read_stream(path: str, name: str, limit: int) -> bytes:
     return data
 
 
-def tell_format(data: bytes) -> str:
+def guess_format(data: bytes) -> str:
     """Return the format of data from its beginning: arrays, JSON, or rows of text by their separator."""
     for beginning, form in zip(ARRAYS, FORMATS, strict=False):
         if data.startswith(beginning):

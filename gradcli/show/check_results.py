@@ -20,7 +20,7 @@ def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
     return PARTS[part] + label(name, index)
 
 
-@declare(json="output index=place analytic numeric numeric_error output_part? part? one_sided=sides? verdict?")
+@declare(json="output index=place analytic=claimed numeric numeric_error output_part? part? one_sided=sides? verdict?")
 class Element(NamedTuple):
     """An element of a Jacobian: the claimed derivative, the numeric one, and the half-width of its interval.
 
@@ -31,7 +31,7 @@ class Element(NamedTuple):
 
     output: tuple[int | str, ...]
     place: tuple[int, ...]
-    analytic: Any
+    claimed: Any
     numeric: Any
     numeric_error: float
     sides: tuple[float, float] | None = None
@@ -43,12 +43,12 @@ class Element(NamedTuple):
     def ratio(self) -> float | None:
         """Claimed over numeric; None if the numeric derivative may be zero."""
         known = np.isfinite(self.numeric) and abs(self.numeric) > self.numeric_error
-        return float(self.analytic / self.numeric) if known else None
+        return float(self.claimed / self.numeric) if known else None
 
     @property
     def cells(self) -> tuple[Any, ...]:
         ratio = "" if self.ratio is None else self.ratio
-        return (self.analytic, self.numeric, self.numeric_error, ratio, self.verdict)
+        return (self.claimed, self.numeric, self.numeric_error, ratio, self.verdict)
 
     def name(self, of: str) -> str:
         """Name the element of an input, with the output's element unless the output is a plain number."""
@@ -128,14 +128,14 @@ class InputCheck:
     """What was found for one input.
 
     resolution: the smallest relative error that would have failed in any element; None if all derivatives may be zero.
-    of_largest: the same relative to the largest derivative. hidden: how many elements are below the function's
-    rounding, so that they are neither right nor wrong; hidden_below: how large these may be without being seen.
+    of_largest: the same relative to the largest derivative. negligible: how many elements are below the function's
+    rounding, so that they are neither right nor wrong; negligible_below: how large these may be without being seen.
     counts: of all elements, if each was estimated. accuracy: of a check against a reference. If every element was
     asked for: elements; point, the input's value; line, the function along the worst element.
     """
 
     json = (
-        "verdict max_abs_error max_rel_error digits~2 resolution not_decidable=hidden counts worst accuracy? "
+        "verdict max_abs_error max_rel_error digits~2 resolution not_decidable=negligible counts worst accuracy? "
         "elements=every_element?"
     )
     name: str
@@ -146,8 +146,8 @@ class InputCheck:
     digits: float
     resolution: float | None
     worst: Element | None
-    hidden: int = 0
-    hidden_below: float = 0.0
+    negligible: int = 0
+    negligible_below: float = 0.0
     elements: Elements | None = None
     point: np.ndarray | None = None
     line: Line | None = None
@@ -181,7 +181,7 @@ class InputCheck:
             out = f"out{list(worst.output)}" if worst.output else "out"
             place = f"d {PARTS[worst.output_part]}{out}/d {place}"
         digits = precision or COMPARED_DIGITS
-        claimed = f"{place}: claimed {float(worst.analytic):z.{digits}g}"
+        claimed = f"{place}: claimed {float(worst.claimed):z.{digits}g}"
         if worst.sides is not None:
             low, high = sorted(worst.sides)
             return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
@@ -212,25 +212,26 @@ class Finding(NamedTuple):
         return f"{self.text} [{self.rule}]"
 
 
+@declare(json="analytic=claimed numeric numeric_error")
 class Direction(NamedTuple):
     """The claimed and the numeric derivative along a random direction, and the error of the numeric one."""
 
-    analytic: float
+    claimed: float
     numeric: float
     numeric_error: float
 
 
-@declare(json="elements closely points directions? calls_needed=needed?")
+@declare(json="elements closely=alone points directions? calls_needed=needed?")
 class Evidence(NamedTuple):
     """What a verdict rests on.
 
-    elements: of the Jacobian; closely: how many of them were estimated alone; points: at how many the function was
+    elements: of the Jacobian; alone: how many of them were estimated alone; points: at how many the function was
     called; directions: those probed instead of elements. needed: the calls that would decide what is undecided for
     lack of calls.
     """
 
     elements: int
-    closely: int
+    alone: int
     points: int
     directions: tuple[Direction, ...] = ()
     needed: int | None = None
@@ -282,7 +283,7 @@ class CheckReport:
 
     verdict: pass, fail, inconclusive, error, accepted if the project accepts the findings, or skipped if the file asks
     for it. message: the reason in one line. notes: other observations. replay: a command line that repeats the check.
-    witnesses: names of cross-checks, with the digits to which they agree with the derivative. blame: the custom
+    cross_checks: names of cross-checks, with the digits to which they agree with the derivative. blame: the custom
     function that is wrong, and its place; claimed_at: file and line of a derivative written by hand. error: what the
     checked function raised; trace: the user's frames in it. hint: what to do. found: the point that a search found.
     sources: texts of the function and of derivatives written by hand in others, where every element was asked for.
@@ -302,7 +303,7 @@ class CheckReport:
     message: str = ""
     notes: tuple[str, ...] = ()
     replay: str | None = None
-    witnesses: tuple[tuple[str, float], ...] = ()
+    cross_checks: tuple[tuple[str, float], ...] = ()
     blame: str | None = None
     claimed_at: tuple[str, int] | None = None
     error: Exception | None = None
@@ -408,7 +409,7 @@ class CheckReport:
         text = items[0].worst_text(precision)
         if worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
             return text
-        return f"{text} (relative error {abs(worst.analytic - worst.numeric) / abs(worst.numeric):.3g})"
+        return f"{text} (relative error {abs(worst.claimed - worst.numeric) / abs(worst.numeric):.3g})"
 
     def lines(self) -> Rows:
         """Return the check (verdict, name, file, line, seconds, reason), then Taylor steps and elements, if any."""
@@ -431,7 +432,7 @@ class CheckReport:
 
     @property
     def agreeing_digits(self) -> dict[str, float]:
-        return {name: round(digits, 2) for name, digits in self.witnesses}
+        return {name: round(digits, 2) for name, digits in self.cross_checks}
 
     def _repr_html_(self) -> str:
         from . import Style, render

@@ -47,7 +47,7 @@ def basis(check: CheckReport) -> str:
     if evidence is None or not evidence.elements:
         return ""
     elements = "1 element" if evidence.elements == 1 else f"{evidence.elements} elements"
-    alone = f", {evidence.closely} of them one by one" if 0 < evidence.closely < evidence.elements else ""
+    alone = f", {evidence.alone} of them one by one" if 0 < evidence.alone < evidence.elements else ""
     if count := len(evidence.directions):
         elements += f" along {count} direction{'s' * (count > 1)}"
     return f"checked {elements}{alone}, with {evidence.points} calls of the function"

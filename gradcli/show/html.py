@@ -180,7 +180,7 @@ def element_table(item: InputCheck, every: Elements) -> str:
         row = every.element(*divmod(k, len(every.columns)))
         x = np.nan if item.point is None else item.point[row.place]
         x = np.imag(x) if row.part == "im" else np.real(x)
-        cells = [escape(label_part(item.name, row.place, row.part)), f"{x:.8g}", f"{row.analytic:.12g}"]
+        cells = [escape(label_part(item.name, row.place, row.part)), f"{x:.8g}", f"{row.claimed:.12g}"]
         cells += [f"{row.numeric:.12g} ± {row.numeric_error:.2g}", f"{ratios[k]:.6g}"]
         cells += [f'<span class="{row.verdict}">{MARKS.get(row.verdict, "~")} {row.verdict}</span>']
         output = [escape(label_part("out", row.output, row.output_part))] * several

@@ -281,7 +281,7 @@ class Frame:
 
 def slopes_of(worst: Element) -> list[tuple[str, float, float]]:
     """Return the numeric slope (at a kink those on both sides) and the claimed one: text, slope left and right."""
-    numeric, claimed = float(np.real(worst.numeric)), float(np.real(worst.analytic))
+    numeric, claimed = float(np.real(worst.numeric)), float(np.real(worst.claimed))
     text, sides = f"numeric slope {numeric:.{COMPARED_DIGITS}g}", (numeric, numeric)
     if worst.sides is not None:
         sides = worst.sides

@@ -231,8 +231,8 @@ def details_text(check: CheckReport, style: Style) -> Text:
         lines += [(visible(line), "") for line in input_lines(check)]
     lines += [(text, "yellow") for text in found]
     lines += [(line, "dim") for line in taylor_lines(check.taylor)] if check.taylor is not None else []
-    if len(check.witnesses) > 1:
-        words = [f"{name} {digits:.1f}" for name, digits in check.witnesses]
+    if len(check.cross_checks) > 1:
+        words = [f"{name} {digits:.1f}" for name, digits in check.cross_checks]
         lines.append(("digits that agree with reverse mode: " + ", ".join(words), "dim"))
     lines += [("note: " + note, "dim") for note in check.notes if note not in reason]
     lines += [("found: " + visible(check.found.line), "bold")] if check.found is not None else []
@@ -330,7 +330,7 @@ def looks(style: Style) -> Iterator[tuple[int, tuple[str, ...]]]:
 def cells_of(row: Element, name: str, digits: int, headings: tuple[str, ...]) -> tuple[str, ...]:
     cells = {
         "element": name,
-        "claimed": f"{row.analytic:z.{digits}g}",
+        "claimed": f"{row.claimed:z.{digits}g}",
         "numeric": f"{row.numeric:z.{digits}g}",
         "error": f"{row.numeric_error:.2g}" if np.isfinite(row.numeric_error) else "unknown",
         "ratio": "" if row.ratio is None else f"{row.ratio:.{min(digits, 6)}g}",

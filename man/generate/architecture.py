@@ -187,9 +187,9 @@ replaces stages 3 to 8. It compares the claim with the derivative of a reference
 """,
     "The diagnosis": """
 `gradcli/check/diagnose.py` tries hypotheses about the mistake. A hypothesis computes what would be claimed from the
-true derivative, for example twice its value. A `Case` (`gradcli/check/case.py`) has the claimed and the numeric
-derivatives with respect to one input, at the checked point and at further points. A hypothesis must explain all wrong
-elements at all of these points. `gradcli/check/factors.py` fits missing factors and terms.
+true derivative, for example twice its value. An `InputBlock` (`gradcli/check/input_block.py`) has the claimed and the
+numeric derivatives with respect to one input, at the checked point and at further points. A hypothesis must explain
+all wrong elements at all of these points. `gradcli/check/factors.py` fits missing factors and terms.
 `gradcli/check/shortcuts.py` records the function with gradcli's engine, and finds an operation whose derivative is
 left out or applied twice. Every finding has a name and a page in `gradcli/show/causes.toml`.
 """,

@@ -82,7 +82,7 @@ def test_a_wrong_element_among_a_thousand_is_found_by_halves(noise):
     assert (report.verdict, program.budget.made < 250) == ("fail", True)
     worst = report.inputs[0].worst
     assert worst.place == (437,)
-    assert worst.analytic / worst.numeric == pytest.approx(1.05, rel=1e-3)
+    assert worst.claimed / worst.numeric == pytest.approx(1.05, rel=1e-3)
     assert "1.05 times the derivative; the other 999 are right" in report.diagnosis[0].text
 
 
@@ -93,7 +93,7 @@ def test_the_output_is_found_as_well(m, products):
     report = judged(program)
     assert (report.verdict, program.budget.made < 200) == ("fail", True)
     assert (report.inputs[0].worst.output, report.inputs[0].worst.place) == ((3,), (7,))
-    assert report.inputs[0].worst.analytic == pytest.approx(-report.inputs[0].worst.numeric)
+    assert report.inputs[0].worst.claimed == pytest.approx(-report.inputs[0].worst.numeric)
 
 
 @pytest.mark.parametrize("factor, words", [(-1.0, "sign"), (2.0, "twice"), (1.05, "constant factor 1.05")])
@@ -237,7 +237,7 @@ def test_a_wrong_gradient_has_rate_one_and_its_element_is_named(factor):
     report, _ = with_taylor(factor)
     assert report.verdict == "fail"
     assert report.taylor.rate == pytest.approx(1, abs=0.15)
-    assert report.inputs[0].worst.analytic == pytest.approx(factor * report.inputs[0].worst.numeric)
+    assert report.inputs[0].worst.claimed == pytest.approx(factor * report.inputs[0].worst.numeric)
 
 
 def test_rows_that_noise_spoils_are_left_out():

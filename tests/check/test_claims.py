@@ -89,7 +89,7 @@ def test_rounding_of_the_largest_is_no_excuse_for_the_smallest():
         x=0.3,
         y=0.4,
     )
-    assert wrong.verdict != "pass" or wrong.inputs[1].hidden
+    assert wrong.verdict != "pass" or wrong.inputs[1].negligible
 
 
 def entropy(x):
@@ -105,7 +105,7 @@ def entropy_gradient(x):
 def test_what_is_below_rounding_is_neither_right_nor_wrong():
     for f, claimed, x in ((lambda x: np.tanh(x) - 1, 7e-35, 40.0), (lambda x: 3 + 0 * x, 1.4e-17, 1.0)):
         found = judge(f, lambda x, c=claimed: c, x=x)
-        assert found.verdict != "fail" and found.inputs[0].hidden == 1
+        assert found.verdict != "fail" and found.inputs[0].negligible == 1
         assert verdict(f, lambda x: 1e-3, x) == "fail"
     at = [30.0, 0.0, -1.0, 2.0]
     assert verdict(entropy, entropy_gradient, at) != "fail"

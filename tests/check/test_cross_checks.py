@@ -1,4 +1,4 @@
-"""The exact witnesses of gradcheck: what they see, at scalars, second derivatives and where rounding rules."""
+"""The exact cross-checks of gradcheck: what they see, at scalars, second derivatives and where rounding rules."""
 
 import re
 
@@ -9,7 +9,7 @@ from gradcli.cli.main import cli
 
 
 def digits(*words: str) -> dict[str, float]:
-    """Return to how many digits each witness agrees."""
+    """Return to how many digits each cross-check agrees."""
     done = CliRunner().invoke(cli, ["gradcheck", *words, "-f", "table"], env={"COLUMNS": "200"})
     line = re.search(r"digits that agree with reverse mode: (.*)", done.output)
     assert line, done.output
@@ -26,7 +26,7 @@ def test_fifty_digits_confirm_right_derivatives_at_whole_numbers_too(target, x):
 
 
 @pytest.mark.parametrize("words", ["x*sin(x) x=1", "x*sin(x) x=0.7", "sum(sin(x)*y) x=[1,2] y=3"])
-def test_second_derivatives_have_all_witnesses(words):
+def test_second_derivatives_have_all_cross_checks(words):
     found = digits(*words.split(), "--order", "2", "--digits", "40", "--symbolic")
     assert min(found["40-digit"], found["symbolic x"], found.get("symbolic y", 15)) > 14.5
     assert ("symbolic y" in found) == ("y=3" in words)

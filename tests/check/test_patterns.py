@@ -172,4 +172,4 @@ def test_the_scatter_of_a_claim_is_in_the_stated_resolution(seed, off):
     assert report.verdict == ("fail" if report.verdict == "fail" and off else "pass"), report
     if report.verdict == "pass":
         assert report.inputs[0].resolution > 2e-7 + off
-        assert not report.inputs[0].hidden
+        assert not report.inputs[0].negligible

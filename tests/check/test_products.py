@@ -234,7 +234,7 @@ def test_right():
     assert check_gradient(f, at=AT, jvp=j).verdict == "pass"
     both = check_gradient(f, at=AT, jvp=j, vjp=b)
     assert both.verdict == "pass"
-    assert dict(both.witnesses)["forward mode"] > 12
+    assert dict(both.cross_checks)["forward mode"] > 12
 
 
 @pytest.mark.parametrize(("name", "wrong"), WRONG_FORWARD.items(), ids=WRONG_FORWARD)

@@ -10,8 +10,8 @@ from gradcli.check.verdict import (
     PASS,
     UNDECIDED,
     Judgement,
+    accused_from,
     digits_of,
-    floor_of,
     judge_by_tolerances,
     room,
 )
@@ -120,7 +120,7 @@ def test_room_grows_with_the_error_and_has_a_floor_only_while_the_estimate_is_ro
 
 
 def test_types_of_few_digits_have_a_larger_floor():
-    assert floor_of(2.0**-53) < floor_of(2.0**-24) < floor_of(2.0**-11)
+    assert accused_from(2.0**-53) < accused_from(2.0**-24) < accused_from(2.0**-11)
 
 
 @pytest.mark.parametrize("off, state", [(0.9, PASS), (1.1, FAIL)])

@@ -36,8 +36,8 @@ class Adapter(FrameworkCall):
         return np.asarray(out), back
 
     def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
-        ahead = make_jvp(self.function_of(list(at)), tuple(map(leaf, at.values())))
-        out, tangent = ahead(tuple(leaf(tangents[name]) for name in at))
+        jvp_fn = make_jvp(self.function_of(list(at)), tuple(map(leaf, at.values())))
+        out, tangent = jvp_fn(tuple(leaf(tangents[name]) for name in at))
         return np.zeros(np.shape(out)) if tangent is None else np.asarray(tangent)
 
     def join_result(self, result: Any) -> Any:

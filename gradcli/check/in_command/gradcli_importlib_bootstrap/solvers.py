@@ -140,10 +140,10 @@ def bare(x):
     return x.__wrapped__ if isinstance(x, Handed) else x
 
 
-def hand_over(watch, entry, given, ahead=()):
+def hand_over(watch, entry, given, called_first=()):
     """Replace the functions in the arguments of a solver, by name, by ones that note their calls.
 
-    ahead: the objective and its derivative, which a solver calls before the functions of a constraint.
+    called_first: the objective and its derivative, which a solver calls before the functions of a constraint.
     """
     for name in entry.nested:
         if isinstance(given.get(name), dict):
@@ -159,7 +159,7 @@ def hand_over(watch, entry, given, ahead=()):
     options = {**given, **(given.get("options") or {})}
     place = 1 if entry.name == "odeint" and options.get("tfirst") else entry.place
     solve = Solve(watch, entry.name, f, place, bool(entry.columns and options.get(entry.columns)))
-    parts, found, functions, value = [], {}, {entry.function: after(ahead[:1], f)}, f
+    parts, found, functions, value = [], {}, {entry.function: after(called_first[:1], f)}, f
     for parameter, of in entry.claims.items():
         claim = bare(given.get(parameter))
         if claim is True or (claim is None and entry.name in PAIRED and not given.get("approx_grad")):
@@ -171,7 +171,7 @@ def hand_over(watch, entry, given, ahead=()):
         elif is_function(claim):
             functions[parameter] = claim
             base, kind = (None if of == entry.function else value), entry.kinds.get(parameter, "whole")
-            noted = Noted(parameter, identify(claim), after(ahead, claim), kind, functions.get(of), base, of)
+            noted = Noted(parameter, identify(claim), after(called_first, claim), kind, functions.get(of), base, of)
             found[parameter] = Handed(claim, functools.partial(solve.note, noted))
     if parts:
         found[entry.function] = Handed(f, functools.partial(solve.note_parts, parts))
@@ -180,8 +180,8 @@ def hand_over(watch, entry, given, ahead=()):
     if given.get("constraints"):
         args = given.get("args", ())
         args = args if isinstance(args, tuple) else (args,)
-        ahead = [lambda x, f=f: f(x, *args) for f in functions.values() if f is not None][:2]
-        found["constraints"] = watch_constraints(watch, given["constraints"], ahead)
+        called_first = [lambda x, f=f: f(x, *args) for f in functions.values() if f is not None][:2]
+        found["constraints"] = watch_constraints(watch, given["constraints"], called_first)
     given.update(found)
 
 
@@ -193,30 +193,30 @@ def part_of(f, number):
     return part
 
 
-def after(ahead, function):
+def after(called_first, function):
     @functools.wraps(function)
     def call(x, *args, **kwargs):
-        for other in ahead:
+        for other in called_first:
             other(x)
         return function(x, *args, **kwargs)
 
-    return call if ahead else function
+    return call if called_first else function
 
 
-def watch_constraints(watch, constraints, ahead):
+def watch_constraints(watch, constraints, called_first):
     """Return constraints (dicts or objects) that note the calls of their derivatives."""
     several = isinstance(constraints, (list, tuple))
     listed = constraints if several else [constraints]
-    noted = [watch_constraint(watch, f"constraint {i}", x, ahead) for i, x in enumerate(listed)]
+    noted = [watch_constraint(watch, f"constraint {i}", x, called_first) for i, x in enumerate(listed)]
     return type(constraints)(noted) if several else noted[0]
 
 
-def watch_constraint(watch, role, constraint, ahead):
+def watch_constraint(watch, role, constraint, called_first):
     fields = constraint if isinstance(constraint, dict) else vars(constraint)
     if not is_function(bare(fields.get("fun"))):
         return constraint
     given = dict(fields)
-    hand_over(watch, Entry(role, "fun", {"jac": "fun", "hess": "jac"}, kinds={"hess": "weighted"}), given, ahead)
+    hand_over(watch, Entry(role, "fun", {"jac": "fun", "hess": "jac"}, kinds={"hess": "weighted"}), given, called_first)
     if isinstance(constraint, dict):
         return given
     changed = copy.copy(constraint)

@@ -24,7 +24,7 @@ FEWEST_COLUMNS = 2
 QUICK = 4  # calls for the slope along an element at another point
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
-Expected = Callable[["Case"], np.ndarray]
+Expected = Callable[["InputBlock"], np.ndarray]
 Point = tuple[Flat, np.ndarray]  # the function at another point, and what is claimed there
 
 
@@ -36,7 +36,7 @@ class Hypothesis(NamedTuple):
     expected: Expected
 
 
-class Case:
+class InputBlock:
     """One input's block at one point: claimed a and reference r, as (rows, elements), with the room that errors leave.
 
     wrong: which elements are wrong at the checked point; rows: which rows of the claim these are. at: all inputs; f0:
@@ -60,10 +60,10 @@ class Case:
         self.reductions: dict[tuple[str, Callable], np.ndarray] = {}
 
     @functools.cached_property
-    def others(self) -> list[Case]:
-        return [] if self.elsewhere is None else self.elsewhere.cases(self, self.elsewhere.points)
+    def others(self) -> list[InputBlock]:
+        return [] if self.elsewhere is None else self.elsewhere.blocks(self, self.elsewhere.points)
 
-    def thin(self, columns: np.ndarray) -> Case:
+    def thin(self, columns: np.ndarray) -> InputBlock:
         """Return the same for some elements: what is computed of a million others takes minutes."""
         thin = copy.copy(self)
         thin.a, thin.r, thin.error, thin.wrong = (x[:, columns] for x in (self.a, self.r, self.error, self.wrong))
@@ -76,9 +76,9 @@ class Case:
             self.reductions[name, reduce] = np.asarray(reduce(self.at[name]))
         return self.reductions[name, reduce]
 
-    def moved_to(self, at: Arrays) -> list[Case]:
+    def moved_to(self, at: Arrays) -> list[InputBlock]:
         """Return the same with other inputs, if the function and the claim have values there."""
-        return [] if self.elsewhere is None else self.elsewhere.cases(self, self.elsewhere.at_point(at))
+        return [] if self.elsewhere is None else self.elsewhere.blocks(self, self.elsewhere.at_point(at))
 
     @property
     def whole(self) -> bool:
@@ -148,9 +148,9 @@ class Case:
         return np.isfinite(self.r) & np.isfinite(self.a) & (np.abs(self.r) > 10 * MARGIN * self.error)
 
 
-def cases_of(judgement: Judgement) -> list[Case]:
+def blocks_of(judgement: Judgement) -> list[InputBlock]:
     """Return the block of each input at the checked point; of combinations of outputs, the worst one."""
-    elsewhere, flat, cases = Elsewhere(judgement), judgement.flat, []
+    elsewhere, flat, blocks = Elsewhere(judgement), judgement.flat, []
     for k in range(len(flat.claim.wrt)):
         columns, rows = flat.columns(k), slice(None)
         if not judgement.rows.single:  # one combination shows what the others do
@@ -159,12 +159,12 @@ def cases_of(judgement: Judgement) -> list[Case]:
         state, a, r, error = (
             x[rows, columns] for x in (judgement.state, judgement.claimed, judgement.value, judgement.error)
         )
-        case = Case(flat, k, (a, r, error, state == FAIL), elsewhere, rows)
+        block = InputBlock(flat, k, (a, r, error, state == FAIL), elsewhere, rows)
         if judgement.sampled is not None:
             here = int(((judgement.sampled >= columns.start) & (judgement.sampled < columns.stop)).sum())
-            case.sampled = here if here < a.shape[1] else 0
-        cases.append(case)
-    return cases
+            block.sampled = here if here < a.shape[1] else 0
+        blocks.append(block)
+    return blocks
 
 
 class Elsewhere:
@@ -198,9 +198,9 @@ class Elsewhere:
         usable = flat.out_shape == self.flat.out_shape and np.isfinite(flat.f0).all() and np.isfinite(claimed).any()
         return [(flat, claimed)] if usable else []
 
-    def cases(self, case: Case, points: list[Point]) -> list[Case]:
+    def blocks(self, block: InputBlock, points: list[Point]) -> list[InputBlock]:
         """Return the block of an input at other points, with a part of its elements estimated."""
-        columns = self.flat.columns(case.k)
+        columns = self.flat.columns(block.k)
         wrong, right = np.flatnonzero(self.failed[columns]), np.flatnonzero(~self.failed[columns])
         affordable = (MOST_CALLS - self.flat.claim.budget.made) // (2 * QUICK)
         costly = self.flat.claim.capabilities.costly
@@ -210,10 +210,10 @@ class Elsewhere:
         found = []
         for flat, claimed in points:
             r, error = estimated_columns(Sampler(flat), columns.start + chosen, self.rows.weights, quick_slopes)
-            known, sure = np.full_like(case.r, np.nan), np.full_like(case.r, np.nan)
-            known[:, chosen], sure[:, chosen] = r[case.rows], error[case.rows]
+            known, sure = np.full_like(block.r, np.nan), np.full_like(block.r, np.nan)
+            known[:, chosen], sure[:, chosen] = r[block.rows], error[block.rows]
             if np.isfinite(r).any():
-                found.append(Case(flat, case.k, (claimed[case.rows, columns], known, sure, case.wrong)))
+                found.append(InputBlock(flat, block.k, (claimed[block.rows, columns], known, sure, block.wrong)))
         return found
 
 
