@@ -20,7 +20,7 @@ from ..tape.tensor import Tensor
 from .gradient import check_has_inputs, reword_engine_errors
 
 
-class Recorded:
+class RecordedProgram:
     """A recorded run of a program. trace: from its inputs to the output."""
 
     def __init__(self, program: Program, given: Values, request: Request):
@@ -114,7 +114,7 @@ def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
 def compute_jacobian(program: Program, given: Values, request: Request, *, printed: bool = False) -> Jacobian:
     """Compute the Jacobian, a block per input. Mode auto starts from the side with fewer elements."""
     mode, chunk_size, sparse = request.mode, request.chunk_size, request.sparse
-    run = Recorded(program, given, request)
+    run = RecordedProgram(program, given, request)
     trace, inputs = run.trace, run.trace.inputs
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
     products = None
@@ -143,7 +143,7 @@ def compute_jacobian(program: Program, given: Values, request: Request, *, print
 
 
 def compute_hessian(program: Program, given: Values, request: Request, *, printed: bool = False) -> Hessian:
-    run = Recorded(program, given, request)
+    run = RecordedProgram(program, given, request)
     run.check_scalar("a Hessian")
     inputs = run.trace.inputs
     for name, x in zip(run.names, inputs, strict=True):
@@ -170,7 +170,7 @@ def compute_hessian(program: Program, given: Values, request: Request, *, printe
 
 
 def compute_vjp(program: Program, given: Values, request: Request) -> Products:
-    run = Recorded(program, given, request)
+    run = RecordedProgram(program, given, request)
     if request.gradient is None and run.output._data.size != 1:
         message = f"the output has shape {run.output._data.shape}: a vector of that shape is needed"
         hint = "pass it with --gradient (-g), or use 'gradcli jacobian' for all of them"
@@ -181,7 +181,7 @@ def compute_vjp(program: Program, given: Values, request: Request) -> Products:
     return compute_products(run, "vjp", cotangents)
 
 
-def compute_products(run: Recorded, kind: str, products: list) -> Products:
+def compute_products(run: RecordedProgram, kind: str, products: list) -> Products:
     """Return one product per input, zeros for an input that the output does not depend on."""
     parts = {
         name: np.zeros_like(x._data) if g is None else np.asarray(getattr(g, "_data", g))
@@ -190,7 +190,7 @@ def compute_products(run: Recorded, kind: str, products: list) -> Products:
     return Products(run.title, kind, run.value, parts, run.output_name, run.unused)
 
 
-def tangents(run: Recorded, given: Values) -> list[Tensor]:
+def tangents(run: RecordedProgram, given: Values) -> list[Tensor]:
     """Return one tangent per input, zeros for those not given. Raises GradcliError if none is given."""
     check_known(given, run.names, "--tangent")
     if not given:
@@ -201,7 +201,7 @@ def tangents(run: Recorded, given: Values) -> list[Tensor]:
 
 
 def compute_jvp(program: Program, given: Values, request: Request, tangent: Values) -> Products:
-    run = Recorded(program, given, request)
+    run = RecordedProgram(program, given, request)
     directions = tangents(run, tangent)
     with reword_engine_errors():
         (pushed,) = push_all(run.trace, directions, False)
@@ -210,7 +210,7 @@ def compute_jvp(program: Program, given: Values, request: Request, tangent: Valu
 
 
 def compute_hvp(program: Program, given: Values, request: Request, tangent: Values) -> Products:
-    run = Recorded(program, given, request)
+    run = RecordedProgram(program, given, request)
     run.check_scalar("hvp")
     directions = tangents(run, tangent)
     with reword_engine_errors():

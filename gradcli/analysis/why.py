@@ -86,7 +86,7 @@ def explain_record(record: Record, names: list[str]) -> list[Explained]:
     return [*(item for _, item in found), *reader.replaced(names)]
 
 
-class Finding(NamedTuple):
+class Cause(NamedTuple):
     """A cause at a place. what, at, mask: fill the text from the table. text: replaces it."""
 
     rule: str
@@ -220,38 +220,38 @@ class Reader:
                 place = next((at for at, function in new.chain if function == made.function), new.place)
                 line = str(made.place[1]) if made.place else "?"
                 name = f"{old.name} (in the optimizer)"
-                yield explained(name, "none", Finding("replaced", place or made.place, line))
+                yield explained(name, "none", Cause("replaced", place or made.place, line))
 
     # -- None -------------------------------------------------------------------------------------------------
 
-    def why_none(self, value: Value) -> Finding:
+    def why_none(self, value: Value) -> Cause:
         if not value.wants:
             if "freeze" in value.events:
-                return Finding("frozen", value.events["freeze"].place)
-            return self.cut_before(value) or Finding("not-required", value.place)
+                return Cause("frozen", value.events["freeze"].place)
+            return self.cut_before(value) or Cause("not-required", value.place)
         if not value.leaf:
-            return Finding("lost-leaf" if self.lost_leaf(value) else "non-leaf", value.place, described(value.step))
+            return Cause("lost-leaf" if self.lost_leaf(value) else "non-leaf", value.place, described(value.step))
         cleared = last_clear(value)
         if cleared is not None and cleared.filled is not None and cleared.filled.kind == "backward":
-            return Finding("cleared", cleared.place)
+            return Cause("cleared", cleared.place)
         inside, cuts = self.reach(value)
         last = max(inside, key=lambda v: v.number)
         if not self.passes:
-            return Finding("no-backward", last.place)
+            return Cause("no-backward", last.place)
         for which in reversed(self.passes):
             if value not in which.leaves and (cut := self.cut_towards(which, inside, cuts)) is not None:
                 return cut
         asked = [which for which in self.record.passes if which.kind == "grad" and value in which.targets]
         if asked:
-            return Finding("grad-returned", asked[-1].place)
+            return Cause("grad-returned", asked[-1].place)
         for which in reversed(self.passes):
             if value in which.leaves:
                 steps = [run.step for run in which.runs if run.step is not None and value in run.step.inputs]
                 step = steps[0] if steps else None
-                return Finding("no-derivative", step.place if step else which.place, described(step))
+                return Cause("no-derivative", step.place if step else which.place, described(step))
         if last.shape == () and last is not value:
-            return Finding("other-output", self.passes[-1].place)
-        return Finding("never-used", last.place)
+            return Cause("other-output", self.passes[-1].place)
+        return Cause("never-used", last.place)
 
     def lost_leaf(self, value: Value) -> bool:
         """Return whether a tensor was made from a leaf without a name, by a cast or on the line that made that leaf."""
@@ -275,7 +275,7 @@ class Reader:
                         waiting.append(result)
         return inside, cuts
 
-    def cut_towards(self, which: Pass, inside: set[Value], cuts: list[tuple[Step, Value]]) -> Finding | None:
+    def cut_towards(self, which: Pass, inside: set[Value], cuts: list[tuple[Step, Value]]) -> Cause | None:
         """Return the first cut from which data leads to the start of a pass without coming back inside."""
         found = [cut for cut in cuts if cut[1] in self.behind(which)]
         if len({step.place for step, _ in found}) > 1:
@@ -303,7 +303,7 @@ class Reader:
             seen.update(more)
         return seen
 
-    def cut_before(self, value: Value) -> Finding | None:
+    def cut_before(self, value: Value) -> Cause | None:
         """Return the nearest step before a tensor that left the graph."""
         waiting = [value]
         for result in waiting:
@@ -314,41 +314,41 @@ class Reader:
                 waiting += [v for v in inputs if v not in waiting]
         return None
 
-    def cut_at(self, step: Step, result: Value) -> Finding:
+    def cut_at(self, step: Step, result: Value) -> Cause:
         """Return the cause at a step whose result does not require grad."""
         what, rules = described(step), rules_of(step.name)
         if step.checkpoint is not None:
-            return Finding("checkpoint", step.checkpoint)
+            return Cause("checkpoint", step.checkpoint)
         if "numpy" in rules or "detached" in rules or result.kind == "p":
             call = f".{what}" if what == "data" else f".{what}()" if what in ("item", "tolist") else f"{what}()"
-            return Finding("numpy" if "numpy" in rules else "detached", step.place, call)
+            return Cause("numpy" if "numpy" in rules else "detached", step.place, call)
         if result.kind in "ib":
             kind = "comparison" if result.kind == "b" else "indices"
-            return Finding("integer-cast" if CASTS.match(step.name) else kind, step.place, what)
-        return Finding("no-derivative" if step.recorded else "no-grad", step.place, what)
+            return Cause("integer-cast" if CASTS.match(step.name) else kind, step.place, what)
+        return Cause("no-derivative" if step.recorded else "no-grad", step.place, what)
 
     # -- zero, nan and inf ------------------------------------------------------------------------------------
 
-    def why_zero(self, value: Value, backward: Backward | None) -> Finding:
+    def why_zero(self, value: Value, backward: Backward | None) -> Cause:
         cleared = last_clear(value)
         if cleared is not None and cleared.filled is not None and cleared.filled is value.filled:
-            return Finding("cleared", cleared.place)
+            return Cause("cleared", cleared.place)
         run, rule = (None, "") if backward is None else backward.killer(backward.key(value))
         if backward is None or run is None:
-            return Finding("zero-slope", backward.which.place if backward else value.place)
+            return Cause("zero-slope", backward.which.place if backward else value.place)
         if not rule and not (rule := zero_rule(run)):
             run = backward.chooser(run)
             rule = zero_rule(run) or "zero-slope"
         place = run.step.place if run.step else None
         if rule == "times-zero" and run.step is not None:
             rule, place = zero_factor(run.step)
-        return Finding(rule, place, operation(run.name), operand(run, ": {} is {}"))
+        return Cause(rule, place, operation(run.name), operand(run, ": {} is {}"))
 
-    def why_not_finite(self, value: Value, backward: Backward | None) -> Finding:
+    def why_not_finite(self, value: Value, backward: Backward | None) -> Cause:
         bad = [r for r in backward.which.runs if is_finite(r.received) and spoils(r)] if backward else []
         if not bad or backward is None:
             roots = [root for which in self.record.passes for root in which.roots]
-            return first_bad(roots) or Finding("nan-input", value.place)
+            return first_bad(roots) or Cause("nan-input", value.place)
         above = list(backward.above(backward.key(value)))
         run = next((run for run in bad if run in above), bad[0])
         step, kind = run.step, operation(run.name)
@@ -359,8 +359,8 @@ class Reader:
         mask = next((r.step for r in backward.above(run.key) if hides and operation(r.name) in MASKS), None)
         if mask is not None:
             line = f" at line {mask.place[1]}" if mask.place and mask.place != place else ""
-            return Finding("nan-where", place, kind, at, f"{described(mask)}{line}")
-        return Finding((rules_of(run.name, bad=True) or ["nan-made"])[0], place, kind, at)
+            return Cause("nan-where", place, kind, at, f"{described(mask)}{line}")
+        return Cause((rules_of(run.name, bad=True) or ["nan-made"])[0], place, kind, at)
 
 
 def spoils(run: Run) -> bool:
@@ -391,20 +391,20 @@ def zero_factor(step: Step) -> tuple[str, Place | None]:
     return "times-zero", step.place
 
 
-def first_bad(values: Iterable[Value], soft: bool = False) -> Finding | None:
+def first_bad(values: Iterable[Value], soft: bool = False) -> Cause | None:
     """Return the step that first made nan or inf from finite operands. soft: whether infinite operands are normal."""
     found = None
     while True:
         value = next((v for v in values if v.state == "nan" or (v.state == "inf" and not soft)), None)
         if value is None and found is not None and found.step is not None and values:
             rule = (rules_of(found.step.name, bad=True) or ["nan-made"])[0]
-            return Finding(rule, found.step.place, text=f"{described(found.step)} gives {found.state} here")
+            return Cause(rule, found.step.place, text=f"{described(found.step)} gives {found.state} here")
         if value is None or value.step is None or value.step.name in ("tensor", "make", "masked_fill", "full"):
             return None
         found, values, soft = value, carried_by(value.step), "softmax" in value.step.name
 
 
-def explained(name: str, state: str, finding: Finding, share: str = "") -> Explained:
+def explained(name: str, state: str, finding: Cause, share: str = "") -> Explained:
     """Add the texts of the table and the line of the script to a finding."""
     cause, path, line, code = causes()[finding.rule], None, None, ""
     if finding.place is not None:

@@ -160,19 +160,19 @@ def compare_along_line(sampler: Sampler, rng: np.random.Generator) -> float:
     return float(gap / largest)
 
 
-MOST_CALLS = 150
+MOST_TRIES = 150
 MOST_DROPPED = 24  # the longest axis from which elements are dropped one by one
-ROUNDS = 4
+SHRINK_ROUNDS = 4
 
 
 def shrink(point: Point, fails: Callable[[Point], bool], varied: Container[str]) -> Point:
     """Return the simplest point that still fails, by the moves of delta debugging (Zeller and Hildebrandt, 2002).
 
     varied: the inputs whose values may change; the others lose elements together with these. fails is called at most
-    MOST_CALLS times.
+    MOST_TRIES times.
     """
     shrinking = Shrinking(point, fails, varied)
-    for _ in range(ROUNDS):
+    for _ in range(SHRINK_ROUNDS):
         before = shrinking.values
         shrinking.shorten()
         for value in dict.fromkeys(shrinking.values.tolist()):
@@ -198,7 +198,7 @@ class Shrinking:
 
     def accept(self, point: Point) -> bool:
         self.calls += 1
-        if self.calls > MOST_CALLS or not self.fails(point):
+        if self.calls > MOST_TRIES or not self.fails(point):
             return False
         self.point = point
         return True

@@ -22,7 +22,7 @@ from ..show.results import label
 from ..tape.modes import no_grad
 from .verdict import digits_of
 
-ROUNDED = "rounding leaves"  # how a note begins that excuses a disagreement
+ROUNDING_NOTE = "rounding leaves"  # how a note begins that excuses a disagreement
 
 
 class CrossChecks:
@@ -59,7 +59,7 @@ def compare_with_formulas(claim: Traced, blocks: dict[str, np.ndarray], checks: 
         largest = float(np.max(block[np.isfinite(block)], initial=0.0)) or 1.0
         checks.digits.append((f"symbolic {item.name}", digits_of(item.error / largest)))
         checks.notes += [f"{item.name}: {note}" for note in item.notes]
-        if not item.agrees and not any(note.startswith(ROUNDED) for note in checks.notes):
+        if not item.agrees and not any(note.startswith(ROUNDING_NOTE) for note in checks.notes):
             checks.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))
 
 
@@ -81,12 +81,12 @@ def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
         return as_expressions(claim.call([Tensor._wrap(s, None) for s in symbols.values()])._data)
 
 
-MOST_COLUMNS = 64  # input elements up to which every one is moved by itself; above, random directions are taken
+MOST_SINGLE = 64  # input elements up to which every one is moved by itself; above, random directions are taken
 DIRECTIONS = 16
-UNITS = 64  # rounding units of itself that a derivative may be off without being accused
+ENGINE_UNITS = 64  # rounding units of itself that a derivative may be off without being accused
 NEARBY_POINTS = 4
 NEARBY = 1e-3  # relative distance of the points that distinguish rounding from a wrong rule
-FEW_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported
+LEAST_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported
 
 
 class HighPrecision:
@@ -120,9 +120,9 @@ class HighPrecision:
         vector = self.claim.vector
         at = {name: x for name, x in arrays.items() if name != vector}
         total = sum(np.size(at[name]) for name in first.wrt)
-        if total > MOST_COLUMNS:
+        if total > MOST_SINGLE:
             many = f"the inputs have {total} elements"
-            raise ValueError(f"{many}; second derivatives are taken of at most {MOST_COLUMNS}")
+            raise ValueError(f"{many}; second derivatives are taken of at most {MOST_SINGLE}")
         weights = self.convert(vector, arrays[vector]).ravel()
         products = []
         for direction in directions_of(first, 0):
@@ -154,7 +154,7 @@ class HighPrecision:
 def directions_of(claim: Traced, seed: int) -> list[dict[str, np.ndarray]]:
     """Return unit vectors of all input elements, or random signs where there are many."""
     sizes = {name: np.size(claim.at[name]) for name in claim.wrt}
-    if sum(sizes.values()) <= MOST_COLUMNS:
+    if sum(sizes.values()) <= MOST_SINGLE:
         units = ((name, unit) for name in claim.wrt for unit in np.eye(sizes[name]))
         return [{name: unit.reshape(np.shape(claim.at[name]))} for name, unit in units]
     rng = np.random.default_rng(seed)
@@ -203,11 +203,11 @@ def judge_digits(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         mean, noise = np.nanmean(relative, axis=0), np.nanstd(relative, axis=0)
-    own_rounding = UNITS * np.finfo(float).eps
+    own_rounding = ENGINE_UNITS * np.finfo(float).eps
     wrong = (np.abs(mean) > 2 * noise + own_rounding) & (np.abs(relative[0]) > own_rounding)
     if not wrong.any():
-        if right < FEW_DIGITS:
-            checks.notes.append(f"{ROUNDED} the engine's derivative only {right:.1f} right digits here")
+        if right < LEAST_DIGITS:
+            checks.notes.append(f"{ROUNDING_NOTE} the engine's derivative only {right:.1f} right digits here")
         return
     place = np.unravel_index(int(np.nanargmax(np.where(wrong, np.abs(relative[0]), -1.0))), wrong.shape)
     exact_value, error = truth[0][place], abs(relative[0][place])

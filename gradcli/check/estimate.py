@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .fit import TAILS, Fit, fit
-from .sampler import Line
+from .fit import QUICK, Fit, fit
+from .sampler import TINY, Line
 
 FIRST, WIDE = 0.02, 0.6  # half-widths of the first fit and of the widest usual one, in units of the scale
 RATIO = 30.0  # between the widths of fits
@@ -34,7 +34,6 @@ SMALL_X = 1e-5  # the size of x below which rounding of something about 1 may co
 ROUGHER = 1e3  # times the noise of the narrowest fit: then a wider one sees pieces, or a curve
 STEEPER = 2.0  # times the slope over points a hundred times further away: a slope that may be infinite
 KINK_ALIKE = 0.1  # the part of a kink's gap by which close points may differ about it
-TINY = float(np.finfo(float).tiny)
 PER_ESTIMATE = 15  # calls of an estimate of a smooth function, with the value at the point
 MOST_WIDTHS, MOST_WIDER = 16, 8
 MOST_REACH = 40.0  # the widest fit, in units of the scale or of 1, whichever is larger
@@ -47,7 +46,7 @@ FINE_AT_ONE = 3e-7  # ... and so are pieces shorter than this next to a small x:
 CLOSE_SIDE = 1e-6  # width of a first fit on one side of a kink: rounding leaves it ten digits, and few kinks are closer
 SCAN = 65  # points on which jumps are looked for
 JUMP_UNITS = 50.0  # rounding units of the value that a jump must exceed
-BISECTIONS = 50
+JUMP_BISECTIONS = 50
 HALVINGS, STAYS = 10, 0.3  # a jump keeps 0.3 of its size over ten halvings; a steep slope keeps 1/1000
 MOST_SCANNED = 3  # outputs with different jumps that are bisected
 
@@ -437,7 +436,7 @@ def jumps_between(line: Line, j: int, a: float, b: float, least: float, slope: f
         return ends[t]
 
     history, closer = [abs(at(b) - at(a))], 0
-    for _ in range(BISECTIONS):
+    for _ in range(JUMP_BISECTIONS):
         middle = (a + b) / 2
         (real,) = line.representable(np.array([middle]))
         if middle in (a, b) or (line.alone and real in line.representable(np.array([a, b]))):
@@ -500,7 +499,7 @@ def slope_to_the_right(line: Line, enough: np.ndarray) -> tuple[np.ndarray, np.n
 
     enough: the error below which no better is looked for, where the relative one is larger.
     """
-    quick = fit(line, CLOSE_SIDE, min(TAILS), 1)
+    quick = fit(line, CLOSE_SIDE, QUICK, 1)
     if quick is not None and (quick.error <= np.maximum(WANTED * np.abs(quick.value), enough)).all():
         return quick.value, quick.error
     chain = Chain(line, 1, enough).run()

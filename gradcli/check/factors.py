@@ -20,7 +20,7 @@ SEVERAL = 3  # wrong numbers that a fitted constant must explain at least
 MOST_FITTED = 256  # elements of a row that constants are fitted to
 MOST_AXES = 4  # last axes of an input that a mean may go along
 MOST_ARRAYS = 6  # arrays behind the code that are looked at
-SIMPLE = np.array([1, 2, 3, 4, 6, 0.5, 1 / 3, 0.25])  # constants of terms that are products
+TERM_CONSTANTS = np.array([1, 2, 3, 4, 6, 0.5, 1 / 3, 0.25])  # constants of terms that are products
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -185,7 +185,7 @@ def after(function: Function, of: Expected) -> Expected:
     return lambda at: function(of(at))
 
 
-class Fit:
+class SideBySide:
     """Numbers of a block and of the same at other points, side by side, for the constants of hypotheses."""
 
     def __init__(self, block: InputBlock):
@@ -217,7 +217,7 @@ class Fit:
 def functions_of_inputs(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield what the claim has in addition to the derivative: a factor or a term, or no mask."""
     yield from unmasked(block)
-    fit = Fit(block)
+    fit = SideBySide(block)
     if fit.count >= SEVERAL:
         yield from factors(fit)
         yield from terms(fit)
@@ -238,7 +238,7 @@ def unmasked(block: InputBlock) -> Iterator[Hypothesis]:
         yield Hypothesis("activation derivative", f"{text} limits", expected)
 
 
-def factors(fit: Fit) -> Iterator[Hypothesis]:
+def factors(fit: SideBySide) -> Iterator[Hypothesis]:
     """Yield factors that are missing or superfluous, those first that leave no other constant."""
     found: list[tuple[bool, Hypothesis]] = []
     for quantity in itertools.chain(quantities(fit.block), powers(fit, fit.a / fit.r)):
@@ -256,14 +256,14 @@ def factors(fit: Fit) -> Iterator[Hypothesis]:
     yield from (hypothesis for _, hypothesis in sorted(found, key=lambda item: item[0]))
 
 
-def terms(fit: Fit) -> Iterator[Hypothesis]:
+def terms(fit: SideBySide) -> Iterator[Hypothesis]:
     """Yield terms that were dropped, or are superfluous: the difference is proportional to them."""
     plain, block = Quantity("1", lambda at: np.ones_like(at.r)), fit.block
     simple = (q for q in quantities(block) if not q.place)
     for quantity in itertools.chain([plain], simple, powers(fit, fit.a - fit.r), products(block)):
         q = fit.join(quantity.of)
         c = fit.constant((fit.a - fit.r) / q)
-        if c is None or (quantity.kind == "product" and not np.isclose(abs(c), SIMPLE, rtol=1e-4).any()):
+        if c is None or (quantity.kind == "product" and not np.isclose(abs(c), TERM_CONSTANTS, rtol=1e-4).any()):
             continue
         name = quantity.name.removeprefix("a factor ")
         name = f"{name} (a log-determinant)" if name.startswith("inv(") else name
@@ -277,7 +277,7 @@ def terms(fit: Fit) -> Iterator[Hypothesis]:
             yield Hypothesis("dropped term", text, block.partly(expected))
 
 
-def powers(fit: Fit, followed: np.ndarray) -> Iterator[Quantity]:
+def powers(fit: SideBySide, followed: np.ndarray) -> Iterator[Quantity]:
     """Yield the power of an input that a ratio or a difference follows, where it follows one."""
     for name, source in itertools.islice(sources(fit.block), 4):
         x, y = np.log(np.abs(fit.join(source))), np.log(np.abs(followed))

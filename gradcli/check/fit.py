@@ -15,11 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .sampler import Line
+from .sampler import TINY, Line
 
+QUICK = 4  # the degree of the fit with the fewest calls
 TAILS = {4: 1, 8: 3, 16: 5}  # how many of the last coefficients show the noise, by degree
 ABOVE_NOISE = 2.5  # a coefficient counts if it is this many times the noise level
-UNSEEN = 4  # coefficients after the last that counts which may be as large as the noise level
+FOLLOWING = 4  # coefficients after the last that counts which may be as large as the noise level
 NOISE_SIGMAS = 3.0  # how many standard deviations of the noise an error covers, ...
 SAFETY = 4.0  # ... times this: noise is known from a few coefficients only (prototype: 0 of 464 errors too small)
 
@@ -94,7 +95,7 @@ def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0
     size, rounding, tail = np.abs(series), line.rounding(values), TAILS[degree]
     with np.errstate(under="ignore"):
         largest = size[-tail:].max(axis=0)
-        relative = size[-tail:] / np.maximum(largest, np.finfo(float).tiny)
+        relative = size[-tail:] / np.maximum(largest, TINY)
         noise = np.maximum(largest * np.sqrt((relative**2).mean(axis=0)), 0.3 * rounding)
     noise_level = np.maximum(largest, 0.3 * rounding)
     above = size > ABOVE_NOISE * noise_level
@@ -103,7 +104,7 @@ def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0
     series = series * used
     value = weights @ series
     spread = np.sqrt((weights[:, None] ** 2 * used).sum(axis=0))
-    following = sum(np.abs(weights[np.minimum(last + k, degree)]) for k in range(1, UNSEEN + 1))
+    following = sum(np.abs(weights[np.minimum(last + k, degree)]) for k in range(1, FOLLOWING + 1))
     error = np.where(finite, SAFETY * (NOISE_SIGMAS * noise * spread + noise_level * following), np.inf)
     constant = finite & (values == values[:1]).all(axis=0)
     return Fit(width, value, np.where(np.isfinite(error), error, np.inf), noise, constant, series, t, side)

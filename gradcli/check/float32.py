@@ -18,9 +18,9 @@ from .verdict import FAIL, Judgement
 
 SINGLE = 2.0**-24  # float32's rounding unit
 CAST = re.compile(r"float32|complex64|np\.single|\.float\(\)|torch\.float\b")
-AROUND = 2.0**-15 * np.arange(-2, 3)  # relative changes of an input that float32 sees, ...
-NEAR = 2.0**-30  # ... and one more, at each of them, that it mostly does not see
-UNITS = 8.0  # rounding units of float64 that the smaller change must be worth: else the sum hides it, not float32
+SEEN_MOVES = 2.0**-15 * np.arange(-2, 3)  # relative changes of an input that float32 sees, ...
+UNSEEN_MOVE = 2.0**-30  # ... and one more, at each of them, that it mostly does not see
+SEEN_UNITS = 8.0  # rounding units of float64 that the smaller change must be worth: else the sum hides it, not float32
 
 
 def computes_in_float32(judgement: Judgement) -> bool:
@@ -31,10 +31,10 @@ def computes_in_float32(judgement: Judgement) -> bool:
     wrong, flat = (judgement.state == FAIL).any(axis=0), judgement.flat
     effects = judgement.effects.max(axis=0)
     line = judgement.sampler.element(int(np.where(wrong, effects, -1.0).argmax() if wrong.any() else effects.argmax()))
-    at, near = (line.values(offsets)[1] for offsets in (AROUND, AROUND + NEAR))
+    at, near = (line.values(offsets)[1] for offsets in (SEEN_MOVES, SEEN_MOVES + UNSEEN_MOVE))
     with np.errstate(invalid="ignore"):
-        change = np.abs(np.diff(at, axis=0)).min(axis=0) * (NEAR / AROUND[-1] * 2)
-        seen = change > UNITS * rounding_of(np.abs(flat.f0), float(np.finfo(float).eps))
+        change = np.abs(np.diff(at, axis=0)).min(axis=0) * (UNSEEN_MOVE / SEEN_MOVES[-1] * 2)
+        seen = change > SEEN_UNITS * rounding_of(np.abs(flat.f0), float(np.finfo(float).eps))
     return bool(seen.any()) and bool((at == near)[:, seen].mean() > 0.7)
 
 

@@ -12,16 +12,14 @@ import numpy as np
 
 from ..program.claim import Arrays, CallError, OutOfCallsError, nearby_point
 from .estimate import FIRST, Estimate, estimate
-from .fit import Fit, fit
+from .fit import QUICK, Fit, fit
 from .flat import Flat
+from .probe import FAIL_CALLS
 from .sampler import Line, Sampler
 from .verdict import FAIL, MARGIN, Judgement
 
 LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave
-MOST_CALLS = 600  # calls of a check after which no other point is looked at
-MOST_COLUMNS = 6  # elements of an input that are estimated at another point
-FEWEST_COLUMNS = 2
-QUICK = 4  # calls for the slope along an element at another point
+FEWEST_ELSEWHERE, MOST_ELSEWHERE = 2, 6  # elements of an input that are estimated at another point
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
 Expected = Callable[["InputBlock"], np.ndarray]
@@ -202,9 +200,9 @@ class Elsewhere:
         """Return the block of an input at other points, with a part of its elements estimated."""
         columns = self.flat.columns(block.k)
         wrong, right = np.flatnonzero(self.failed[columns]), np.flatnonzero(~self.failed[columns])
-        affordable = (MOST_CALLS - self.flat.claim.budget.made) // (2 * QUICK)
+        affordable = (FAIL_CALLS - self.flat.claim.budget.made) // (2 * QUICK)
         costly = self.flat.claim.capabilities.costly
-        count = 3 if costly else int(np.clip(affordable, FEWEST_COLUMNS, MOST_COLUMNS))
+        count = 3 if costly else int(np.clip(affordable, FEWEST_ELSEWHERE, MOST_ELSEWHERE))
         few = max(count // 4, count - len(wrong))
         chosen = np.concatenate([spread(wrong, count - min(few, len(right))), spread(right, few)])
         found = []

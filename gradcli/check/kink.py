@@ -65,9 +65,9 @@ def distance(points: np.ndarray, target: np.ndarray) -> float:
 RADIUS = 1e-4  # how far from x gradients are taken, and half as far, in units of the scale
 MOST_MEETING = 60  # elements that may meet in a kink that is examined in full
 PROBES = 8  # random directions in which derivatives must add up
-PAIRS = 4  # random pairs of directions that must obey the parallelogram law
-KNOWN_WITHIN = 1e-6  # the relative error up to which directional derivatives and gradients close by are known
-MOSTLY = 0.8
+LAW_PAIRS = 4  # random pairs of directions that must obey the parallelogram law
+SLOPES_WITHIN = 1e-6  # the relative error up to which directional derivatives and gradients close by are known
+MOST_STRAIGHT = 0.8
 MOST_SUPPORTS = 60
 
 
@@ -162,7 +162,7 @@ class KinkRow:
     def add_up(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the derivatives along the axes add up to, and the size of the terms."""
         terms = np.where(directions > 0, directions * self.right, directions * self.left)
-        size = np.abs(terms) + 10 / KNOWN_WITHIN * np.abs(directions) * self.uncertain
+        size = np.abs(terms) + 10 / SLOPES_WITHIN * np.abs(directions) * self.uncertain
         return terms.sum(axis=1), size.sum(axis=1)
 
     def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -174,7 +174,7 @@ class KinkRow:
         directions, value, error = self.slopes.probes
         total, size = self.add_up(directions)
         gap = np.abs(value[:, self.j] - total)
-        return bool((gap <= KNOWN_WITHIN * size + 10 * error[:, self.j]).all() or not np.isfinite(total).all())
+        return bool((gap <= SLOPES_WITHIN * size + 10 * error[:, self.j]).all() or not np.isfinite(total).all())
 
     def meeting_columns(self) -> np.ndarray | None:
         """Return the elements in which gradients close by differ; None where they are too many, or none is known."""
@@ -187,7 +187,7 @@ class KinkRow:
                 return None
         gradients = self.slopes.gradients(self.slopes.random(16, candidates), candidates)[..., self.j]
         spread = np.ptp(gradients, axis=0) + np.abs(self.left - self.right)[candidates]
-        meeting = candidates[spread > 100 * KNOWN_WITHIN * np.abs(gradients).max(initial=0.0)]
+        meeting = candidates[spread > 100 * SLOPES_WITHIN * np.abs(gradients).max(initial=0.0)]
         return meeting if len(meeting) > 1 and np.isfinite(gradients).all() else None
 
     def blocks(self, columns: np.ndarray) -> list[np.ndarray]:
@@ -202,7 +202,7 @@ class KinkRow:
         directions = directions.reshape((-1, self.flat.size))
         value, error = self.along(directions)
         total, size = self.add_up(directions)
-        apart = (np.abs(value - total) > KNOWN_WITHIN * size + 10 * error).reshape((-1, 4)).any(axis=1)
+        apart = (np.abs(value - total) > SLOPES_WITHIN * size + 10 * error).reshape((-1, 4)).any(axis=1)
         groups = components(len(columns), pairs[apart])
         blocks = [columns[group] for group in groups]
         probes = self.slopes.random(PROBES, columns)
@@ -214,7 +214,7 @@ class KinkRow:
             value, more = self.along(inside)
             parts, error = parts + value, error + more
         slopes = float(np.maximum(np.abs(self.left), np.abs(self.right))[columns].sum())
-        room = 10 * KNOWN_WITHIN * np.abs(probes).max() * slopes + 10 * error
+        room = 10 * SLOPES_WITHIN * np.abs(probes).max() * slopes + 10 * error
         return blocks if (np.abs(together - parts) <= room).all() else [columns]
 
     def contains(self, block: np.ndarray) -> bool | None:
@@ -224,7 +224,7 @@ class KinkRow:
             return False
         if len(block) == 1:
             low, high = sorted((float(self.left[block[0]]), float(self.right[block[0]])))
-            room = 10 * KNOWN_WITHIN * max(abs(low), abs(high)) + 2.5 * float(self.uncertain[block[0]])
+            room = 10 * SLOPES_WITHIN * max(abs(low), abs(high)) + 2.5 * float(self.uncertain[block[0]])
             return low - room <= claimed[0] <= high + room
         if self.is_round(block):
             return self.in_ellipsoid(block, claimed)
@@ -235,10 +235,10 @@ class KinkRow:
         if not np.isfinite(gradients).all():
             return None
         value, error = self.along(probes)
-        room = 10 * KNOWN_WITHIN * np.abs(gradients).sum(axis=1).max()
+        room = 10 * SLOPES_WITHIN * np.abs(gradients).sum(axis=1).max()
         straight = np.abs((gradients * probes[:, block]).sum(axis=1) - value) <= room + 10 * error
-        if straight.mean() > MOSTLY:  # the others were taken across a kink
-            close = 10 * KNOWN_WITHIN * np.abs(gradients).max()
+        if straight.mean() > MOST_STRAIGHT:  # the others were taken across a kink
+            close = 10 * SLOPES_WITHIN * np.abs(gradients).max()
             seen, counts = distinct(gradients[straight], close)
             corners = seen[counts > 1]
             # a gradient seen once is a corner that others may hide behind, or a mean across a kink
@@ -254,10 +254,10 @@ class KinkRow:
         return self.round[key]
 
     def obeys_parallelogram_law(self, block: np.ndarray) -> bool:
-        u, v = (self.slopes.random(PAIRS, block) for _ in range(2))
+        u, v = (self.slopes.random(LAW_PAIRS, block) for _ in range(2))
         even, odd, error = self.even_and_odd(np.concatenate([u + v, u - v, u, v]))
-        (a, b, c, d), (p, q, r, _) = (x.reshape((4, PAIRS)) for x in (even, odd))
-        room = 1e-5 * (c**2 + d**2) + 100 * error.reshape((4, PAIRS)).max(axis=0) * np.abs(even).max()
+        (a, b, c, d), (p, q, r, _) = (x.reshape((4, LAW_PAIRS)) for x in (even, odd))
+        room = 1e-5 * (c**2 + d**2) + 100 * error.reshape((4, LAW_PAIRS)).max(axis=0) * np.abs(even).max()
         law = np.abs(a**2 + b**2 - 2 * c**2 - 2 * d**2) <= room
         linear = np.abs(p + q - 2 * r) <= 1e-5 * (np.abs(c) + np.abs(r)) + 100 * error.max()
         return bool(law.all() and linear.all() and (np.abs(even) > 10 * error).any())
@@ -275,7 +275,7 @@ class KinkRow:
         form = np.diag(own**2)
         probes = self.slopes.random(PROBES, block)
         even, _, _ = self.even_and_odd(probes)
-        if not np.allclose(even**2, probes[:, block] ** 2 @ own**2, rtol=KNOWN_WITHIN):
+        if not np.allclose(even**2, probes[:, block] ** 2 @ own**2, rtol=SLOPES_WITHIN):
             if k > MOST_MEETING:
                 return None
             pairs = list(itertools.combinations(range(k), 2))
@@ -285,7 +285,7 @@ class KinkRow:
         values, vectors = np.linalg.eigh(form)
         wide = values > 1e-6 * values.max()
         parts = vectors.T @ (claimed - middle)
-        room = 10 * KNOWN_WITHIN * float(np.sqrt(values.max())) + 10 * float(error.max())
+        room = 10 * SLOPES_WITHIN * float(np.sqrt(values.max())) + 10 * float(error.max())
         if not wide.all():
             width, _, _ = self.even_and_odd(vectors.T[~wide] @ unit)
             if (np.abs(parts[~wide]) > np.abs(width) + room).any():
@@ -299,12 +299,12 @@ class KinkRow:
         value, error = self.along(np.concatenate([u, v, u + v]))
         first, second, both = value.reshape((3, -1))
         excess = both - first - second
-        room = 10 * KNOWN_WITHIN * (np.abs(first) + np.abs(second)) + 10 * error.reshape((3, -1)).sum(axis=0)
+        room = 10 * SLOPES_WITHIN * (np.abs(first) + np.abs(second)) + 10 * error.reshape((3, -1)).sum(axis=0)
         convex, concave = (excess <= room).all(), (excess >= -room).all()
         if not (convex or concave):
             return None
         sign = 1.0 if convex else -1.0
-        close = 10 * KNOWN_WITHIN * np.abs(gradients).max()
+        close = 10 * SLOPES_WITHIN * np.abs(gradients).max()
         for _ in range(MOST_SUPPORTS):
             gap = claimed - nearest(gradients, claimed)
             if np.abs(gap).max() <= close:

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..show.check_results import InputCheck
 from .estimate import FEW, FIRST, MANY, PER_ESTIMATE
-from .fit import fit
-from .probe import ONE_BY_ONE, QUICK, SAMPLE, SOME, TINY, Probe, Probed
-from .sampler import Line
+from .fit import QUICK, fit
+from .probe import ONE_BY_ONE, SAMPLE, SOME, Probe, Probed
+from .sampler import TINY, Line
 from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
 
 MOST_LOCATED = 10  # wrong elements that are located

@@ -23,7 +23,7 @@ from .flat import Flat, arrays_behind
 from .rows import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
-NEIGHBOURS = 5  # points a few rounding units away at which value and gradient are asked again
+ASKED_AGAIN = 5  # points a few rounding units away at which value and gradient are asked again
 SPREAD = 5.0  # how many times the largest change there counts as error
 SPACINGS = ((1e-3, 1.0), (1e-4, 10.0))  # of close points, relative to the inputs, with the weight of each
 OWN_UNITS, LARGEST_UNITS = 32.0, 4.0  # rounding units of the number itself, and of the largest in its array
@@ -60,7 +60,7 @@ def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
     arrays = arrays_behind(claim).values()
     constants = [x for x in arrays if x.dtype.kind in "fc" and x.flags.writeable and x.size <= MOST_MOVED]
-    nearby = ((near, constants) for near in neighbours(claim, NEIGHBOURS, rng))
+    nearby = ((near, constants) for near in neighbours(claim, ASKED_AGAIN, rng))
     for near, changed in itertools.chain([(claim.at, [])], nearby):
         with contextlib.suppress(CallError), moved(changed, rng):
             for name, x in numbers_of(flat, near).items():

@@ -25,7 +25,7 @@ from ..program.target import read_source, split_name
 from ..show.study_results import MutantRun, Mutation
 from .watch import environment_with, start_command
 
-HOST = '__import__("gradcli_mutant_host")'
+MUTANT_HOST = '__import__("gradcli_mutant_host")'
 SMALLEST_POWER = 12
 OTHER: dict[type, Any] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
 MOST_MUTANTS = 300  # mutants of the source; of more, every n-th
@@ -81,7 +81,7 @@ class SourceFunction:
 
     def recording(self) -> str:
         """Return the text whose function notes its arguments."""
-        node, enter = copy.copy(self.node), f"{HOST}.enter(locals())"
+        node, enter = copy.copy(self.node), f"{MUTANT_HOST}.enter(locals())"
         if self.is_lambda:
             node.body = ast.parse(f"({enter}, ({ast.unparse(node.body)}))[1]", mode="eval").body
         else:
@@ -92,7 +92,7 @@ class SourceFunction:
         """Return the text whose function has its results changed by the host."""
         returns = (node for node in own_nodes(self.node) if isinstance(node, ast.Return))
         values = [self.node.body] if self.is_lambda else [node.value for node in returns if node.value is not None]
-        calls = {x: ast.parse(f"{HOST}.apply(({ast.unparse(x)}))", mode="eval").body for x in values}
+        calls = {x: ast.parse(f"{MUTANT_HOST}.apply(({ast.unparse(x)}))", mode="eval").body for x in values}
         return self.with_node(rebuilt(self.node, calls))
 
 

@@ -19,9 +19,9 @@ import numpy as np
 from ..program.claim import OutOfCallsError
 from ..show.check_results import Direction, Evidence, InputCheck
 from .estimate import FIRST, PER_ESTIMATE, RATIO, WANTED, Estimate, estimate
-from .fit import Fit, fit
+from .fit import QUICK, Fit, fit
 from .rows import draw_signs
-from .sampler import Line
+from .sampler import TINY, Line
 from .verdict import (
     COARSE,
     FAIL,
@@ -41,8 +41,7 @@ from .verdict import (
 
 ONE_BY_ONE = 8  # elements up to which each is estimated by itself, ...
 SOME = 64  # ... also where directions do not decide
-SAMPLE = 64  # elements of a large input that are estimated to explain a fail, ...
-QUICK = 4  # ... by four calls each: a fit of degree 4, at the width that served the probe
+SAMPLE = 64  # elements of a large input that are estimated to explain a fail
 ADDS_UP = 1e-6  # the relative error to which slopes must add up
 MIXED_UNITS = 1e3
 """How many times more than elements change the output by moving by their own sizes one may change it by moving by the
@@ -50,7 +49,6 @@ typical size of its array: beyond, elements have different units, and no step su
 PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, before and after a disagreement
 MOST_REASONS = 1000  # undecided entries that get a reason of their own
 SCATTERED = 1e4  # rounding units by which values scatter that are computed to fewer digits
-TINY = float(np.finfo(float).tiny)
 
 
 class Probed(NamedTuple):

@@ -12,10 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..program.as_called import CHANGED
 from ..program.claim import CallError, Claim, NoForwardError, nearby_point
 from ..show.check_results import CheckReport, Finding, Taylor, TaylorRow
 from .flat import Flat
 from .rows import neighbours
+from .sampler import TINY
 from .verdict import OWN_NOISE, ROUNDING, Judgement, digits_of
 
 ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
@@ -193,9 +195,7 @@ def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
     return flat.as_output(np.random.default_rng(seed).standard_normal(len(flat.f0)))
 
 
-CHANGED = 1e-4  # the change of a gradient, relative, from which on it is none of rounding
-SAME_VALUE = 1e-6
-"""The difference of equal values, relative to them and to how they change near the point."""
+SAME_VALUE = 1e-6  # the difference of equal values, relative to them and to how they change near the point
 
 
 def other_value(flat: Flat) -> Finding | None:
@@ -262,7 +262,7 @@ def coarseness(flat: Flat, claimed: np.ndarray, seed: int) -> tuple[float, Findi
     vectors = [draw_cotangent(flat, rng) for _ in range(1 if can.traced else 3)]
     got, weights = flat.pull(vectors), np.array(vectors, float)
     size = np.abs(weights) @ np.abs(claimed)
-    size += LOST_BESIDE_LARGEST * size.max(axis=1, keepdims=True) + np.finfo(float).tiny
+    size += LOST_BESIDE_LARGEST * size.max(axis=1, keepdims=True) + TINY
     off = np.abs(got - weights @ claimed)
     gaps = off / size
     if not np.isfinite(gaps).all():

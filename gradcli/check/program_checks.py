@@ -29,7 +29,7 @@ from ..show.check_results import CheckReport, Finding, InputCheck
 from ..show.results import label
 from ..tape.tensor import Tensor
 from .check import MOST_SHOWN, Check, error_report, refuse_foreign, replay_command, surroundings_of
-from .cross_checks import MOST_COLUMNS, HighPrecision, directions_of
+from .cross_checks import MOST_SINGLE, HighPrecision, directions_of
 from .judge import TRIVIAL, run_check
 
 
@@ -175,8 +175,8 @@ class FormulaCheck(Check):
             if output._data.size != 1:
                 message = f"--hess needs a single number; the output has shape {output._data.shape}"
                 raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
-            if at[self.claimed[0].names[0]].size > MOST_COLUMNS:
-                message = f"--hess is by at most {MOST_COLUMNS} elements"
+            if at[self.claimed[0].names[0]].size > MOST_SINGLE:
+                message = f"--hess is by at most {MOST_SINGLE} elements"
                 raise GradcliError(message, hint="use a smaller array", kind="limit")
             if any(x.dtype.kind == "c" for x in (output._data, *at.values())):
                 raise GradcliError("--hess takes real numbers only", kind="value")

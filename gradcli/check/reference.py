@@ -23,7 +23,7 @@ from .diagnose import diagnose
 from .flat import Flat, real_view
 from .input_block import InputBlock, estimated_columns
 from .rows import draw_signs
-from .sampler import Sampler
+from .sampler import TINY, Sampler
 from .verdict import FAIL, PASS, UNDECIDED, VERDICTS, digits_of
 
 UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
@@ -37,13 +37,12 @@ SHARED = 2.0  # rounding units that all elements may be off by in the same way: 
 SHARED_BY_GROUP = 3.0  # ... and those of a row or column
 LEAST_PART = 0.1  # the part of its usual size that the derivative of a group has at least, in comparisons
 OUTLIER = 8.0  # times the largest error of the yardstick that a single element must exceed
-ROUNDED = 1e-12  # relative differences from which on float64 is not what was computed in
+LEAST_ROUNDING = 1e-12  # relative differences from which on float64 is not what was computed in
 FEWEST, LEAST = 4, 16  # elements of a group in which errors may follow the derivative, and something else
-WANTED = 8_192  # elements of products that are compared, where few cotangents give less
+WANTED_PRODUCTS = 8_192  # elements of products that are compared, where few cotangents give less
 VALUE_UNITS = 16.0  # rounding units of the largest value from which on values differ
 NEARLY, NEARLY_ON_AVERAGE = 2 / 3, 1 / 2  # the parts of what makes a slope wrong from which on it is undecided
 INACCURATE, ON_AVERAGE = "inaccurate", "on average it is off by"
-TINY = float(np.finfo(float).tiny)
 MOST_ESTIMATED = 2_000  # elements of a reference whose derivative is estimated from its values
 
 
@@ -81,7 +80,7 @@ def judge_by_reference(
     if not np.isfinite(known).all():
         text = f"{golden.title} is not finite at this point"
         return report("inconclusive", text, diagnosis=(Finding("not finite", text),))
-    count = 2 if len(value) == 1 else min(16, len(value), max(2, math.ceil(WANTED / max(flat.size, 1))))
+    count = 2 if len(value) == 1 else min(16, len(value), max(2, math.ceil(WANTED_PRODUCTS / max(flat.size, 1))))
     cotangents = rounded(draw_signs(rng, (count, len(value))), dtype).astype(float)
     estimated = not (golden.capabilities.pull or golden.capabilities.push or getattr(golden, "grad", None))
     reference, off = estimated_rows(right, cotangents) if estimated else (products(right, cotangents, exact), 0.0)
@@ -126,7 +125,7 @@ def kind_inside(claimed: np.ndarray, golden: np.ndarray, least: float, *claims: 
     """Return the type in which functions of float64 compute, as far as they or their products show it."""
     unit = max(least, *(max(c.capabilities.value_unit, c.capabilities.claim_unit or 0.0) for c in claims))
     off = rms(np.nan_to_num(claimed - golden)) / (rms(np.nan_to_num(golden)) + TINY)
-    if ROUNDED < off < FAILS["float32"] * UNITS["float32"]:
+    if LEAST_ROUNDING < off < FAILS["float32"] * UNITS["float32"]:
         unit = max(unit, UNITS["float32"])
     return next((kind for kind, least in UNITS.items() if least <= unit), "float64")
 

@@ -15,7 +15,7 @@ from ..program.claim import Arrays, CallError, Claim
 from .flat import Flat
 
 MOST_ROWS = 64  # outputs up to which a backward pass is asked for every row
-MOST_COLUMNS = 256  # inputs up to which a forward derivative is asked for every column
+MOST_FORWARD = 256  # inputs up to which a forward derivative is asked for every column
 COMBINATIONS = 2
 SCATTER_LIMIT = 200_000  # entries up to which a claim is called again to see its own rounding
 NEIGHBOURS = 3  # points a few rounding units away at which a derivative is asked again to see its own rounding
@@ -36,7 +36,7 @@ class ClaimedRows:
         self.weights: np.ndarray | None = None
         self.again: np.ndarray | None = None
         self.forward = push and not pull
-        by_column = push and flat.size <= MOST_COLUMNS and (self.forward or not claim.capabilities.pulls_first)
+        by_column = push and flat.size <= MOST_FORWARD and (self.forward or not claim.capabilities.pulls_first)
         if not (pull or push) or (pull and m <= MOST_ROWS) or by_column:
             self.claimed = flat.matrix()
             self.again = None if pull or push else flat.matrix()

@@ -21,6 +21,7 @@ from .candidates import Point, candidates, compare_along_line, constants_in, con
 from .flat import Flat
 from .judge import run_check
 from .sampler import Sampler
+from .verdict import COARSE
 
 
 def plain_of(x: Any) -> Any:
@@ -98,13 +99,12 @@ class SavedPoints:
 
 
 LEAST_JUDGED = 12  # suspicious points that are judged at least, or a tenth of all
-LEAST_CALLS, MOST_CALLS = 10_000, 150
+LEAST_CALLS, CALLS_PER_POINT = 10_000, 150
 """Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
-KNOWN_WITHIN = 0.02  # the relative error up to which a numeric derivative counts as known
 CLEARLY = 5.0  # how many times its error a claim must be off to be accused at one of many points
 ERROR_UNITS = 1e3  # rounding units of the gradient's usual size that do not count as an error
 BOUNDARIES = 12
-BISECTIONS = 60
+BOUNDARY_BISECTIONS = 60
 
 
 class PointSearch:
@@ -153,9 +153,9 @@ class PointSearch:
         claim = self.at(point)
         x = claim.at[item.name]
         if not np.isfinite(worst.claimed):
-            return bool(worst.numeric_error <= KNOWN_WITHIN * abs(worst.numeric))
+            return bool(worst.numeric_error <= COARSE * abs(worst.numeric))
         gap, size = abs(worst.claimed - worst.numeric), max(abs(worst.claimed), abs(worst.numeric))
-        known = size * KNOWN_WITHIN >= worst.numeric_error > 0
+        known = size * COARSE >= worst.numeric_error > 0
         if gap <= ERROR_UNITS * float(np.finfo(x.dtype).eps) * self.usual_size or x.dtype.kind != "f":
             return known and x.dtype.kind != "f"
         return bool(known and not gap <= CLEARLY * worst.numeric_error)
@@ -184,7 +184,7 @@ class PointSearch:
         def between(t: float) -> Point:
             return {name: (x + t * (beyond[name] - x)).astype(x.dtype) for name, x in inside.items()}
 
-        for _ in range(BISECTIONS):
+        for _ in range(BOUNDARY_BISECTIONS):
             middle = (low + high) / 2
             low, high = (middle, high) if self.has_value(between(middle)) else (low, middle)
         last = between(low)
@@ -268,7 +268,7 @@ def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point |
     for point in hunt.worst_filtered(count):
         if hunt.fails({**hunt.base, **point}):
             return {**hunt.base, **point}
-        if hunt.calls > max(LEAST_CALLS, MOST_CALLS * count):
+        if hunt.calls > max(LEAST_CALLS, CALLS_PER_POINT * count):
             break
     return None
 

@@ -28,7 +28,7 @@ from .input_block import InputBlock
 
 MOST_NODES, MOST_PAIRS, MOST_ELEMENTS = 200, 2000, 20_000
 ALIKE = 1e-6  # the part of the claim by which a changed backward may be off
-KNOWN = {
+COMPOSED = {
     frozenset({"negative", "exp", "add", "divide"}): "sigmoid",
     frozenset({"negative", "exp", "add", "reciprocal"}): "sigmoid",
     frozenset({"exp", "add", "log"}): "softplus",
@@ -175,7 +175,7 @@ def near(expected: np.ndarray, run: Run) -> bool:
 
 def operations(run: Run, *places: int) -> str:
     names = [getattr(run.nodes[i].rule.primitive, "name", None) or run.nodes[i].name() for i in places]
-    known = KNOWN.get(frozenset(names))
+    known = COMPOSED.get(frozenset(names))
     return f"{known} ({', '.join(names)})" if known else ", ".join(dict.fromkeys(names))
 
 

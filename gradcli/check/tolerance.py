@@ -10,21 +10,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from .sampler import TINY
 from .verdict import FAIL, Judgement
 
 MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on a tolerance
 STARTS = np.cos(np.pi * (np.arange(8) + 0.5) / 8)
 REACHES = (0.8, 0.4, 0.1, 0.01)
 """How far starts are moved, in units of the scale: the first at which the derivative is simple counts."""
-SIMPLE, ERRATIC = 0.02, 0.15
+PARABOLA, ERRATIC = 0.02, 0.15
 """The part of a derivative, and of a difference, that does not follow a parabola between starts."""
 NO_DIFFERENCE = 1e-4
 """Differences below this part of the largest count as zero: a formula wrong in places has such, a solver has not."""
 MOST_TESTED = 3  # wrong entries that are tested
-STEP = 1e-3  # of central differences, in units of the reach
+START_STEP = 1e-3  # of central differences, in units of the reach
 CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola
 SMOOTH_FALL = 0.01  # the part to which what a smooth claim is off that parabola falls from the first to the second
-ROUGHER = 5.0  # how many times rougher than the slopes of the values a claim is that is rough by itself
+ROUGH_CLAIM = 5.0  # how many times rougher than the slopes of the values a claim is that is rough by itself
 
 
 class WrongEntry:
@@ -67,14 +68,14 @@ class WrongEntry:
 
         own: how much the claim scatters between points that are rounding units apart.
         """
-        wide, least = self.bend(CLOSE_REACHES[0]), max(ROUGHER * own, ERRATIC * self.gap)
+        wide, least = self.bend(CLOSE_REACHES[0]), max(ROUGH_CLAIM * own, ERRATIC * self.gap)
         close = self.bend(CLOSE_REACHES[1]) if wide > least else 0.0
         if close <= SMOOTH_FALL * wide:
             return False
         for reach, rough in zip(CLOSE_REACHES, (wide, close), strict=True):
             if rough > least:
-                numeric = self.slopes(reach * STARTS, STEP * reach)
-                if np.isfinite(numeric).all() and rough > ROUGHER * off_parabola(numeric) * np.abs(numeric).max():
+                numeric = self.slopes(reach * STARTS, START_STEP * reach)
+                if np.isfinite(numeric).all() and rough > ROUGH_CLAIM * off_parabola(numeric) * np.abs(numeric).max():
                     return True
         return False
 
@@ -85,15 +86,15 @@ class WrongEntry:
         the point. scatter: of the claim by itself.
         """
         for reach in REACHES:
-            starts, width = reach * STARTS, STEP * min(reach, 0.1)
+            starts, width = reach * STARTS, START_STEP * min(reach, 0.1)
             claimed = self.claimed(starts)
             if claimed is None:
                 return None
-            if not np.isfinite(claimed).all() or off_parabola(claimed) > 2 * SIMPLE:
+            if not np.isfinite(claimed).all() or off_parabola(claimed) > 2 * PARABOLA:
                 continue  # which needs no call of the function
             slopes = self.slopes(np.append(starts, 0.0), width)
             numeric, here = slopes[:-1], float(slopes[-1])
-            if not np.isfinite(numeric).all() or off_parabola(numeric) > SIMPLE:
+            if not np.isfinite(numeric).all() or off_parabola(numeric) > PARABOLA:
                 continue
             difference = claimed - numeric
             size = np.abs(difference)
@@ -104,7 +105,7 @@ class WrongEntry:
             erratic = max(off_parabola(difference), min(aside, 1.0))
             return (
                 float(size.max() / np.abs(numeric).max())
-                if erratic > max(ERRATIC, ROUGHER * scatter / size.max())
+                if erratic > max(ERRATIC, ROUGH_CLAIM * scatter / size.max())
                 else None
             )
         return None
@@ -118,7 +119,7 @@ def parabola_at_0(values: np.ndarray) -> float:
 def off_parabola(values: np.ndarray) -> float:
     """Return the part of values at the starts that does not follow a parabola."""
     parabola = np.polynomial.polynomial.polyval(STARTS, np.polynomial.polynomial.polyfit(STARTS, values, 2))
-    return float(np.abs(values - parabola).max() / max(np.abs(values).max(), np.finfo(float).tiny))
+    return float(np.abs(values - parabola).max() / max(np.abs(values).max(), TINY))
 
 
 def wrong_entries(judgement: Judgement, size: np.ndarray) -> Iterator[WrongEntry]:

@@ -12,7 +12,7 @@ from ..show.check_results import ElementCounts, Finding, InputCheck
 from .estimate import Estimate, estimate
 from .flat import Flat
 from .rows import ClaimedRows
-from .sampler import Line, Sampler
+from .sampler import TINY, Line, Sampler
 
 CAP = 15.95  # the digits that float64 has
 MARGIN = 2.5  # how many error estimates a claim may be off
@@ -286,7 +286,7 @@ class Judgement:
             relative = gap / np.abs(value)
             off = np.maximum(self.room((slice(None), columns)), self.excusable[:, columns])
             known = alone & np.isfinite(gap) & (np.abs(value) > MARGIN * error) & ~negligible & ~at_kink
-            excess = np.where(negligible, -0.5, gap / (error + self.own_rounding[:, columns] + np.finfo(float).tiny))
+            excess = np.where(negligible, -0.5, gap / (error + self.own_rounding[:, columns] + TINY))
         if wrong.any():
             excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
             ties = np.isclose(excess, excess.max()) if np.isfinite(excess.max()) else np.isinf(excess)

@@ -26,14 +26,14 @@ from ..show.check_results import CheckReport
 from ..show.study_results import WatchedDerivative
 from .check import Check, values_text
 from .judge import Place
+from .products import SAME_VALUE
 from .watch import RANK
 from .workers import in_processes, in_turn
 
 QUICK_CALLS, FEWEST_CALLS = 600, 10
 """A function that could be called so often in its time may be called as often as the verdict needs; the fewest calls
 with which a derivative is judged at all."""
-SAME_VALUE = 1e-6  # how much a value may differ from that of the run, relative, and be the same
-STEP = 1e-3
+GRADIENT_STEP = 1e-3
 """The step of a numeric gradient, relative to the element: rounding and the rest of the series are about 1e-12."""
 
 
@@ -179,7 +179,7 @@ def points_of(use: Any) -> Sequence[Any]:
     return use.x if isinstance(use.place, slice) else (use.x,)
 
 
-LARGE = 200  # elements from which on a derivative of each element is a product with tangents, not a diagonal
+MOST_DIAGONAL = 200  # elements up to which a derivative of each element is a diagonal, not a product with tangents
 
 
 def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
@@ -236,7 +236,7 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
     if use.kind == "whole" and has_both_products(use.claimed):
         claim = HandWritten(f, at, jvp=forward, vjp=backward)
     else:
-        is_product = use.kind == "product" or (each and np.size(use.x) > LARGE)
+        is_product = use.kind == "product" or (each and np.size(use.x) > MOST_DIAGONAL)
         claim = HandWritten(f, at, **({"jvp": product} if is_product else {"grad": derivative}))
     claim.constants = constants_of(use, at)
     return claim
@@ -298,7 +298,7 @@ def numeric_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False)
 
     each: whether f is applied element by element, so that all elements may move together.
     """
-    steps = STEP * np.maximum(np.abs(x), 0.1)
+    steps = GRADIENT_STEP * np.maximum(np.abs(x), 0.1)
     directions = [steps] if each else np.where(np.eye(np.size(x), dtype=bool), steps.reshape(-1), 0.0)
 
     def difference(step: np.ndarray, part: float) -> Any:

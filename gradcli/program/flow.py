@@ -24,7 +24,7 @@ from ..tape.record import Mode, recording
 from ..tape.tensor import Tensor
 from .base import is_module
 from .user_code import is_users
-from .user_lines import Chain, Place, is_users_object, place_of_checkpoint, users_chain, users_frames
+from .user_lines import Chain, Place, is_users_object, place_of_checkpoint, users_chain, users_stack
 
 MOST_STEPS = 100_000  # the last steps are kept, with about 100 MB
 MOST_NUMBERS = 10_000  # Python numbers and NumPy arrays that are recognized in later operations
@@ -381,7 +381,7 @@ class Recorder:
 
     def note_locals(self) -> None:
         """Keep the local variables of the script's functions that are running."""
-        for frame in users_frames():
+        for frame in users_stack():
             if frame.f_code.co_name != "<module>":
                 self.locals.update({k: x for k, x in frame.f_locals.items() if not k.startswith((".", "__"))})
 

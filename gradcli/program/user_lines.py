@@ -27,7 +27,7 @@ def is_users_object(x: Any) -> bool:
     return hasattr(x, "__dict__") and not isinstance(x, type) and (name == "__main__" or is_users(file))
 
 
-def users_frames() -> Iterator[Any]:
+def users_stack() -> Iterator[Any]:
     """Yield the frames of the user's code in the call stack, innermost first."""
     frame: Any = sys._getframe(1)
     while frame is not None:
@@ -37,7 +37,7 @@ def users_frames() -> Iterator[Any]:
 
 
 def users_chain(most: int | None = None) -> Chain:
-    frames = itertools.islice(users_frames(), most)
+    frames = itertools.islice(users_stack(), most)
     return tuple([((f.f_code.co_filename, f.f_lineno), f.f_code.co_name) for f in frames])
 
 

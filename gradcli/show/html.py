@@ -66,7 +66,7 @@ def of_class(name: str) -> str:
     return f' class="{name}"' if name else ""
 
 
-MOST_SHOWN = 100  # larger arrays are elided in a table of gradients
+MOST_IN_FULL = 100  # larger arrays are elided in a table of gradients
 MOST_ROWS = 5000  # of inputs with more elements, the table has the worst ones only
 
 
@@ -95,7 +95,7 @@ def summary_html(result: CheckSummary, style: Style) -> str:
 
 def gradients_html(result: Gradients, style: Style) -> str:
     def cell(x: np.ndarray | None) -> str:
-        return escape(NONE if x is None else nest_values(x, 6, None if x.size <= MOST_SHOWN else 4))
+        return escape(NONE if x is None else nest_values(x, 6, None if x.size <= MOST_IN_FULL else 4))
 
     rows = [("", [escape(item.name), cell(item.value), cell(item.grad)]) for item in result.inputs]
     head = "" if result.value is None else f"<p>{escape(result.output or 'value')} = {cell(result.value)}</p>"

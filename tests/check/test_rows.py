@@ -6,7 +6,7 @@ import pytest
 from gradcli.check.flat import Flat
 from gradcli.check.rows import (
     COMBINATIONS,
-    MOST_COLUMNS,
+    MOST_FORWARD,
     MOST_ROWS,
     ClaimedRows,
     combinations,
@@ -49,9 +49,9 @@ def test_many_rows_are_combined():
 
 
 def test_a_forward_derivative_of_many_elements_comes_in_products():
-    matrix = np.random.default_rng(1).normal(size=(2, MOST_COLUMNS + 1))
+    matrix = np.random.default_rng(1).normal(size=(2, MOST_FORWARD + 1))
     rows = rows_of(matrix, jvp=lambda t, x: matrix @ t[0])
-    direction = draw_signs(np.random.default_rng(2), MOST_COLUMNS + 1)
+    direction = draw_signs(np.random.default_rng(2), MOST_FORWARD + 1)
     assert not rows.known
     assert np.allclose(rows.along(direction), rows.weights @ matrix @ direction)
     rows.fill_column(5)

@@ -21,7 +21,7 @@ from ..claim import GoneError
 MOST_BYTES = 1 << 29  # the longest answer
 HOST = os.path.join(os.path.dirname(__file__), "host.py")
 LINES_KEPT = 8  # printed lines that the error shows if the process dies
-MOST_SHOWN = 1 << 16  # longer lines on standard error are printed in parts
+LONGEST_IN_FULL = 1 << 16  # longer lines on standard error are printed in parts
 LATE_SECONDS, REQUESTS_WATCHED = 0.01, 8
 """Seconds to wait for a second answer to a request, and the number of requests after which that stops."""
 GRACE_SECONDS = 0.5  # seconds to wait for the end of a process and its last prints, after its standard output ended
@@ -131,7 +131,7 @@ class Process:
         if answers and len(rest) > MOST_BYTES:
             self.close()
             raise GoneError(self.describe_end(f"an answer of more than {MOST_BYTES >> 20} MiB"))
-        if data and b"\n" not in data and (answers or len(rest) <= MOST_SHOWN):
+        if data and b"\n" not in data and (answers or len(rest) <= LONGEST_IN_FULL):
             return None
         *lines, last = rest.split(b"\n")
         if not data:

@@ -25,7 +25,7 @@ Cotangents = Sequence[torch.Tensor | None]
 Layout = Callable[[str, torch.Tensor], torch.Tensor]
 
 
-class Recorded:
+class RecordedCall:
     """One forward pass of a call, for several backward passes. layout: changes the layout of an input, by name."""
 
     def __init__(self, call: FrameworkCall, layout: Layout = lambda _, x: as_given(x)):
@@ -81,7 +81,7 @@ class Ways:
     """The ways to call the rules of a call. first: the gradients for random cotangents."""
 
     def __init__(self, call: FrameworkCall):
-        self.call, self.record = call, Recorded(call)
+        self.call, self.record = call, RecordedCall(call)
         self.cotangents = [drawn(out, k) for k, out in enumerate(self.record.outs)]
         self.first = self.record.arrays([x.clone() for x in self.cotangents]) if self.record.has_rules else {}
 
@@ -104,10 +104,10 @@ class Ways:
                     yield Difference("writes-into", f"backward overwrites the input {name}: work on a clone()")
 
     def second_backward(self) -> Iterator[Difference]:
-        def pull(record: Recorded) -> Grads:
+        def pull(record: RecordedCall) -> Grads:
             return record.arrays([x.clone() for x in self.cotangents])
 
-        first, second = lambda: pull(Recorded(self.call)), lambda: pull(self.record)
+        first, second = lambda: pull(RecordedCall(self.call)), lambda: pull(self.record)
         yield from self.compare("second-backward", self.first, second, first, "the second time", "the first")
 
     def other_cotangents(self) -> Iterator[Difference]:
@@ -157,11 +157,11 @@ class Ways:
         if isinstance(call.function, torch.nn.Module) or record.changed:
             return
         try:
-            other = Recorded(call, layout)
+            other = RecordedCall(call, layout)
             if all(map(same_layout, other.given.values(), record.given.values())):
                 return
             equal = all(map(same, other.given.values(), record.given.values()))
-            again = lambda: Recorded(call, lambda n, x: plain(layout(n, x)))  # noqa: E731
+            again = lambda: RecordedCall(call, lambda n, x: plain(layout(n, x)))  # noqa: E731
             usual = record if equal else again()
             expected = self.first if equal else usual.arrays(self.cotangents)
         except Exception:  # refusing a layout with an error is right

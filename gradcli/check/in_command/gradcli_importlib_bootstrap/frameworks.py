@@ -8,8 +8,8 @@ import sys
 
 from .notes import Drawn, Use, Watch, copy_numbers, identify
 
-LARGE = 100_000
-"""Arguments with more elements are copied only at calls number 1, 2, 4, 8, ..."""
+ALWAYS_COPIED = 100_000
+"""Arguments with more elements than this are copied only at calls number 1, 2, 4, 8, ..."""
 MOST_GAP = 16
 """A view is copied with its whole memory if that is at most this many times larger."""
 
@@ -35,7 +35,7 @@ def noting(role, named):
 
 def is_due(function, sizes):
     """Report whether to copy the arguments of the next call: always small ones, large ones more and more rarely."""
-    found = None if sum(sizes) <= LARGE else Watch.current.derivatives.get(identify(function)[0])
+    found = None if sum(sizes) <= ALWAYS_COPIED else Watch.current.derivatives.get(identify(function)[0])
     if found is None or found.calls & (found.calls + 1) == 0:
         return True
     found.calls += 1  # nothing else counts a call that is not copied
