@@ -24,8 +24,8 @@ SPECIAL: tuple[float, ...] = (
     *(1e-160, 800.0, -800.0, 1e8, -1e8, 1e-300, 1e100, -1e100, -1e-3, 10.0, -10.0, 100.0, -100.0, 1e16, 1e-16),
 )
 """Values at which formulas change or arithmetic ends: exp overflows above 88 (float32) and 709, squares at 1e154."""
-MOST_CONSTANTS = 24
-LARGEST_CONSTANT = 1e120
+MOST_CONSTANTS = 24  # constants of the code, from the first on, around which points are tried: a choice
+LARGEST_CONSTANT = 1e120  # the third power of larger ones overflows
 
 Point = dict[str, np.ndarray]
 
@@ -130,8 +130,8 @@ def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
     return point
 
 
-AGREES_WITHIN = 1e-6  # the relative difference up to which claim and estimate agree in the filter
-INFORMED = 1e-2  # the relative error beyond which a slope says nothing
+AGREES_WITHIN = 1e-6  # the relative difference up to which claim and estimate agree in the filter: a choice
+INFORMED = 1e-2  # the relative error beyond which a slope says nothing in the filter: a choice
 
 
 def compare_along_line(sampler: Sampler, rng: np.random.Generator) -> float:
@@ -160,9 +160,9 @@ def compare_along_line(sampler: Sampler, rng: np.random.Generator) -> float:
     return float(gap / largest)
 
 
-MOST_TRIES = 150
-MOST_DROPPED = 24  # the longest axis from which elements are dropped one by one
-SHRINK_ROUNDS = 4
+MOST_TRIES = 150  # simpler points that are tried: a choice
+MOST_DROPPED = 24  # the longest axis from which elements are dropped one by one: a choice
+SHRINK_ROUNDS = 4  # times that all moves are tried again: a choice
 
 
 def shrink(point: Point, fails: Callable[[Point], bool], varied: Container[str]) -> Point:

@@ -81,12 +81,12 @@ def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
         return as_expressions(claim.call([Tensor._wrap(s, None) for s in symbols.values()])._data)
 
 
-MOST_SINGLE = 64  # input elements up to which every one is moved by itself; above, random directions are taken
-DIRECTIONS = 16
-ENGINE_UNITS = 64  # rounding units of itself that a derivative may be off without being accused
-NEARBY_POINTS = 4
-NEARBY = 1e-3  # relative distance of the points that distinguish rounding from a wrong rule
-LEAST_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported
+MOST_SINGLE = 64  # input elements up to which each is moved by itself; above, along random directions: a choice
+DIRECTIONS = 16  # random directions along which all elements move: a choice
+ENGINE_UNITS = 64  # rounding units of itself that a derivative may be off without being accused: a choice
+NEARBY_POINTS = 4  # points close by, whose errors show the noise of rounding by their standard deviation: a choice
+NEARBY = 1e-3  # relative distance of the points that distinguish rounding from a wrong rule: a choice
+LEAST_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported: a choice
 
 
 class HighPrecision:

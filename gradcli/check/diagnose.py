@@ -29,9 +29,9 @@ CONSTANTS = {
     np.sqrt(2 * np.pi): "sqrt(2 pi)",
     180 / np.pi: "180 / pi (degrees)",
 }
-SLIGHT = 1e-4  # factors so near to 1 have no name
-MOST_REORDERED = 4  # axes of which all orders are tried
-MOSTLY = 0.9  # the part of wrong elements that have the wrong sign where a few are wrong in another way, too
+SLIGHT = 1e-4  # factors so near to 1 have no name: a choice
+MOST_REORDERED = 4  # axes of which all orders are tried: a choice, as they are 24
+MOSTLY = 0.9  # part of wrong elements of the wrong sign where a few are wrong in another way, too: a choice
 
 
 def diagnose(blocks: list[InputBlock]) -> tuple[Finding, ...]:

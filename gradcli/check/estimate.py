@@ -5,7 +5,8 @@ structure. The exception has to be seen in the values: where they jump between n
 computed in pieces. Pieces as short as rounding are limited precision, and the trend counts; longer ones are a
 staircase, and the slope is that of the piece.
 
-Source: More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011).
+Source: More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011). The constants are calibrated
+(see verdict.py) where nothing else is said of them.
 """
 
 from __future__ import annotations
@@ -22,33 +23,33 @@ from .sampler import TINY, Line
 FIRST, WIDE = 0.02, 0.6  # half-widths of the first fit and of the widest usual one, in units of the scale
 RATIO = 30.0  # between the widths of fits
 PAIRS = (1e-4, 1e-6, 1e-8)  # widths of the central differences that the first fits must agree with
-FEW, MANY = 8, 16  # degrees of fits: of those with little and with much curvature
+FEW, MANY = 8, 16  # degrees of fits with little and with much curvature: powers of 2, so that Chebyshev points nest
 PAIR_SIGMAS = 8.0  # rounding units that a central difference may be off by, over its width
-MISSED_SIGMAS = 30.0  # times its noise a fit may be off where a narrower one sampled: each dropped coefficient is 2.5
+MISSED_SIGMAS = 30.0  # times its noise a fit may be off where a narrower one sampled: 12 dropped ones of ABOVE_NOISE
 NOISE_UNITS = 100.0  # rounding units up to which noise is that of rounding: more may be structure
-WANTED = 3e-7  # the relative error at which an estimate is good enough
+WANTED = 3e-7  # the relative error at which an estimate is good enough: MARGIN of them leave six digits
 WANTED_OF_CHANGE = 1e-6  # the same for slopes of about 0, relative to what the function changes over its scale
 NARROWEST = 2e5  # rounding units of x in the narrowest fit: below, rounding inside the function looks like structure
 UNRESOLVED_LEAST = 0.01  # part of the least width down to which structure that no fit resolves is followed
 SMALL_X = 1e-5  # the size of x below which rounding of something about 1 may come in pieces wider than a fit
 ROUGHER = 1e3  # times the noise of the narrowest fit: then a wider one sees pieces, or a curve
-STEEPER = 2.0  # times the slope over points a hundred times further away: a slope that may be infinite
+STEEPER = 2.0  # times the slope over points a hundred times further away, as of x**0.85: it may be infinite
 KINK_ALIKE = 0.1  # the part of a kink's gap by which close points may differ about it
-PER_ESTIMATE = 15  # calls of an estimate of a smooth function, with the value at the point
-MOST_WIDTHS, MOST_WIDER = 16, 8
+PER_ESTIMATE = FEW + 2 * len(PAIRS) + 1  # calls of an estimate of a smooth function: a fit, PAIRS, and the point
+MOST_WIDTHS, MOST_WIDER = 16, 8  # fits in a row: a choice, as 30**16 is beyond the digits of float64
 MOST_REACH = 40.0  # the widest fit, in units of the scale or of 1, whichever is larger
 MUCH_NOISE = 30.0  # times the least noise of all fits: then a fit is limited by its degree
 STEADY = 10.0  # times its noise that of the next fit is still noise
 MOST_MISSED = 1e3  # times what it shows a fit of few coefficients may have missed of a noise that is steady
 UNCLEAR = 0.05  # the relative error from which on a kink is looked for
 FINE = 1e-5  # pieces shorter than this part of the scale are limited precision, ...
-FINE_AT_ONE = 3e-7  # ... and so are pieces shorter than this next to a small x: rounding of something about 1
+FINE_AT_ONE = 3e-7  # ... and so are those next to a small x shorter than this: rounding of about 1 in float32, 5 units
 CLOSE_SIDE = 1e-6  # width of a first fit on one side of a kink: rounding leaves it ten digits, and few kinks are closer
-SCAN = 65  # points on which jumps are looked for
+SCAN = 65  # points on which jumps are looked for: four for each of the widest fit, and one
 JUMP_UNITS = 50.0  # rounding units of the value that a jump must exceed
-JUMP_BISECTIONS = 50
+JUMP_BISECTIONS = 50  # halvings after which a jump is as short as float64, of 53 bits, can tell
 HALVINGS, STAYS = 10, 0.3  # a jump keeps 0.3 of its size over ten halvings; a steep slope keeps 1/1000
-MOST_SCANNED = 3  # outputs with different jumps that are bisected
+MOST_SCANNED = 3  # outputs with different jumps that are bisected: a choice
 
 
 @dataclass

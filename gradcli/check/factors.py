@@ -16,10 +16,11 @@ import numpy as np
 from .flat import arrays_behind
 from .input_block import Expected, Hypothesis, InputBlock
 
-SEVERAL = 3  # wrong numbers that a fitted constant must explain at least
-MOST_FITTED = 256  # elements of a row that constants are fitted to
-MOST_AXES = 4  # last axes of an input that a mean may go along
-MOST_ARRAYS = 6  # arrays behind the code that are looked at
+SEVERAL = 3  # wrong numbers that a fitted constant must explain at least: one fits it, the others confirm it
+MOST_FITTED = 256  # elements of a row that constants are fitted to: a choice
+MOST_AXES = 4  # last axes of an input that a mean may go along: a choice
+MOST_ARRAYS = 6  # arrays behind the code that are tried: a choice
+GELU_SCALE, GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715  # Hendrycks and Gimpel, arXiv:1606.08415
 TERM_CONSTANTS = np.array([1, 2, 3, 4, 6, 0.5, 1 / 3, 0.25])  # constants of terms that are products
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -39,8 +40,8 @@ def gelu_slope(x: np.ndarray) -> np.ndarray:
 
 
 def tanh_gelu_slope(x: np.ndarray) -> np.ndarray:
-    t = np.tanh(0.7978845608028654 * (x + 0.044715 * x**3))
-    return (1 + t) / 2 + x * (1 - t**2) * 0.7978845608028654 * (1 + 3 * 0.044715 * x**2) / 2
+    t = np.tanh(GELU_SCALE * (x + GELU_CUBIC * x**3))
+    return (1 + t) / 2 + x * (1 - t**2) * GELU_SCALE * (1 + 3 * GELU_CUBIC * x**2) / 2
 
 
 def tanh_slope(x: np.ndarray) -> np.ndarray:

@@ -18,9 +18,9 @@ import numpy as np
 from .sampler import TINY, Line
 
 QUICK = 4  # the degree of the fit with the fewest calls
-TAILS = {4: 1, 8: 3, 16: 5}  # how many of the last coefficients show the noise, by degree
-ABOVE_NOISE = 2.5  # a coefficient counts if it is this many times the noise level
-FOLLOWING = 4  # coefficients after the last that counts which may be as large as the noise level
+TAILS = {4: 1, 8: 3, 16: 5}  # how many of the last coefficients show the noise, by degree: up to a third of them
+ABOVE_NOISE = 2.5  # a coefficient counts if it is this many times the noise level (calibrated)
+FOLLOWING = 4  # coefficients after the last that counts which may be as large as the noise level: a choice
 NOISE_SIGMAS = 3.0  # how many standard deviations of the noise an error covers, ...
 SAFETY = 4.0  # ... times this: noise is known from a few coefficients only (prototype: 0 of 464 errors too small)
 

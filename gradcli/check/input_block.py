@@ -18,8 +18,8 @@ from .probe import FAIL_CALLS
 from .sampler import Line, Sampler
 from .verdict import FAIL, MARGIN, Judgement
 
-LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave
-FEWEST_ELSEWHERE, MOST_ELSEWHERE = 2, 6  # elements of an input that are estimated at another point
+LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave: a choice
+FEWEST_ELSEWHERE, MOST_ELSEWHERE = 2, 6  # elements of an input that are estimated at another point: a choice
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
 Expected = Callable[["InputBlock"], np.ndarray]

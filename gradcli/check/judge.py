@@ -48,11 +48,11 @@ from .verdict import (
 )
 
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
-DRIFT = 1e-3  # two calls at one point that differ by more, relative, show another function, and not noise
-FEW_DIGITS = 2.0**-25  # a rounding unit above which a check may be undecided for lack of digits: float32 and less
-FEW_SEEN = 1e-6  # a resolution above which values may have gone through float32
-LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven
-FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a claim that fails is called at points close by
+DRIFT = 1e-3  # two calls at one point that differ by more, relative, show another function, and not noise: a choice
+FEW_DIGITS = 2.0**-25  # half of float32's rounding unit: above, a check may be undecided for lack of digits
+FEW_SEEN = 1e-6  # a resolution above which values may have gone through float32: 16 of its rounding units
+LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven: a choice
+FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a fail is called at points close by: a choice
 
 
 class Place(NamedTuple):
@@ -475,7 +475,7 @@ def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | 
     return Finding("unsteady", text)
 
 
-LINE = 81  # points of the function along the worst element
+LINE = 81  # points of the function along the worst element: a choice
 
 
 def with_elements(judgement: Judgement, item: InputCheck, k: int) -> InputCheck:

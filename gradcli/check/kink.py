@@ -21,7 +21,7 @@ import itertools
 import numpy as np
 
 from .estimate import WANTED, slope_to_the_right
-from .verdict import FAIL, Judgement
+from .verdict import FAIL, MARGIN, Judgement
 
 
 def components(count: int, pairs: np.ndarray) -> list[list[int]]:
@@ -62,13 +62,14 @@ def distance(points: np.ndarray, target: np.ndarray) -> float:
     return float(np.abs(target - nearest(points, target)).max())
 
 
-RADIUS = 1e-4  # how far from x gradients are taken, and half as far, in units of the scale
-MOST_MEETING = 60  # elements that may meet in a kink that is examined in full
-PROBES = 8  # random directions in which derivatives must add up
-LAW_PAIRS = 4  # random pairs of directions that must obey the parallelogram law
-SLOPES_WITHIN = 1e-6  # the relative error up to which directional derivatives and gradients close by are known
-MOST_STRAIGHT = 0.8
-MOST_SUPPORTS = 60
+RADIUS = 1e-4  # how far from x gradients are taken, and half as far, in units of the scale: a choice
+MOST_MEETING = 60  # elements that may meet in a kink that is examined in full: a choice, as it takes n**2 calls
+PROBES = 8  # random directions in which derivatives must add up: a choice, as one in which they do not is proof
+LAW_PAIRS = 4  # random pairs of directions that must obey the parallelogram law: a choice, as PROBES
+SLOPES_WITHIN = 1e-6  # relative error up to which derivatives along directions, and gradients close by, are known: ...
+SURE = 10.0  # ... as many of these, or of errors, apart, they are different (calibrated)
+MOST_STRAIGHT = 0.8  # the part of gradients close by that must give the derivatives there: a choice
+MOST_SUPPORTS = 60  # directions that may separate a claim from a hull: a choice
 
 
 def settle_kinks(judgement: Judgement, rows: set[int], seed: int) -> None:
@@ -162,7 +163,7 @@ class KinkRow:
     def add_up(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what the derivatives along the axes add up to, and the size of the terms."""
         terms = np.where(directions > 0, directions * self.right, directions * self.left)
-        size = np.abs(terms) + 10 / SLOPES_WITHIN * np.abs(directions) * self.uncertain
+        size = np.abs(terms) + SURE / SLOPES_WITHIN * np.abs(directions) * self.uncertain
         return terms.sum(axis=1), size.sum(axis=1)
 
     def along(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -174,7 +175,7 @@ class KinkRow:
         directions, value, error = self.slopes.probes
         total, size = self.add_up(directions)
         gap = np.abs(value[:, self.j] - total)
-        return bool((gap <= SLOPES_WITHIN * size + 10 * error[:, self.j]).all() or not np.isfinite(total).all())
+        return bool((gap <= SLOPES_WITHIN * size + SURE * error[:, self.j]).all() or not np.isfinite(total).all())
 
     def meeting_columns(self) -> np.ndarray | None:
         """Return the elements in which gradients close by differ; None where they are too many, or none is known."""
@@ -202,7 +203,7 @@ class KinkRow:
         directions = directions.reshape((-1, self.flat.size))
         value, error = self.along(directions)
         total, size = self.add_up(directions)
-        apart = (np.abs(value - total) > SLOPES_WITHIN * size + 10 * error).reshape((-1, 4)).any(axis=1)
+        apart = (np.abs(value - total) > SLOPES_WITHIN * size + SURE * error).reshape((-1, 4)).any(axis=1)
         groups = components(len(columns), pairs[apart])
         blocks = [columns[group] for group in groups]
         probes = self.slopes.random(PROBES, columns)
@@ -214,7 +215,7 @@ class KinkRow:
             value, more = self.along(inside)
             parts, error = parts + value, error + more
         slopes = float(np.maximum(np.abs(self.left), np.abs(self.right))[columns].sum())
-        room = 10 * SLOPES_WITHIN * np.abs(probes).max() * slopes + 10 * error
+        room = SURE * SLOPES_WITHIN * np.abs(probes).max() * slopes + SURE * error
         return blocks if (np.abs(together - parts) <= room).all() else [columns]
 
     def contains(self, block: np.ndarray) -> bool | None:
@@ -224,7 +225,7 @@ class KinkRow:
             return False
         if len(block) == 1:
             low, high = sorted((float(self.left[block[0]]), float(self.right[block[0]])))
-            room = 10 * SLOPES_WITHIN * max(abs(low), abs(high)) + 2.5 * float(self.uncertain[block[0]])
+            room = SURE * SLOPES_WITHIN * max(abs(low), abs(high)) + MARGIN * float(self.uncertain[block[0]])
             return low - room <= claimed[0] <= high + room
         if self.is_round(block):
             return self.in_ellipsoid(block, claimed)
@@ -235,10 +236,10 @@ class KinkRow:
         if not np.isfinite(gradients).all():
             return None
         value, error = self.along(probes)
-        room = 10 * SLOPES_WITHIN * np.abs(gradients).sum(axis=1).max()
-        straight = np.abs((gradients * probes[:, block]).sum(axis=1) - value) <= room + 10 * error
+        room = SURE * SLOPES_WITHIN * np.abs(gradients).sum(axis=1).max()
+        straight = np.abs((gradients * probes[:, block]).sum(axis=1) - value) <= room + SURE * error
         if straight.mean() > MOST_STRAIGHT:  # the others were taken across a kink
-            close = 10 * SLOPES_WITHIN * np.abs(gradients).max()
+            close = SURE * SLOPES_WITHIN * np.abs(gradients).max()
             seen, counts = distinct(gradients[straight], close)
             corners = seen[counts > 1]
             # a gradient seen once is a corner that others may hide behind, or a mean across a kink
@@ -260,7 +261,7 @@ class KinkRow:
         room = 1e-5 * (c**2 + d**2) + 100 * error.reshape((4, LAW_PAIRS)).max(axis=0) * np.abs(even).max()
         law = np.abs(a**2 + b**2 - 2 * c**2 - 2 * d**2) <= room
         linear = np.abs(p + q - 2 * r) <= 1e-5 * (np.abs(c) + np.abs(r)) + 100 * error.max()
-        return bool(law.all() and linear.all() and (np.abs(even) > 10 * error).any())
+        return bool(law.all() and linear.all() and (np.abs(even) > SURE * error).any())
 
     def even_and_odd(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         value, error = self.along(np.concatenate([directions, -directions]))
@@ -285,7 +286,7 @@ class KinkRow:
         values, vectors = np.linalg.eigh(form)
         wide = values > 1e-6 * values.max()
         parts = vectors.T @ (claimed - middle)
-        room = 10 * SLOPES_WITHIN * float(np.sqrt(values.max())) + 10 * float(error.max())
+        room = SURE * SLOPES_WITHIN * float(np.sqrt(values.max())) + SURE * float(error.max())
         if not wide.all():
             width, _, _ = self.even_and_odd(vectors.T[~wide] @ unit)
             if (np.abs(parts[~wide]) > np.abs(width) + room).any():
@@ -299,12 +300,12 @@ class KinkRow:
         value, error = self.along(np.concatenate([u, v, u + v]))
         first, second, both = value.reshape((3, -1))
         excess = both - first - second
-        room = 10 * SLOPES_WITHIN * (np.abs(first) + np.abs(second)) + 10 * error.reshape((3, -1)).sum(axis=0)
+        room = SURE * SLOPES_WITHIN * (np.abs(first) + np.abs(second)) + SURE * error.reshape((3, -1)).sum(axis=0)
         convex, concave = (excess <= room).all(), (excess >= -room).all()
         if not (convex or concave):
             return None
         sign = 1.0 if convex else -1.0
-        close = 10 * SLOPES_WITHIN * np.abs(gradients).max()
+        close = SURE * SLOPES_WITHIN * np.abs(gradients).max()
         for _ in range(MOST_SUPPORTS):
             gap = claimed - nearest(gradients, claimed)
             if np.abs(gap).max() <= close:
@@ -313,7 +314,7 @@ class KinkRow:
             direction[0, block] = gap / np.abs(gap).max()
             (value,), (error,) = self.along(sign * direction)
             support = sign * value
-            if claimed @ direction[0, block] > support + close * len(block) + 10 * error:
+            if claimed @ direction[0, block] > support + close * len(block) + SURE * error:
                 return False
             around = direction + 1e-3 * self.slopes.random(4, block)
             more = self.slopes.gradients(sign * around, block)[..., self.j]

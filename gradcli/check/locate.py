@@ -17,12 +17,12 @@ from .probe import ONE_BY_ONE, SAMPLE, SOME, Probe, Probed
 from .sampler import TINY, Line
 from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
 
-MOST_LOCATED = 10  # wrong elements that are located
-NARROWER = 4.0  # how many times narrower than the fit that knows most the differences of a bisection are
-BLUR = 0.1  # the part of the wrong difference that differences may be off by: beyond, fits serve
+MOST_LOCATED = 10  # wrong elements that are located: a choice
+NARROWER = 4.0  # times narrower than the fit that knows most the differences of a bisection are: 4**-4 of its error
+BLUR = 0.1  # the part of the wrong difference that differences may be off by: a choice, as beyond it fits serve
 TWO_STEPS = np.array([1.0, 0.5])
-ROMBERG = np.array([-1.0, 4.0]) / 3  # of central differences over two steps: the error of fourth order is left
-CLOSE = 1e-6  # how close to the point a kink is located, in units of the scale
+ROMBERG = np.array([-1.0, 4.0]) / 3  # Richardson's weights of two steps: of central differences the 4th order is left
+CLOSE = 1e-6  # how close to the point a kink is located, in units of the scale: a choice
 
 
 def halves(elements: np.ndarray, edges: np.ndarray | Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
@@ -142,7 +142,7 @@ class Locator(Probe):
         """Judge an element by a fit of low degree; by an estimate of its own if that does not decide."""
         judgement, line = self.judgement, self.sampler.element(i, self.rows.weights)
         width = float(np.nanmin(np.where(probed.slopes.known, probed.slopes.width, np.nan)))
-        quick = fit(line, min(width, 0.02), QUICK)
+        quick = fit(line, min(width, FIRST), QUICK)
         scale = float(self.flat.scales[i])
         if quick is not None and np.isfinite(quick.error).all():
             value, error = quick.value / scale, quick.error / scale

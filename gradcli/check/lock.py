@@ -23,11 +23,11 @@ from .flat import Flat, arrays_behind
 from .rows import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
-ASKED_AGAIN = 5  # points a few rounding units away at which value and gradient are asked again
-SPREAD = 5.0  # how many times the largest change there counts as error
+ASKED_AGAIN = 5  # points a few rounding units away at which value and gradient are asked again: a choice
+SPREAD = 5.0  # how many times the largest change there counts as error: a choice
 SPACINGS = ((1e-3, 1.0), (1e-4, 10.0))  # of close points, relative to the inputs, with the weight of each
-OWN_UNITS, LARGEST_UNITS = 32.0, 4.0  # rounding units of the number itself, and of the largest in its array
-MOST_MOVED = 1_000_000  # elements up to which an array that a function uses is moved, too
+OWN_UNITS, LARGEST_UNITS = 32.0, 4.0  # rounding units of the number itself, and of the largest in its array: a choice
+MOST_MOVED = 1_000_000  # elements up to which an array that a function uses is moved, too: a choice
 LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
 
 Numbers = dict[str | None, np.ndarray]

@@ -26,9 +26,9 @@ from ..show.study_results import MutantRun, Mutation
 from .watch import environment_with, start_command
 
 MUTANT_HOST = '__import__("gradcli_mutant_host")'
-SMALLEST_POWER = 12
+SMALLEST_POWER = 12  # factors are 1 + 1e-1 to 1 + 1e-12: a choice
 OTHER: dict[type, Any] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
-MOST_MUTANTS = 300  # mutants of the source; of more, every n-th
+MOST_MUTANTS = 300  # mutants of the source; of more, every n-th: a choice
 
 
 class Mutant(NamedTuple):
@@ -196,8 +196,8 @@ def changes(node: Any) -> Iterator[ast.AST]:
                     yield ast.Subscript(value, rebuilt(index, {part: before}), context)
 
 
-EQUAL = 1e-14  # a relative difference at all points that makes a mutant equal to the original
-RUN_FACTOR, RUN_SECONDS = 5.0, 10.0  # how many times longer than without a mutant a run may take, and how long at least
+EQUAL = 1e-14  # a relative difference at all points that makes a mutant equal to the original: 90 rounding units
+RUN_FACTOR, RUN_SECONDS = 5.0, 10.0  # times a run without a mutant that one may take, and how long at least: a choice
 
 
 class Mutator:

@@ -39,16 +39,16 @@ from .verdict import (
     room,
 )
 
-ONE_BY_ONE = 8  # elements up to which each is estimated by itself, ...
-SOME = 64  # ... also where directions do not decide
-SAMPLE = 64  # elements of a large input that are estimated to explain a fail
-ADDS_UP = 1e-6  # the relative error to which slopes must add up
+ONE_BY_ONE = 8  # elements up to which each is estimated by itself, within PASS_CALLS: 8 PER_ESTIMATE are 120 calls, ...
+SOME = 64  # ... also where directions do not decide: a choice, as all take about a thousand calls
+SAMPLE = 64  # elements estimated to explain a fail: of 5 % wrong ones, one is among them in 1 - 0.95**64 = 96 %
+ADDS_UP = 1e-6  # the relative error to which slopes must add up: a few of WANTED
 MIXED_UNITS = 1e3
 """How many times more than elements change the output by moving by their own sizes one may change it by moving by the
-typical size of its array: beyond, elements have different units, and no step suits all of them."""
-PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, before and after a disagreement
-MOST_REASONS = 1000  # undecided entries that get a reason of their own
-SCATTERED = 1e4  # rounding units by which values scatter that are computed to fewer digits
+typical size of its array: beyond, elements have different units, and no step suits all of them (calibrated)."""
+PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, without and with a disagreement: choices
+MOST_REASONS = 1000  # undecided entries that get a reason of their own: a choice
+SCATTERED = 1e4  # rounding units by which values scatter that are computed to fewer digits (calibrated)
 
 
 class Probed(NamedTuple):

@@ -21,7 +21,7 @@ from .sampler import TINY
 from .verdict import OWN_NOISE, ROUNDING, Judgement, digits_of
 
 ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
-"""To how many digits forward and reverse mode must agree, by the bytes of a number."""
+"""To how many digits forward and reverse mode must agree, by the bytes of a number: a choice."""
 
 
 def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:
@@ -99,13 +99,13 @@ def find_broken_law(flat: Flat, seed: int) -> Finding | None:
     return staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
 
 
-COTANGENT_SIZE = 3.0  # the typical size of cotangents: 1 is what most people try
+COTANGENT_SIZE = 3.0  # the typical size of cotangents: 1 is what most people try; a choice
 FACTOR = 1024.0
 """How many times larger and smaller ones are tried, too, for products that are clipped or rounded; a power of 2, so
 that floating-point numbers of any type scale exactly."""
 COARSEST = 0.05
-"""From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which several add up."""
-WIDEST_STAIR = 2.0**-6  # over this part of a number, one in bfloat16 changes at least once
+"""From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which 13 may add up."""
+WIDEST_STAIR = 2.0**-6  # over this part of a number, one in bfloat16, with its 2**-8, changes at least once
 STAIR_VECTORS = 256
 """Vectors along which stairs are looked for: enough to keep a curve far from `OWN_NOISE` between them."""
 
@@ -195,7 +195,7 @@ def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
     return flat.as_output(np.random.default_rng(seed).standard_normal(len(flat.f0)))
 
 
-SAME_VALUE = 1e-6  # the difference of equal values, relative to them and to how they change near the point
+SAME_VALUE = 1e-6  # difference of equal values, relative to them and to their changes near the point (calibrated)
 
 
 def other_value(flat: Flat) -> Finding | None:
@@ -221,8 +221,8 @@ def other_value(flat: Flat) -> Finding | None:
     )
 
 
-LOST_BESIDE_LARGEST = 1e-6  # the part of the largest product below which small ones may be rounding
-MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient are tried; of more, each alone
+LOST_BESIDE_LARGEST = 1e-6  # the part of the largest product below which small ones may be rounding (calibrated)
+MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient are tried, of more each alone: a choice
 
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
@@ -343,8 +343,8 @@ def staleness(flat: Flat, seed: int) -> Finding | None:
 
 
 REMAINDER_STEPS = 2.0 ** -np.arange(3, 19, 2)  # eight, each a quarter of the one before, in units of the scale of x
-RATE_STEPS = 4  # the smallest steps that are not spoilt, from which the rate is taken
-BEYOND_NOISE = 10.0  # how many times the noise of the values a remainder is beyond doubt
+RATE_STEPS = 4  # the smallest steps that are not spoilt, from which the rate is taken: a choice
+BEYOND_NOISE = 10.0  # times the noise of the values that a remainder is beyond doubt: a choice
 
 
 def taylor_of(judgement: Judgement, direction: np.ndarray) -> Taylor:

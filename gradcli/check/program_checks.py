@@ -94,8 +94,8 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
 
 
 SAMPLES, HESS_SAMPLES = 20, 5
-"""Random points at which formulas for first and for second derivatives are checked, without --samples."""
-ATTEMPTS = 200  # draws after which no point is found where a function is finite
+"""Random points at which formulas for first and for second derivatives are checked, without --samples: a choice."""
+ATTEMPTS = 200  # draws after which no point is found where a function is finite: a choice
 DOMAINS = (
     lambda rng, shape: rng.standard_normal(shape),
     lambda rng, shape: np.abs(rng.standard_normal(shape)),
@@ -107,10 +107,10 @@ DOMAINS = (
 )
 """What inputs are drawn from: the later ones once the earlier gave no finite value."""
 SMALL_NUMBERS = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)  # numbers of which counterexamples are made
-SMALL_POINTS = 60
-RANDOM_POINTS = 5  # random points in their place, where the function is finite at none of them
-MOST_JUDGED = 12  # points of small numbers that are judged: each is a check of its own
-SLOPE_DIGITS = 20  # right digits of first derivatives, by differences of values; second derivatives are their slopes
+SMALL_POINTS = 60  # points of small numbers at which formulas are compared: a choice
+RANDOM_POINTS = 5  # random points in their place, where the function is finite at none of them: a choice
+MOST_JUDGED = 12  # points of small numbers that are judged: a choice, as each is a check of its own
+SLOPE_DIGITS = 20  # right digits of first derivatives by differences: second ones are their slopes in float64, of 16
 
 
 def positive_definite(x: np.ndarray) -> np.ndarray:

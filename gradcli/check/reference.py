@@ -28,22 +28,22 @@ from .verdict import FAIL, PASS, UNDECIDED, VERDICTS, digits_of
 
 UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 """Half the distance of neighbouring numbers of a type, relative to their size: the largest error of a rounding."""
-PASSES = 2.0  # times the yardstick that the error of a claim may have, ...
+PASSES = 2.0  # times the yardstick that the error of a claim may have (calibrated), ...
 FAILS = {"bfloat16": 4.0, "float16": 8.0, "float32": 16.0, "float64": 64.0}
-"""... and what it must exceed to be wrong; no mistake is as small as a few rounding units of more digits."""
-MOST_ERROR = 0.04  # the error, relative to the derivative's size, that no yardstick lets pass
-SIGMAS = 8.0  # standard errors that a slope must differ from none
+"""... and what it must exceed to be wrong (calibrated); no mistake is a few units of a type with more digits."""
+MOST_ERROR = 0.04  # the error, relative to the derivative's size, that no yardstick lets pass: 10 roundings of bfloat16
+SIGMAS = 8.0  # standard errors that a slope must differ from none, in the many slopes of many groups (calibrated)
 SHARED = 2.0  # rounding units that all elements may be off by in the same way: a rounded factor that they share, ...
-SHARED_BY_GROUP = 3.0  # ... and those of a row or column
-LEAST_PART = 0.1  # the part of its usual size that the derivative of a group has at least, in comparisons
-OUTLIER = 8.0  # times the largest error of the yardstick that a single element must exceed
-LEAST_ROUNDING = 1e-12  # relative differences from which on float64 is not what was computed in
-FEWEST, LEAST = 4, 16  # elements of a group in which errors may follow the derivative, and something else
-WANTED_PRODUCTS = 8_192  # elements of products that are compared, where few cotangents give less
-VALUE_UNITS = 16.0  # rounding units of the largest value from which on values differ
-NEARLY, NEARLY_ON_AVERAGE = 2 / 3, 1 / 2  # the parts of what makes a slope wrong from which on it is undecided
+SHARED_BY_GROUP = 3.0  # ... and those of a row or column (both calibrated)
+LEAST_PART = 0.1  # the part of its usual size that the derivative of a group has at least, in comparisons: a choice
+OUTLIER = 8.0  # times the largest error of the yardstick that a single element must exceed (calibrated)
+LEAST_ROUNDING = 1e-12  # relative differences from which on float64, with 1e-16, is not what was computed in
+FEWEST, LEAST = 4, 16  # elements of a group in which errors may follow the derivative, and something else: a choice
+WANTED_PRODUCTS = 8_192  # elements of products that are compared, where few cotangents give less: a choice
+VALUE_UNITS = 16.0  # rounding units of the largest value from which on values differ (calibrated)
+NEARLY, NEARLY_ON_AVERAGE = 2 / 3, 1 / 2  # parts of what makes a slope wrong from where it is undecided (calibrated)
 INACCURATE, ON_AVERAGE = "inaccurate", "on average it is off by"
-MOST_ESTIMATED = 2_000  # elements of a reference whose derivative is estimated from its values
+MOST_ESTIMATED = 2_000  # elements of a reference whose derivative is estimated from its values: a choice
 
 
 def rounded(x: Any, dtype: str | None) -> Any:

@@ -14,11 +14,11 @@ import numpy as np
 from ..program.claim import Arrays, CallError, Claim
 from .flat import Flat
 
-MOST_ROWS = 64  # outputs up to which a backward pass is asked for every row
-MOST_FORWARD = 256  # inputs up to which a forward derivative is asked for every column
-COMBINATIONS = 2
-SCATTER_LIMIT = 200_000  # entries up to which a claim is called again to see its own rounding
-NEIGHBOURS = 3  # points a few rounding units away at which a derivative is asked again to see its own rounding
+MOST_ROWS = 64  # outputs up to which a backward pass is asked for every row: a choice
+MOST_FORWARD = 256  # inputs up to which a forward derivative is asked for every column: a choice
+COMBINATIONS = 2  # random combinations of outputs, where these are more: one wrong output shows in each
+SCATTER_LIMIT = 200_000  # entries up to which a claim is called again to see its own rounding: a choice
+NEIGHBOURS = 3  # points a few rounding units away at which a derivative is asked again for its rounding (calibrated)
 ON_LINE = np.arange(-4, 5)  # the places of close points on a line, in units of their spacing
 
 

@@ -98,13 +98,13 @@ class SavedPoints:
         return document_of_lines({"schema": SCHEMA}, "points", ordered)
 
 
-LEAST_JUDGED = 12  # suspicious points that are judged at least, or a tenth of all
+LEAST_JUDGED = 12  # suspicious points that are judged at least, or a tenth of all: a choice
 LEAST_CALLS, CALLS_PER_POINT = 10_000, 150
-"""Calls of the function for verdicts on suspicious points that all pass: at least, and per point of the search."""
-CLEARLY = 5.0  # how many times its error a claim must be off to be accused at one of many points
-ERROR_UNITS = 1e3  # rounding units of the gradient's usual size that do not count as an error
-BOUNDARIES = 12
-BOUNDARY_BISECTIONS = 60
+"""Calls of the function for verdicts on suspicious points that all pass: at least, and per point searched: a choice."""
+CLEARLY = 5.0  # errors that a claim must be off to be accused at one of many points: twice MARGIN
+ERROR_UNITS = 1e3  # rounding units of the gradient's usual size that do not count as an error: a choice
+BOUNDARIES = 12  # boundaries of the domain that are located: a choice
+BOUNDARY_BISECTIONS = 60  # halvings down to neighbouring numbers, for which float64 takes 53
 
 
 class PointSearch:

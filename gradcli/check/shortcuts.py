@@ -26,8 +26,8 @@ from ..tape.record import Mode, recording
 from .flat import real_view
 from .input_block import InputBlock
 
-MOST_NODES, MOST_PAIRS, MOST_ELEMENTS = 200, 2000, 20_000
-ALIKE = 1e-6  # the part of the claim by which a changed backward may be off
+MOST_NODES, MOST_PAIRS, MOST_ELEMENTS = 200, 2000, 20_000  # of a graph, of its nodes, and in arrays: a choice
+ALIKE = 1e-6  # the part of the claim by which a changed backward may be off: a choice
 COMPOSED = {
     frozenset({"negative", "exp", "add", "divide"}): "sigmoid",
     frozenset({"negative", "exp", "add", "reciprocal"}): "sigmoid",

@@ -1,4 +1,8 @@
-"""The verdict on every entry of a claimed Jacobian: from the interval of an estimate, never from a fixed tolerance."""
+"""The verdict on every entry of a claimed Jacobian: from the interval of an estimate, never from a fixed tolerance.
+
+In this package, `calibrated` at a constant means that counts of right verdicts on banks of claims justify it: `make
+calibrate`; the table is in gradcli-verdict(7). `A choice` limits effort or output, or is a convention.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +18,28 @@ from .flat import Flat
 from .rows import ClaimedRows
 from .sampler import TINY, Line, Sampler
 
-CAP = 15.95  # the digits that float64 has
-MARGIN = 2.5  # how many error estimates a claim may be off
-ROUNDING = 32  # how many rounding units of itself a claimed value may be off, ...
-HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, this part of itself
+CAP = 15.95  # the digits that float64 has: -log10 of its rounding unit, 2**-53
+MARGIN = 2.5  # how many error estimates a claim may be off (calibrated)
+ROUNDING = 32  # how many rounding units of itself a claimed value may be off (calibrated), ...
+HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, this part of itself: half of COARSE
 ACCUSED_FROM = {8: 2e-9, 4: 4e-6, 2: 8e-3}
-"""Relative differences that no derivative is accused of, by the size of its type in bytes: its own rounding ..."""
-LEEWAY = 1000.0  # ... unless the estimate is known this many times better
-COARSE = 0.02  # the relative error beyond which an interval says nothing about an element
-SMALL_EFFECT = 0.01  # the part of the largest effect on an output below which an element does not matter
-NO_EFFECT = 1e-12  # the part of its own largest effect by which an element may change another output unnoticed
-ZERO_UNITS = 1000.0  # a change of the value by fewer rounding units does not count where a zero is claimed
-OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as overflow
-NEGLIGIBLE_PART = 2e-14  # the part of a value, or 4 rounding units of it, below which an effect cannot be seen
+"""Relative differences that no derivative is accused of (calibrated), by the bytes of its type: its own rounding ..."""
+LEEWAY = 1000.0  # ... unless the estimate is known this many times better (calibrated)
+COARSE = 0.02  # the relative error beyond which an interval says nothing about an element: as gradcli-verdict(7) says
+SMALL_EFFECT = 0.01  # the part of the largest effect on an output below which an element does not matter: as above
+NO_EFFECT = 1e-12  # the part of its own largest effect by which an element may change another output (calibrated)
+ZERO_UNITS = 1000.0  # rounding units by which the value may change where a zero is claimed (calibrated)
+OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as overflow: a choice
+NEGLIGIBLE_PART = 2e-14  # part of a value (calibrated), or 4 rounding units of it, below which no effect is seen
 
-SCATTERS = 5  # times its scatter between points that are rounding units apart a claim may be off
-OWN_NOISE = 10.0  # times its scatter between close points a claim may be off without being wrong
-JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps: that is not noise
+SCATTERS = 5  # times its scatter between points that are rounding units apart a claim may be off (calibrated)
+OWN_NOISE = 10.0  # times its scatter between close points a claim may be off without being wrong (calibrated)
+JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps: no noise (calibrated)
 
 PASS, FAIL, UNDECIDED, NEGLIGIBLE, OPEN = 0, 1, 2, 3, 4
 VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden", "pass"])
 AT_KINK = "a kink: the claimed value lies between the one-sided derivatives"
-UNDERFLOW = 1e-290
+UNDERFLOW = 1e-290  # changes below this may have lost all digits to underflow: 2.2e-308 / 2**-53 is 2e-292
 
 
 def differ_by(relative: float) -> str:

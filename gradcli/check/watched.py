@@ -179,7 +179,7 @@ def points_of(use: Any) -> Sequence[Any]:
     return use.x if isinstance(use.place, slice) else (use.x,)
 
 
-MOST_DIAGONAL = 200  # elements up to which a derivative of each element is a diagonal, not a product with tangents
+MOST_DIAGONAL = 200  # elements up to which a derivative of each element is a diagonal, not a product: a choice
 
 
 def solver_claim(use: Any, first_is_right: bool) -> HandWritten:

@@ -11,14 +11,14 @@ from ..errors import describe_error
 from .claim import Arrays, Difference
 
 CHANGED, CHANGED_NARROW = 1e-4, 1e-2
-"""Differences up to this part of the largest element count as rounding, in float64 and in narrower types."""
-CANCELLED = 1e-5  # where elements cancel, this part of their usual size is allowed in addition, times the above
+"""Differences up to this part of the largest element count as rounding, in float64 and in narrower types: a choice."""
+CANCELLED = 1e-5  # where elements cancel, this part of their usual size is allowed, too, times the above: a choice
 FIXES = {
     "layout": "make it contiguous before its memory is read, or use reshape instead of view",
     "unused-output": "the gradient of an output that is not used is None (test with `is None`), SymbolicZero or zeros",
     "second-backward": "keep what is saved for backward as it is; retain_graph=True runs backward again",
 }
-REPEATS = 5  # usual calls that must agree before the difference of another call counts
+REPEATS = 5  # usual calls that must agree before the difference of another call counts: a choice
 FILLING = 17  # memory between the elements of a strided array; a right rule does not read it
 
 

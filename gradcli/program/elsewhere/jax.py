@@ -20,14 +20,14 @@ from ..claim import Arrays, CallError, Claim, Difference, callable_name, nearby_
 from ..user_code import place_of_return
 from .framework import FrameworkCall, join_real, to_double
 
-CALLS_AS_WRITTEN = 4  # calls before a function is compiled; the comparison calls it four times more
+CALLS_AS_WRITTEN = 4  # calls before a function is compiled, a choice; the comparison calls it four times more
 DERIVATIVES_AS_WRITTEN = 16  # the same for derivatives without loops: few checks need more, and compiling is slow
 COMPARISON = 5  # calls of a comparison: two at each of two points, and one to trace
-SPARE = 10 * COMPARISON  # a comparison needs a budget with this many calls left
-ROUNDINGS = 1024.0  # rounding units by which compiled code may differ: it sums in another order
+SPARE = 10 * COMPARISON  # a comparison needs a budget with this many calls left: a choice
+ROUNDINGS = 1024.0  # rounding units by which compiled code may differ, which sums in another order: a choice
 MOST_UNIT = 1e-7  # the largest rounding unit in this comparison, for types shorter than float32
 RULES = ("custom_vjp", "custom_jvp")
-MOST_USES = 3  # calls of one custom rule inside a function that are checked alone
+MOST_USES = 3  # calls of one custom rule inside a function that are checked alone: a choice
 FLOAT0 = (
     "the derivative computes with the gradient or tangent of an integer, a float0 that has no numbers; leave that out"
 )
