@@ -9,7 +9,7 @@ import itertools
 import math
 import textwrap
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -39,10 +39,10 @@ def constants_in(source: str) -> Iterator[float]:
         sign = -1.0 if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else 1.0
         constant = node.operand if isinstance(node, ast.UnaryOp) else node
         if isinstance(constant, ast.Constant) and is_input_number(constant.value):
-            yield sign * float(constant.value)  # type: ignore[arg-type]
+            yield sign * float(constant.value)
 
 
-def is_input_number(x: Any) -> bool:
+def is_input_number(x: Any) -> TypeGuard[float]:
     return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < LARGEST_CONSTANT and math.isfinite(x)
 
 

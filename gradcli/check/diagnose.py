@@ -186,15 +186,15 @@ def rearrangements(block: InputBlock) -> Iterator[Hypothesis]:
         yield Hypothesis("zero", text, block.partly(lambda at: np.zeros_like(at.r)))
 
 
-def summands(x: np.ndarray, axis: int) -> np.ndarray:
+def summands(axis: int, x: np.ndarray) -> np.ndarray:
     """Return that of which an array is the cumulative sum from the end of an axis."""
     return -np.diff(x, axis=axis, append=0.0)
 
 
-SUMS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
-    "goes the wrong way": lambda x, axis: np.cumsum(summands(x, axis), axis),
+SUMS: dict[str, Callable[[int, np.ndarray], np.ndarray]] = {
+    "goes the wrong way": lambda axis, x: np.cumsum(summands(axis, x), axis),
     "is missing": summands,
-    "is taken once too often": lambda x, axis: np.flip(np.cumsum(np.flip(x, axis), axis), axis),
+    "is taken once too often": lambda axis, x: np.flip(np.cumsum(np.flip(x, axis), axis), axis),
 }
 """What is wrong with the cumulative sum from the end, which is the derivative of one from the beginning."""
 
@@ -206,7 +206,7 @@ def rolled(block: InputBlock) -> Iterator[Hypothesis]:
     for axis in (axis for axis in axes if shape[axis] > 2):
         for what, change in SUMS.items():
             text = f"a cumulative sum {what} along axis {axis}: backward sums in the direction opposite to forward"
-            yield moved("cumulative sum", text, lambda x, change=change, axis=axis: change(x, axis))  # type: ignore[misc]
+            yield moved("cumulative sum", text, functools.partial(change, axis))
     for axis in axes:
         for shift in [s for s in (1, -1, 2, -2) if abs(s) < shape[axis] > 2]:
             text = f"rolled index: every element is {shift:+d} places off along axis {axis}"

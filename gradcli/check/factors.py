@@ -6,6 +6,7 @@ several numbers, at the point and at others, that it explains.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -129,19 +130,23 @@ def sources(block: InputBlock) -> Iterator[tuple[str, Expected]]:
             continue
         if name != block.name:
             yield from ((name, by) for by in (by_element(block, name), by_output(block, name)) if by is not None)
-        elif by_output(block, name) is not None and flat.out_shape != block.array.shape:
-            yield name, by_output(block, name)  # type: ignore[misc]
+        elif (of := by_output(block, name)) is not None and flat.out_shape != block.array.shape:
+            yield name, of
         if other.size > 1:
             for word, reduce in (("norm", np.linalg.norm), ("sum", np.sum)):
-                yield f"{word}({name})", lambda at, name=name, reduce=reduce: at.reduced(name, reduce)  # type: ignore[misc]
+                yield f"{word}({name})", functools.partial(InputBlock.reduced, name=name, reduce=reduce)
     if block.whole and flat.out_dtype.kind == "f":
         yield "the value" if len(block.f0) == 1 else "the output", lambda at: at.f0[:, None]
         held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]
         for name, x in held[:MOST_ARRAYS]:
             if fits(x.shape, flat.out_shape):
-                yield name, lambda at, x=x: np.broadcast_to(x, flat.out_shape).reshape(-1, 1).astype(float)  # type: ignore[misc]
+                yield name, functools.partial(same_everywhere, np.broadcast_to(x, flat.out_shape).reshape(-1, 1))
             if fits(x.shape, block.array.shape):
-                yield name, lambda at, x=x: np.broadcast_to(x, block.array.shape).reshape(-1)[at.columns].astype(float)  # type: ignore[misc]
+                yield name, functools.partial(same_everywhere, np.broadcast_to(x, block.array.shape).reshape(-1))
+
+
+def same_everywhere(x: np.ndarray, at: InputBlock) -> np.ndarray:
+    return (x if x.ndim > 1 else x[at.columns]).astype(float)
 
 
 def by_element(block: InputBlock, name: str) -> Expected | None:
@@ -278,6 +283,10 @@ def terms(fit: SideBySide) -> Iterator[Hypothesis]:
             yield Hypothesis("dropped term", text, block.partly(expected))
 
 
+def to_power(p: float, x: np.ndarray) -> np.ndarray:
+    return x**p
+
+
 def powers(fit: SideBySide, followed: np.ndarray) -> Iterator[Quantity]:
     """Yield the power of an input that a ratio or a difference follows, where it follows one."""
     for name, source in itertools.islice(sources(fit.block), 4):
@@ -288,7 +297,7 @@ def powers(fit: SideBySide, followed: np.ndarray) -> Iterator[Quantity]:
         slope = float(np.polyfit(x[used], y[used], 1)[0])
         p = round(2 * slope) / 2
         if abs(slope - p) < 1e-3 and p:
-            yield Quantity(f"a factor {name}**{p:g}", lambda at, source=source, p=p: source(at) ** p)  # type: ignore[misc]
+            yield Quantity(f"a factor {name}**{p:g}", after(functools.partial(to_power, p), source))
 
 
 def products(block: InputBlock) -> Iterator[Quantity]:
@@ -383,13 +392,13 @@ def centred(block: InputBlock) -> Iterator[Hypothesis]:
         if math.prod(shape[i] for i in several) >= SEVERAL:
             where = "all elements" if len(several) == len(shape) else f"the elements along axis {several[0]}"
             text = f"the difference is the same in {where}: the derivative through a mean or a sum is dropped or added"
-            yield Hypothesis("dropped term", text, lambda at, several=several: at.r + mean_along(at, several))  # type: ignore[misc]
+            yield Hypothesis("dropped term", text, functools.partial(with_mean_added, several))
 
 
-def mean_along(at: InputBlock, axes: tuple[int, ...]) -> np.ndarray:
-    """Return the mean difference along axes of the input, of what is known."""
+def with_mean_added(axes: tuple[int, ...], at: InputBlock) -> np.ndarray:
+    """Return the derivative, and in addition the mean difference along axes of the input, of what is known."""
     gap = (at.a - at.r).reshape((len(at.r), *at.array.shape))
     known = np.isfinite(gap)
     several = tuple(axis + 1 for axis in axes)
     total = np.where(known, gap, 0.0).sum(axis=several, keepdims=True) / known.sum(axis=several, keepdims=True)
-    return np.broadcast_to(total, gap.shape).reshape(at.r.shape)
+    return at.r + np.broadcast_to(total, gap.shape).reshape(at.r.shape)
