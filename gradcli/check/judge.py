@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 import itertools
 import textwrap
@@ -115,38 +116,8 @@ def run_check(
     blame: find the wrong part of a fail. explain: find what was mistaken. judges: compares with something else than
     values.
     """
-    request = request or Request()
-    start = time.perf_counter()
-
-    def report(verdict: str, message: str = "", **more: object) -> CheckReport:
-        if verdict == "inconclusive" and not more.get("diagnosis"):
-            more["diagnosis"] = (Finding("undecided", message),)
-        return CheckReport(
-            place.name,
-            place.file,
-            place.line,
-            verdict,
-            time.perf_counter() - start,
-            message=message,
-            replay=place.replay if verdict == "fail" else None,
-            claimed_at=source_place(place.claims[0]) if len(place.claims) == 1 else None,
-            sources=sources_of(place) if request.show == "all" else (),
-            **more,  # type: ignore[arg-type]
-        )
-
-    claim: Claim | None = None
-
-    def wrong_part() -> tuple[str | None, tuple[Finding, ...]]:
-        """Return the custom function whose backward is wrong, raises or gives a wrong shape, and what was mistaken."""
-        with contextlib.suppress(Exception):
-            for part, describe in parts_of(claim, request.seed) if blame and claim is not None else ():
-                part.budget = claim.budget if claim is not None else part.budget
-                checked = run_check(lambda part=part: part, Place(part.title), blame=False)  # type: ignore[misc]
-                if checked.verdict in ("fail", "error"):
-                    found = (Finding(x.kind, f"{part.title}: {x.text}") for x in checked.diagnosis if not x.is_place)
-                    return describe(), tuple(found)
-        return None, ()
-
+    request, claim = request or Request(), None
+    report = functools.partial(make_report, place, request, time.perf_counter())
     try:
         with np.errstate(all="ignore"):
             claim = make()
@@ -155,42 +126,79 @@ def run_check(
                 checked = with_calls(judge(claim, request, report, explain), claim, request)
             else:
                 checked = judges(claim, request, report)
-            if checked.verdict != "fail" or checked.blame is not None:
-                return checked
-            (blamed, found), evidence = wrong_part(), checked.evidence
-            if all(finding.is_place for finding in checked.diagnosis):
-                checked = replace(checked, diagnosis=(*found, *checked.diagnosis))
-            return replace(checked, blame=blamed, evidence=evidence and evidence._replace(points=claim.budget.made))
-    except WrongShapeError as error:
-        finding = Finding("shape", "the gradient has a wrong shape")
-        return report("fail", str(error), diagnosis=(finding,), blame=wrong_part()[0], hint=error.hint)
-    except NotElementwiseError as error:
-        finding = Finding("not elementwise", "an element of an input changes others of the output")
-        return report("fail", str(error), diagnosis=(finding,))
-    except ComplexError as error:
-        return report("fail", str(error), diagnosis=(Finding("complex", "a real input has a real gradient"),))
-    except CallError as error:
-        cause = error.__cause__
-        known = cause if isinstance(cause, Exception) else None
-        hint = error.hint or getattr(cause, "hint", None)
-        failed = report("error", str(error), error=known, trace=users_trace(cause), hint=hint)
-        with contextlib.suppress(CallError):  # what raises may be a second backward
-            failed = failed if claim is None else with_calls(failed, claim, request)
-        return replace(failed, blame=wrong_part()[0])
-    except OutOfCallsError:
-        allowed = claim.budget.allowed if claim else 0
-        text = f"undecided after {allowed} calls (--calls), some of which computed vector products"
-        return leave_open(report, Finding("out of calls", text))
-    except RecursionError:
-        return report("error", "the function recurses too deeply")
-    except MemoryError:
-        return report("error", "not enough memory")
-    except GradcliError as error:
-        return report("error", error.message, hint=error.hint)
-    except OSError as error:
-        return report("error", f"the system refused to go on: {error.strerror or text_of(error)}")
+            return with_blame(checked, claim, request, blame) if checked.verdict == "fail" else checked
     except Exception as error:  # one check must not end the others
-        return report("error", f"{DEFECT}: {describe_error(error)}")
+        return report_error(error, report, claim, request, blame)
+
+
+def make_report(place: Place, request: Request, start: float, verdict: str, text: str = "", **more: Any) -> CheckReport:
+    """Return the report on a check that began at `start`. more: other fields."""
+    if verdict == "inconclusive" and not more.get("diagnosis"):
+        more["diagnosis"] = (Finding("undecided", text),)
+    if verdict == "fail":
+        more["replay"] = place.replay
+    if len(place.claims) == 1:
+        more["claimed_at"] = source_place(place.claims[0])
+    if request.show == "all":
+        more["sources"] = sources_of(place)
+    return CheckReport(place.name, place.file, place.line, verdict, time.perf_counter() - start, message=text, **more)
+
+
+UNUSABLE: dict[type[Exception], Finding] = {  # derivatives that are wrong whatever their values
+    WrongShapeError: Finding("shape", "the gradient has a wrong shape"),
+    NotElementwiseError: Finding("not elementwise", "an element of an input changes others of the output"),
+    ComplexError: Finding("complex", "a real input has a real gradient"),
+}
+
+
+def report_error(
+    error: Exception, report: Callable[..., CheckReport], claim: Claim | None, request: Request, blame: bool
+) -> CheckReport:
+    """Return the report on a check that raised."""
+    match error:
+        case CallError() if type(error) in UNUSABLE:
+            checked = report("fail", str(error), diagnosis=(UNUSABLE[type(error)],), hint=error.hint)
+            blame = blame and isinstance(error, WrongShapeError)
+        case CallError(__cause__=cause):
+            known, hint = cause if isinstance(cause, Exception) else None, error.hint or getattr(cause, "hint", None)
+            checked = report("error", str(error), error=known, trace=users_trace(cause), hint=hint)
+            with contextlib.suppress(CallError):  # what raises may be a second backward
+                checked = checked if claim is None else with_calls(checked, claim, request)
+        case OutOfCallsError():
+            allowed = claim.budget.allowed if claim else 0
+            text = f"undecided after {allowed} calls (--calls), some of which computed vector products"
+            return leave_open(report, Finding("out of calls", text))
+        case RecursionError():
+            return report("error", "the function recurses too deeply")
+        case MemoryError():
+            return report("error", "not enough memory")
+        case GradcliError():  # CallError, which is one, comes before
+            return report("error", error.message, hint=error.hint)
+        case OSError():
+            return report("error", f"the system refused to go on: {error.strerror or text_of(error)}")
+        case _:
+            return report("error", f"{DEFECT}: {describe_error(error)}")
+    return with_blame(checked, claim, request, blame)
+
+
+def with_blame(checked: CheckReport, claim: Claim | None, request: Request, blame: bool) -> CheckReport:
+    """Return a report with the custom function that is wrong or raises, if asked for, and in a fail its mistake."""
+    if claim is None or checked.blame is not None:
+        return checked
+    blamed: str | None = None
+    found: tuple[Finding, ...] = ()
+    with contextlib.suppress(Exception):
+        for part, describe in parts_of(claim, request.seed) if blame else ():
+            part.budget = claim.budget
+            own = run_check(itertools.repeat(part).__next__, Place(part.title), blame=False)
+            if own.verdict in ("fail", "error"):
+                mistakes = [Finding(x.kind, f"{part.title}: {x.text}") for x in own.diagnosis if not x.is_place]
+                blamed, found = describe(), tuple(mistakes)
+                break
+    if checked.verdict == "fail" and all(finding.is_place for finding in checked.diagnosis):
+        checked = replace(checked, diagnosis=(*found, *checked.diagnosis))
+    evidence = checked.evidence and checked.evidence._replace(points=claim.budget.made)
+    return replace(checked, blame=blamed, evidence=evidence)
 
 
 def parts_of(claim: Claim, seed: int) -> Iterator[tuple[Claim, Callable[[], str]]]:
@@ -309,7 +317,7 @@ class Judging:
         asked = coarse and request.tolerances is None and claim.budget.allowed is None and judgement.claimed.size > 0
         asked &= flat.unit > FEW_DIGITS or probe.scatters()
         if asked and flat.input_unit < FEW_DIGITS and not claim.capabilities.value_unit:
-            from .float32 import SINGLE, computes_in_float32, note_on_float32
+            from .limited_precision import SINGLE, computes_in_float32, note_on_float32
 
             if flat.unit == SINGLE or computes_in_float32(judgement):
                 claim.capabilities = replace(claim.capabilities, value_unit=SINGLE)
@@ -440,7 +448,7 @@ def forgive(judgement: Judgement) -> None:
         size = np.fmax(np.abs(judgement.claimed), np.abs(judgement.value))
         if not (np.abs(judgement.claimed - judgement.value) <= LIKE_ROUNDING * size)[wrong].all():
             return
-    from .tolerance import is_rough, tolerance_inside
+    from .limited_precision import is_rough, tolerance_inside
 
     scatter = rows.measure_scatter() if rows.flat.claim.capabilities.traced else rows.scatter
     steady = np.where(scatter <= JUMPS * np.abs(rows.claimed), scatter, 0.0)

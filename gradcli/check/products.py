@@ -20,8 +20,7 @@ from .rows import neighbours
 from .sampler import TINY
 from .verdict import OWN_NOISE, ROUNDING, Judgement, digits_of
 
-ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}
-"""To how many digits forward and reverse mode must agree, by the bytes of a number: a choice."""
+ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}  # that forward and reverse mode must share, by bytes of a number: a choice
 
 
 def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:
@@ -100,14 +99,10 @@ def find_broken_law(flat: Flat, seed: int) -> Finding | None:
 
 
 COTANGENT_SIZE = 3.0  # the typical size of cotangents: 1 is what most people try; a choice
-FACTOR = 1024.0
-"""How many times larger and smaller ones are tried, too, for products that are clipped or rounded; a power of 2, so
-that floating-point numbers of any type scale exactly."""
-COARSEST = 0.05
-"""From this part of a product on, nothing is called rounding: 1 in 2^8 is bfloat16's, of which 13 may add up."""
+FACTOR = 1024.0  # times larger and smaller ones show clipping and rounding; a power of 2 is exact in any type
+COARSEST = 0.05  # from this part of a product on, nothing is rounding: 1 in 2**8 is bfloat16's, of which 13 add up
 WIDEST_STAIR = 2.0**-6  # over this part of a number, one in bfloat16, with its 2**-8, changes at least once
-STAIR_VECTORS = 256
-"""Vectors along which stairs are looked for: enough to keep a curve far from `OWN_NOISE` between them."""
+STAIR_VECTORS = 256  # vectors along which stairs are looked for: a curve is far from OWN_NOISE between them
 
 
 def nonlinearity(flat: Flat, seed: int) -> Finding | None:

@@ -93,8 +93,7 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
     return check
 
 
-SAMPLES, HESS_SAMPLES = 20, 5
-"""Random points at which formulas for first and for second derivatives are checked, without --samples: a choice."""
+SAMPLES, HESS_SAMPLES = 20, 5  # random points for first and for second derivatives, without --samples: a choice
 ATTEMPTS = 200  # draws after which no point is found where a function is finite: a choice
 DOMAINS = (
     lambda rng, shape: rng.standard_normal(shape),

@@ -99,8 +99,7 @@ class SavedPoints:
 
 
 LEAST_JUDGED = 12  # suspicious points that are judged at least, or a tenth of all: a choice
-LEAST_CALLS, CALLS_PER_POINT = 10_000, 150
-"""Calls of the function for verdicts on suspicious points that all pass: at least, and per point searched: a choice."""
+LEAST_CALLS, CALLS_PER_POINT = 10_000, 150  # calls for suspicious points that pass, at least and by point: a choice
 CLEARLY = 5.0  # errors that a claim must be off to be accused at one of many points: twice MARGIN
 ERROR_UNITS = 1e3  # rounding units of the gradient's usual size that do not count as an error: a choice
 BOUNDARIES = 12  # boundaries of the domain that are located: a choice

@@ -19,8 +19,7 @@ from .sampler import Sampler
 
 EXACT = 1e-12  # how far a matrix, relative to its largest element, may be from a symmetric one: a choice
 CLAIMED = 1e-7  # how far a claimed gradient may be from symmetric, apart from its own rounding: a choice
-AWAY, NEAR = 0.1, 1e-3
-"""How far elements of a triangle are moved, relative, to see whether they are read, and may be moved: a choice."""
+AWAY, NEAR = 0.1, 1e-3  # relative moves of a triangle that show whether it is read, and may be moved: a choice
 UNMOVED_UNITS = 8.0  # rounding units of its values by which a function of the rest may change: a choice
 
 

@@ -31,7 +31,6 @@ NO_EFFECT = 1e-12  # the part of its own largest effect by which an element may 
 ZERO_UNITS = 1000.0  # rounding units by which the value may change where a zero is claimed (calibrated)
 OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as overflow: a choice
 NEGLIGIBLE_PART = 2e-14  # part of a value (calibrated), or 4 rounding units of it, below which no effect is seen
-
 SCATTERS = 5  # times its scatter between points that are rounding units apart a claim may be off (calibrated)
 OWN_NOISE = 10.0  # times its scatter between close points a claim may be off without being wrong (calibrated)
 JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps: no noise (calibrated)

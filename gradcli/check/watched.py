@@ -32,9 +32,8 @@ from .workers import in_processes, in_turn
 
 QUICK_CALLS, FEWEST_CALLS = 600, 10
 """A function that could be called so often in its time may be called as often as the verdict needs; the fewest calls
-with which a derivative is judged at all."""
-GRADIENT_STEP = 1e-3
-"""The step of a numeric gradient, relative to the element: rounding and the rest of the series are about 1e-12."""
+with which a derivative is judged at all: as FAIL_CALLS, and a choice."""
+GRADIENT_STEP = 1e-3  # relative to the element: rounding and the rest of the series are then about 1e-12
 
 
 class UseCheck(Check):

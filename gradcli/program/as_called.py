@@ -10,8 +10,7 @@ import numpy as np
 from ..errors import describe_error
 from .claim import Arrays, Difference
 
-CHANGED, CHANGED_NARROW = 1e-4, 1e-2
-"""Differences up to this part of the largest element count as rounding, in float64 and in narrower types: a choice."""
+CHANGED, CHANGED_NARROW = 1e-4, 1e-2  # part of the largest element that is rounding, also in few digits: a choice
 CANCELLED = 1e-5  # where elements cancel, this part of their usual size is allowed, too, times the above: a choice
 FIXES = {
     "layout": "make it contiguous before its memory is read, or use reshape instead of view",

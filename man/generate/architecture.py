@@ -180,7 +180,7 @@ PyTorch.
 6. `gradcli/check/locate.py` finds wrong elements by bisection.
 7. `gradcli/check/verdict.py` decides whether each element passes.
 8. Other modules look for causes of a mismatch other than a wrong derivative: `gradcli/check/kink.py`,
-   `gradcli/check/tolerance.py` and `gradcli/check/symmetric.py`.
+   `gradcli/check/limited_precision.py` and `gradcli/check/symmetric.py`.
 
 A check of plain NumPy code imports neither the engine nor the table. With `--reference`, `gradcli/check/reference.py`
 replaces stages 3 to 8. It compares the claim with the derivative of a reference function.

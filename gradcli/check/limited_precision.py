@@ -1,31 +1,69 @@
-"""Mismatches with a cause other than a wrong formula: a rough claim, and an iteration that stops at a tolerance.
+"""Functions and claims computed to fewer digits: in float32 inside, roughly, or by a solver that stops at a tolerance.
 
-Both show in how the claim and the slopes of the values change from start to start along one element.
+Values in float32 are constant between two of its numbers. A rough claim and a tolerance show in how the claim and the
+slopes of the values change from start to start along one element.
 """
 
 from __future__ import annotations
 
+import contextlib
+import inspect
 import itertools
+import re
 from collections.abc import Iterator
+from textwrap import shorten
 
 import numpy as np
 
-from .sampler import TINY
+from ..program.claim import Claim
+from ..program.detect_framework import reachable_from
+from ..program.user_code import users_path
+from .sampler import TINY, rounding_of
 from .verdict import FAIL, Judgement
 
-MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on a tolerance
-STARTS = np.cos(np.pi * (np.arange(8) + 0.5) / 8)
-REACHES = (0.8, 0.4, 0.1, 0.01)
-"""How far starts are moved, in units of the scale: the first at which the derivative is simple counts."""
-PARABOLA, ERRATIC = 0.02, 0.15
-"""The part of a derivative, and of a difference, that does not follow a parabola between starts."""
-NO_DIFFERENCE = 1e-4
-"""Differences below this part of the largest count as zero: a formula wrong in places has such, a solver has not."""
-MOST_TESTED = 3  # wrong entries that are tested
-START_STEP = 1e-3  # of central differences, in units of the reach
-CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola
-SMOOTH_FALL = 0.01  # the part to which what a smooth claim is off that parabola falls from the first to the second
-ROUGH_CLAIM = 5.0  # how many times rougher than the slopes of the values a claim is that is rough by itself
+SINGLE = 2.0**-24  # float32's rounding unit
+CAST = re.compile(r"float32|complex64|np\.single|\.float\(\)|torch\.float\b")
+SEEN_MOVES = 2.0**-15 * np.arange(-2, 3)  # relative changes of an input that float32, with its 2**-24, sees, ...
+UNSEEN_MOVE = 2.0**-30  # ... and one more, at each of them, that it mostly does not see
+SEEN_UNITS = 8.0  # units of float64 that the smaller change must be worth, else the sum hides it, not float32: a choice
+MOST_UNCHANGED = 0.7  # the part of outputs and moves from which on values do not change between its numbers: a choice
+MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on a tolerance (calibrated)
+STARTS = np.cos(np.pi * (np.arange(8) + 0.5) / 8)  # Chebyshev points, through which a parabola is nearly the best one
+REACHES = (0.8, 0.4, 0.1, 0.01)  # how far starts are moved; the first with a simple derivative counts (calibrated)
+PARABOLA, ERRATIC = 0.02, 0.15  # part of a derivative, and of a difference, that is off a parabola (calibrated)
+NO_DIFFERENCE = 1e-4  # part of the largest difference that is zero, as where a formula is right, no solver: a choice
+MOST_TESTED = 3  # wrong entries that are tested: a choice
+START_STEP = 1e-3  # of central differences, in units of the reach: a choice
+CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola, ...
+SMOOTH_FALL = 0.01  # ... what it is off falling by 10**3 to the second: ten times more is not smooth
+ROUGH_CLAIM = 5.0  # times rougher than the slopes of the values a claim is that is rough by itself (calibrated)
+
+
+def computes_in_float32(judgement: Judgement) -> bool:
+    """Return whether values at several points do not change with an element before a change that float32 can hold.
+
+    Asked is the element with the largest effect, of the wrong ones if there are any.
+    """
+    wrong, flat = (judgement.state == FAIL).any(axis=0), judgement.flat
+    effects = judgement.effects.max(axis=0)
+    line = judgement.sampler.element(int(np.where(wrong, effects, -1.0).argmax() if wrong.any() else effects.argmax()))
+    at, near = (line.values(offsets)[1] for offsets in (SEEN_MOVES, SEEN_MOVES + UNSEEN_MOVE))
+    with np.errstate(invalid="ignore"):
+        change = np.abs(np.diff(at, axis=0)).min(axis=0) * (UNSEEN_MOVE / SEEN_MOVES[-1] * 2)
+        seen = change > SEEN_UNITS * rounding_of(np.abs(flat.f0), float(np.finfo(float).eps))
+    return bool(seen.any()) and bool((at == near)[:, seen].mean() > MOST_UNCHANGED)
+
+
+def note_on_float32(claim: Claim) -> str:
+    """Return that a function computes in float32, with the first line of its code that says so."""
+    note = "the function computes in float32, of 7.2 digits"
+    for x in itertools.chain.from_iterable(map(reachable_from, claim.functions)):
+        with contextlib.suppress(OSError, TypeError):
+            lines, start = inspect.getsourcelines(x.__code__) if hasattr(x, "__code__") else ([], 0)
+            for number, line in enumerate(lines, start):
+                if CAST.search(line):
+                    return f"{note} ({users_path(x.__code__.co_filename)}:{number}: {shorten(line, 60)})"
+    return note
 
 
 class WrongEntry:

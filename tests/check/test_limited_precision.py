@@ -1,10 +1,10 @@
-"""Mismatches with a cause other than a wrong formula are recognised by values, not by what the source calls."""
+"""Functions in float32, rough claims and tolerances are recognised by values, not by what the source calls."""
 
 import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.check.tolerance import STARTS, off_parabola, parabola_at_0
+from gradcli.check.limited_precision import STARTS, off_parabola, parabola_at_0
 
 
 def bisected(c, steps):
@@ -72,3 +72,41 @@ def test_a_parabola_through_starts_is_found():
     assert off_parabola(values) < 1e-14
     assert parabola_at_0(values) == pytest.approx(3)
     assert off_parabola(values + 0.1 * (-1.0) ** np.arange(8)) > 0.01
+
+
+def short_softmax(x):
+    p = np.exp(x.astype(np.float32))
+    return (p / p.sum(-1, keepdims=True)).astype(float)
+
+
+def short_loss(x):
+    return (np.sin(np.float32(1) * x.astype(np.float32)) ** 2).sum()
+
+
+def softmax_back(factor):
+    def back(g, x):
+        p = np.exp(x) / np.exp(x).sum(-1, keepdims=True)
+        return factor * p * (g - (p * g).sum(-1, keepdims=True))
+
+    return back
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(("factor", "verdict"), [(1, "pass"), (1.02, "fail")])
+def test_a_function_that_computes_in_float32_is_judged_by_its_digits(seed, factor, verdict):
+    x = np.random.default_rng(seed).normal(size=(3, 6))
+    found = check_gradient(short_softmax, at={"x": x}, vjp=softmax_back(factor))
+    place = "test_limited_precision.py:{}: p = np.exp(x.astype(np.float32)))"
+    (note,) = (note for note in found.notes if "float32" in note)
+    assert found.verdict == verdict and note.endswith(place.format(short_softmax.__code__.co_firstlineno + 1))
+    found = check_gradient(short_loss, lambda x: factor * np.sin(2 * x), {"x": x})
+    assert found.verdict == verdict and any("float32, of 7.2 digits" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: (x + 1e4).sum(), lambda x: np.round(x, 3).sum(), lambda x: (x * (x > 0)).sum()]
+)
+def test_others_are_not_said_to_compute_in_float32(f):
+    x = np.random.default_rng(0).normal(size=5)
+    for claim in (lambda x: 1.1 * np.ones(5), lambda x: 1.0 * (x > 0)):
+        assert not any("float32" in note for note in check_gradient(f, claim, {"x": x}).notes)
