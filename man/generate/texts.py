@@ -180,7 +180,8 @@ names the worst element, with both values, and a mistake that would explain all 
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or a
 resolution above 2 % for an element. The 2 % do not apply to an element whose effect on the output is less than a
-hundredth of the largest effect. Elements that change the output by less than its rounding error are reported as not decidable.
+hundredth of the largest effect. Elements that change the output by less than its rounding error are reported as not
+decidable.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
 For a single input element, this is the interval between the two slopes. If they are not known well enough, the check is
@@ -193,9 +194,10 @@ report says so.
 A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, their sum, a
 negative vector, zeros, and very large and small vectors.
 
-If the function is defined on only one side of the point, gradcheck uses the slope on that side. If the
-claim and the numeric derivative differ only slightly, and this difference changes erratically from point to point, the
-function probably contains a solver that stops at a tolerance. The check is then inconclusive. Input elements that are nan or infinite are held constant, and a note gives their number.
+If the function is defined on only one side of the point, gradcheck uses the slope on that side. If the claim and the
+numeric derivative differ only slightly, and this difference changes erratically from point to point, the function
+probably contains a solver that stops at a tolerance. The check is then inconclusive. Input elements that are nan or
+infinite are held constant, and a note gives their number.
 
 # Cost and limits
 

@@ -183,8 +183,8 @@ NumPy function that gradcli cannot differentiate, its derivative is estimated fr
 derivatives are multiplied by the same random incoming gradients, which are also rounded.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
-mean square error of this backward pass, or half an ulp if that is larger. An ulp is the distance between neighbouring numbers of the
-type, at the root mean square size of the derivative. The verdict is found for each input:
+mean square error of this backward pass, or half an ulp if that is larger. An ulp is the distance between neighbouring
+numbers of the type, at the root mean square size of the derivative. The verdict is found for each input:
 
 - The claim passes if its root mean square error is below 2 times the yardstick.
 - It fails if the error is above 4 times the yardstick in bfloat16, 8 times in float16, or 16 times in float32. To fail,
