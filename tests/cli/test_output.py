@@ -1,0 +1,252 @@
+"""Where results go, in which format, and what keeps them apart from what the user's code prints."""
+
+import contextlib
+import errno
+import io
+import os
+import sys
+
+import numpy as np
+import pytest
+
+from gradcli.cli import messages, output
+from gradcli.cli.output import Output, is_stream, write_file
+from gradcli.errors import GradcliError
+from gradcli.request import Request
+from gradcli.show import ARRAYS
+from gradcli.show.results import Gradients, InputGradient, Products
+
+DRAWN = ("table", "dot", "svg", "png")
+
+
+def form_of(path=None, form=None, formats=ARRAYS, plot=False):
+    return Output(Request(command="grad", format=form, output=path, plot=plot), formats).form
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "formats", "expected"),
+    [
+        (None, None, ARRAYS, "tsv"),  # a pipe: the second format
+        (None, None, ("text",), "text"),
+        (None, "json", ARRAYS, "json"),
+        ("-", None, ARRAYS, "tsv"),
+        ("out.txt", None, ARRAYS, "tsv"),
+        ("out", None, ARRAYS, "tsv"),
+        ("out.tsv", None, ARRAYS, "tsv"),
+        ("out.json", None, ARRAYS, "json"),
+        ("OUT.CSV", None, ARRAYS, "csv"),
+        ("out.tex", None, ARRAYS, "latex"),
+        ("out.gv", None, DRAWN, "dot"),
+        ("out.json", "json", ARRAYS, "json"),
+        ("out.txt", "json", ARRAYS, "json"),
+        ("out.xyz", "json", ARRAYS, "json"),  # with -f any name is allowed
+        ("out.tsv", "tsv", ARRAYS, "tsv"),
+        ("out.json", "gitlab", ("table", "gitlab", "json"), "gitlab"),  # two formats have this ending
+        ("/dev/null.xyz/../null", None, ARRAYS, "tsv"),
+    ],
+)
+def test_the_format_follows_from_the_file_and_the_option(path, form, formats, expected):
+    assert form_of(path, form, formats) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "message", "hint"),
+    [
+        ("out.xyz", None, "unknown type of file '.xyz'", "the types are .txt, .tsv, .json, .tex, .npz, .npy, .csv;"),
+        ("out.svg", None, "grad does not write .svg files", "its formats are table, tsv, json, latex, npz"),
+        ("out.csv", "json", "-f json and -o out.csv disagree: a .csv file is csv", "leave out -f"),
+        ("out.npz", "npy", "-f npy and -o out.npz disagree", "leave out -f"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(path, form, message, hint):
+    with pytest.raises(GradcliError) as raised:
+        form_of(path, form)
+    assert message in raised.value.message and hint in raised.value.hint
+
+
+def test_a_terminal_gets_a_table(monkeypatch):
+    monkeypatch.setattr(messages, "is_terminal", lambda stream: True)
+    assert (form_of(), form_of("-"), form_of("out.txt"), form_of(form="csv")) == ("table", "tsv", "tsv", "csv")
+    with pytest.raises(GradcliError, match=r"a .npy file is not written to a terminal"):
+        Output(Request(format="npy"), ARRAYS).check()
+
+
+def test_a_plot_is_a_table_in_a_pipe_too():
+    assert form_of(plot=True) == "table"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("", "is empty"), ("dir", "it is a directory"), ("no/out.json", "no such folder /"), ("made.json", None)],
+)
+def test_a_file_that_cannot_be_written_is_known_before(path, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dir").mkdir()
+    output_ = Output(Request(format="json", output=path), ARRAYS)
+    if message is None:
+        output_.check()
+    else:
+        with pytest.raises(GradcliError, match=message):
+            output_.check()
+    assert os.listdir() == ["dir"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "encoding", "expected"),
+    [
+        ({}, "utf-8", True),
+        ({}, "UTF-8", True),
+        ({}, "latin-1", False),
+        ({"LC_ALL": "C"}, "utf-8", False),
+        ({"LC_ALL": "C.UTF-8"}, "utf-8", True),
+        ({"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"}, "utf-8", True),
+    ],
+)
+def test_when_output_may_have_more_than_ascii(environment, encoding, expected, monkeypatch):
+    for name in ("LC_ALL", "PYTHONIOENCODING"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
+    assert Output(Request(), ARRAYS).unicode == expected
+
+
+def test_the_size_is_that_of_the_terminal_or_of_a_file(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "7")
+    monkeypatch.setenv("LINES", "33")
+    assert Output(Request(format="table"), ARRAYS).size == (20, 33)  # a table needs some columns
+    assert Output(Request(format="table", output="out.txt"), ARRAYS).size == (100, 40)
+    assert Output(Request(format="json"), ARRAYS).size == (100, 40)
+
+
+def shown(result, capsys, **asked):
+    Output(Request(command="grad", format="table", **asked), ARRAYS).show(result)
+    return capsys.readouterr()
+
+
+def test_tables_escape_controls_and_keep_numbers_whole(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setattr(messages.settings, "color", "never")
+    x = np.array([1.2345678901234567e-200, -1.0])
+    text = shown(Products("t", "vjp", np.float64(1), {"x\x1b[31m": x}), capsys).out
+    assert "1.23457e-200" in text and "\x1b" not in text
+    monkeypatch.setenv("LC_ALL", "C")
+    monkeypatch.delenv("PYTHONIOENCODING", raising=False)
+    assert shown(Products("t", "vjp", np.float64(1), {"x": np.arange(1e4)}), capsys).out.isascii()
+
+
+def test_elements_that_a_table_leaves_out_are_counted(capsys, monkeypatch):
+    monkeypatch.setattr(messages.settings, "quiet", False)
+
+    def said(size):
+        x = np.linspace(0, 1, size)
+        return shown(Gradients("t", np.float64(1), (InputGradient("x", x, x),), {}), capsys).err
+
+    assert "the table shows the ends of 5000 elements" in said(5000)
+    assert said(3) == ""
+
+
+def test_a_file_is_written_completely_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    (tmp_path / "link").symlink_to(path)
+    write_file(str(tmp_path / "link"), "new\udcff")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new\\udcff", 0o640)
+    assert (tmp_path / "link").is_symlink()
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(GradcliError, match=r"cannot write .*out.txt: No space left on device"):
+        write_file(str(path), b"newer")
+    assert path.read_text() == "new\\udcff" and sorted(os.listdir(tmp_path)) == ["link", "out.txt"]
+
+
+def test_devices_and_pipes_are_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_file(str(tmp_path / "pipe"), "through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    paths = [str(tmp_path / "pipe"), "/dev/null", "/dev/stdout", str(tmp_path / "file"), "new.txt", "/dev/shm/x"]
+    assert [is_stream(path) for path in paths] == [True, True, True, False, False, False]
+
+
+@contextlib.contextmanager
+def standard_files(folder, monkeypatch):
+    """Make standard output and standard error files in a folder; yield what reads them. Not a fixture: pytest
+    has other streams while it sets one up."""
+    with open(folder / "stdout", "w") as out, open(folder / "stderr", "w") as err, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        output.claim()
+        yield lambda: [out.closed or out.flush() or (folder / name).read_text() for name in ("stdout", "stderr")]
+        output.release()
+
+
+def test_results_come_after_what_was_printed(tmp_path, monkeypatch):
+    with standard_files(tmp_path, monkeypatch) as written:
+        print("printed")
+        begun = [output.begun()]
+        output.write("result\n")
+        print("later")
+        begun.append(output.begun())
+        found = written()
+    assert (begun, found) == ([False, True], ["printed\nresult\nlater\n", ""])
+
+
+def test_results_alone_are_on_standard_output_if_the_rest_is_set_aside(tmp_path, monkeypatch):
+    with standard_files(tmp_path, monkeypatch) as written:
+        output.set_aside()
+        print("printed")
+        output.write("result\n")
+        output.write(b"\x00bytes\n")
+        found = written()
+        output.release()
+        print("after the command")
+        after = written()
+    assert found == ["result\n\x00bytes\n", "printed\n"]
+    assert after[0] == "result\n\x00bytes\nafter the command\n"
+
+
+def test_the_users_code_may_close_standard_output(tmp_path, monkeypatch):
+    with standard_files(tmp_path, monkeypatch):
+        sys.stdout.close()
+        output.write("result\n")
+        messages.note("said")
+    assert [(tmp_path / name).read_text() for name in ("stdout", "stderr")] == ["result\n", "note: said\n"]
+
+
+def test_a_child_process_writes_no_results(tmp_path, monkeypatch):
+    with standard_files(tmp_path, monkeypatch) as written:
+        output.disown()
+        output.write("from a child\n")
+        print("printed")
+        found = written()
+    assert found[0] == "printed\n"
+
+
+def test_files_are_relative_to_the_folder_of_the_call(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    output.claim()
+    (tmp_path / "elsewhere").mkdir()
+    os.chdir("elsewhere")
+    write_file("out.txt", "here")
+    output.release()
+    assert (tmp_path / "out.txt").read_text() == "here"
+
+
+def test_a_pipe_that_nobody_reads_is_no_error(monkeypatch):
+    reader, writer = os.pipe()
+    pipe = io.TextIOWrapper(io.FileIO(writer, "w"), write_through=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", pipe)
+        read = [output.nobody_reads()]
+        os.close(reader)
+        read.append(output.nobody_reads())
+        with pytest.raises(output.NobodyReadsError):
+            output.write("unread")
+    assert read == [False, True]
