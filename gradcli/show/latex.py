@@ -162,7 +162,7 @@ def render_longnumbers(result: LongNumbers, style: Style) -> str:
     if not result.parts and result.value is not None:
         return render_value(result, style._replace(precision=None))
     function, rows = symbol(result.output or "f"), rows_of(result._replace(with_value=False))
-    return "".join(f"{partial(name, function)} = {digits or NONE}\n" for name, digits in rows)
+    return "".join(f"{partial(name, function)} = {digits or array(None, None)}\n" for name, digits in rows)
 
 
 WRITERS = {
