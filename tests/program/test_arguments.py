@@ -1,5 +1,6 @@
 """Values find their parameters by name, and the arrays inside of nested ones have paths."""
 
+import functools
 import inspect
 import pickle
 from dataclasses import dataclass
@@ -8,17 +9,24 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import gradcli
 from gradcli.errors import GradcliError
 from gradcli.program.arguments import (
     Arguments,
     OutputPart,
     Path,
+    annotation_name,
     arrays_in,
+    as_array,
+    bind,
     by_name,
     by_path,
+    default_arrays,
     element_at,
     expand_paths,
     is_named,
+    is_whole,
+    layout_of,
     map_leaves,
     named_parameters,
     pass_by_name,
@@ -131,3 +139,95 @@ def test_rows_of_a_joined_output_name_its_elements():
     assert found == [(("loss",), ""), (first, "re"), (first, "im"), (last, "re"), (last, "im"), ((2,), "")]
     with pytest.raises(IndexError):
         element_at(parts, 12)
+
+
+@dataclass
+class Options:
+    rate: float
+    size: int = 2
+
+
+def parameters_of(function):
+    return list(inspect.signature(function).parameters.values())
+
+
+def test_values_are_bound_as_they_are_declared():
+    def f(options: Options, pair: "Pair", n: int, x=1.0):
+        return options
+
+    given = {"x": 2.0, "n": 3.0, "options": {"rate": 0.5}, "pair": {"w": 1, "n": 2}, "more": 7}
+    found = bind(f, parameters_of(f), given, "f", whole=["n"], others=["more"])
+    assert found == {"options": Options(0.5), "pair": Pair(1, 2), "n": 3, "x": 2.0, "more": 7}
+    assert list(found) == ["options", "pair", "n", "x", "more"] and found["n"].dtype == np.int64
+    assert bind(f, parameters_of(f), {**given, "n": 2.5}, "f", whole=["n"])["n"] == 2.5
+    with pytest.raises(GradcliError, match=r"'options': .*unexpected keyword argument 'speed'"):
+        bind(f, parameters_of(f), {**given, "options": {"speed": 1}}, "f", whole=[])
+
+
+def test_fields_without_a_value_keep_those_of_the_default():
+    def f(options=Options(1.0, 9)):
+        return options
+
+    assert bind(f, parameters_of(f), {"options": {"rate": 0.5}}, "f", whole=[]) == {"options": Options(0.5, 9)}
+
+
+def test_missing_values_are_named_with_what_to_add():
+    def method(self, x, y):
+        return x
+
+    with pytest.raises(GradcliError, match="f needs a value for 'y'") as raised:
+        bind(method, parameters_of(method)[1:], {"x": 1.0}, "f", whole=[], more=" or --shape {}=3")
+    assert raised.value.hint == "add to the command line: y=1 or --shape y=3"
+    with pytest.raises(GradcliError) as raised:
+        bind(method, parameters_of(method), {}, "net.py:Net.loss", whole=[])
+    assert raised.value.hint == "make an instance in the file, model = Net(...), and write net.py:model.loss"
+
+
+def test_default_arrays_are_inputs():
+    def f(x, w=np.ones(2), n=np.arange(3), s=np.float64(2.0), k=1.0, names=("a",), b=None):
+        return x
+
+    assert list(default_arrays(parameters_of(f), [])) == ["w"]  # numbers and whole ones are constants
+    assert default_arrays(parameters_of(f), ["w"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        (2, 2),
+        ([1.0, 2.0], [1.0, 2.0]),
+        (gradcli.tensor([1.0, 2.0], requires_grad=True), [1.0, 2.0]),
+        (np.array([True]), [True]),
+        ("1", None),
+        (True, None),
+        (None, None),
+        ([[1], [2, 3]], None),
+        (["a"], None),
+        (np.sin, None),
+        (np.array([None]), None),
+    ],
+)
+def test_what_is_an_array_of_numbers(x, expected):
+    found = as_array(x)
+    assert (found if found is None else found.tolist()) == expected
+
+
+def test_the_layout_of_an_output_says_what_is_complex():
+    output = {"loss": np.float64(1.0), 3: [np.ones(2), (np.ones(1, complex), "text")], "n": np.arange(2)}
+    found = list(arrays_in(output, lambda x: isinstance(x, np.ndarray | np.float64) and x.dtype.kind in "fc"))
+    parts = layout_of(found, np.iscomplexobj)
+    assert [(part.path, part.shape, part.pairs, part.size) for part in parts] == [
+        *[(("loss",), (), False, 1), ((3, 0), (2,), False, 2), ((3, 1, 0), (1,), True, 2)]
+    ]
+    assert layout_of(found[1:2], np.iscomplexobj) == (OutputPart((), (2,), False),)  # one alone needs no name
+
+
+def test_small_things():
+    assert [is_whole(x) for x in (2.0, np.array([1.0, -3.0]), 2.5, np.nan, np.inf, 2)] == [
+        *[True, True, False, False, False, False]
+    ]
+    assert [annotation_name(x) for x in ("torch.LongTensor", int, functools.partial)] == [
+        "LongTensor",
+        "int",
+        "partial",
+    ]
