@@ -174,14 +174,14 @@ def settle(mp: Any, work: Callable[[], Any]) -> Any:
 def numeric_slope(mp: Any, function: Callable, x: Any) -> Any:
     """Differentiate a function of one number; None at a kink, a jump, or where the derivative is not finite."""
     digits = mp.prec
-    step = mp.ldexp(1, -digits - 10)
     with mp.workprec(3 * digits + 40):
-        h = step * max(abs(x), mp.ldexp(1, -digits))
-        middle, right, left = function(x), function(x + h), function(x - h)
-        forward, backward = (right - middle) / h, (middle - left) / h
-        if not (mp.isfinite(forward) and mp.isfinite(backward)):
-            return None
-        if abs(forward - backward) > mp.ldexp(abs(forward) + abs(backward) + mp.ldexp(1, -digits), -(digits // 2)):
+        h = mp.ldexp(max(abs(x), mp.ldexp(1, -digits)), -digits - 10)
+        left, middle, right = (function(x + k * h) for k in (-1, 0, 1))
+        slopes = [(right - middle) / h, (middle - left) / h]
+        if abs(slopes[0]) > mp.ldexp(1, digits):  # it may grow as the step shrinks
+            slopes.append((function(x + 2 * h) - right) / h)
+        room = mp.ldexp(sum(map(abs, slopes)) + mp.ldexp(1, -digits), -(digits // 2))
+        if not all(mp.isfinite(slope) and abs(slope - slopes[0]) <= room for slope in slopes):
             return None
         result = (right - left) / (2 * h)
     return +result

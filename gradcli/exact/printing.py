@@ -25,6 +25,7 @@ RENAMED = {
     "besselj": "jv", "bessely": "yv", "besseli": "iv", "besselk": "kv",
     "airyai": "airy_ai", "airyaiprime": "airy_ai_slope",
 }  # fmt: skip
+OF_ORDER = {("polygamma", 0): "digamma", ("expint", 1): "exp1"}
 CONSTANTS = {
     "Exp1": "e", "Infinity": "inf", "NegativeInfinity": "-inf",
     "ComplexInfinity": "inf", "ImaginaryUnit": "1j",
@@ -42,10 +43,8 @@ class LanguagePrinter(StrPrinter):
     def _print_Function(self, expr: Any) -> str:
         name = type(expr).__name__
         args = ", ".join(self._print(x) for x in expr.args)
-        if name == "polygamma" and expr.args[0] == 0:
-            return f"digamma({self._print(expr.args[1])})"
-        if name == "expint" and expr.args[0] == 1:
-            return f"exp1({self._print(expr.args[1])})"
+        if own := OF_ORDER.get((name, *expr.args[:1])):
+            return f"{own}({self._print(expr.args[1])})"
         if name in ("lowergamma", "uppergamma"):
             function = "gammainc" if name == "lowergamma" else "gammaincc"
             return f"({function}({args})*gamma({self._print(expr.args[0])}))"
@@ -57,7 +56,8 @@ class LanguagePrinter(StrPrinter):
             return f"(2/sqrt(pi)*exp(({self._print(x)})**2)*dawsn({self._print(x)}))"
         if name == "polylog" and expr.args[0] == 2:
             return f"spence({self._print(1 - expr.args[1])})"
-        return f"{RENAMED.get(name, name)}({args})"
+        more = ", 1" if (name, len(expr.args)) == ("zeta", 1) else ""  # Riemann's is Hurwitz's at 1
+        return f"{RENAMED.get(name, name)}({args}{more})"
 
     def _print_ExtremeBase(self, expr: Any) -> str:
         args = ", ".join(self._print(x) for x in expr.args)

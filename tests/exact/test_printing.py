@@ -1,0 +1,177 @@
+"""Formulas as text: what is printed in the language reads back as the same number, and code has no name twice."""
+
+import re
+
+import numpy as np
+import pytest
+import sympy
+from scipy.special import betainc
+
+from gradcli.exact.printing import (
+    UniqueNames,
+    _Python,
+    c_code,
+    doc,
+    float_text,
+    identifier,
+    join_cube_root,
+    latex,
+    nest_lists,
+    python_code,
+    text,
+    with_decimals,
+)
+from gradcli.exact.symbolic import maximum, minimum
+from gradcli.program.target import Target, load_program
+
+X, Y = sympy.symbols("x y", real=True)
+X01, W2 = sympy.Symbol("x[0,1]", real=True), sympy.Symbol("w[2]", real=True)
+
+
+def in_language(formula, **values):
+    """Return the value of a printed formula, computed by the engine."""
+    program = load_program(Target(text(formula), inline=True))
+    return program.run({name: np.array(x) for name, x in values.items()}, wrt=[]).output.item()
+
+
+FORMULAS = [
+    (sympy.sqrt(X) * sympy.exp(-Y) / 3, None),
+    (sympy.Rational(1, 3) * X**2 - X / Y, None),
+    (sympy.Abs(X - Y) * sympy.ceiling(Y) + sympy.floor(X), None),
+    (sympy.loggamma(X) + sympy.digamma(Y) + sympy.polygamma(1, X), None),
+    (sympy.besselj(0, X) + sympy.bessely(1, Y) + sympy.besseli(1, X) + sympy.besselk(0, Y), None),
+    (sympy.airyai(X) * sympy.airyaiprime(X) + sympy.Ei(Y), None),
+    (sympy.expint(1, X) + sympy.zeta(X + 2), None),
+    (sympy.uppergamma(Y, X) + 2 * sympy.lowergamma(Y, X), None),
+    (sympy.erf(X) * sympy.erfc(Y) + sympy.erfi(X), None),
+    (sympy.polylog(2, -X), None),
+    (sympy.betainc_regularized(X, Y, 0, sympy.Rational(1, 3)), lambda x, y: betainc(x, y, 1 / 3)),
+    (sympy.pi * X + sympy.E, None),
+    (sympy.Piecewise((X**2, X < Y), (Y, True)), None),
+    (sympy.Piecewise((X, sympy.And(X > 0, Y > 5)), (Y, sympy.Or(X > 3, Y > 1)), (1, True)), None),
+    (sympy.Piecewise((X, sympy.Not(X > 1)), (Y, True)), None),
+    (sympy.sign(X) * sympy.atan2(X, Y) + sympy.acosh(Y) + sympy.asin(X), None),
+    (maximum(X, Y) + 10 * minimum(X, Y), lambda x, y: y + 10 * x),
+    (maximum(X, Y, 1), lambda x, y: max(x, y, 1)),
+    (sympy.sympify("-x**2 - (x - 1)**(-2)", {"x": X}), None),
+]
+
+
+@pytest.mark.parametrize(("formula", "value"), FORMULAS)
+def test_a_formula_reads_back_as_itself(formula, value):
+    at = {"x": 0.3, "y": 1.7}
+    given = {name: x for name, x in at.items() if name in {s.name for s in formula.free_symbols}}
+    expected = sympy.N(formula.subs({X: at["x"], Y: at["y"]}), 25) if value is None else value(**at)
+    assert in_language(formula, **given) == pytest.approx(float(expected), rel=1e-12)
+
+
+def test_constants_of_the_language():
+    printed = [text(x) for x in (sympy.oo, -sympy.oo, sympy.E, sympy.I, sympy.zoo)]
+    assert printed == ["inf", "-inf", "e", "1j", "inf"]
+    assert text(sympy.Piecewise((X, X > 0))) == "where(x > 0, x, nan)"  # there is no other piece
+
+
+def test_terms_with_pieces_have_a_fixed_order():
+    pieces = [sympy.Piecewise((i * X, i < X), (0, True)) for i in range(1, 6)]
+    printed = text(sympy.Add(*pieces))
+    assert printed == text(sympy.Add(*pieces[::-1])) and re.findall(r"x > (\d)", printed) == list("12345")
+
+
+def test_long_fractions_are_decimals_if_these_are_exact():
+    decimal = sympy.Rational("1.0507009873554804934")
+    assert text(with_decimals(decimal * X)) == "1.0507009873554804934*x"
+    third = sympy.Rational(10**20, 3)
+    assert with_decimals(third) == third and with_decimals(sympy.Rational(1, 8) * X) == X / 8
+
+
+@pytest.mark.parametrize(
+    ("formula", "written"),
+    [
+        (X01**2, r"x_{0,1}^{2}"),
+        (sympy.Symbol("theta1") * 2, r"2 \theta_{1}"),
+        (sympy.Symbol("rate") / 2, r"\frac{\mathrm{rate}}{2}"),
+        (sympy.sqrt(2) * sympy.sqrt(sympy.pi) * X, r"x \sqrt{2 \pi}"),
+        (sympy.sqrt(2) / (2 * sympy.sqrt(sympy.pi)), r"\frac{1}{\sqrt{2 \pi}}"),
+        (maximum(X, Y), r"\max\left(x, y\right)"),
+    ],
+)
+def test_latex(formula, written):
+    assert latex(formula) == written
+
+
+def test_cube_roots_of_negative_numbers_are_real():
+    root = sympy.sign(X) * sympy.Abs(X) ** sympy.Rational(1, 3)
+    assert latex(root) == r"\sqrt[3]{x}"
+    assert join_cube_root(3 * root) == 3 * sympy.cbrt(X)
+    assert latex(sympy.Abs(X) ** sympy.Rational(1, 3)) != r"\sqrt[3]{x}"  # without the sign it is another function
+
+
+def test_names_in_code_are_legal_and_differ():
+    names = UniqueNames([("lambda", ()), ("net.0.w", (2,)), ("net_0_w", ()), ("0b", ())], ["lambda", "math"])
+    assert names.parameters == {"net_0_w": "net_0_w", "lambda": "lambda_", "net.0.w": "net_0_w_", "0b": "_0b"}
+    assert names.elements["net.0.w[1]"] == ("net_0_w_", (1,), (2,))
+    assert [names.free("math"), names.free("math"), names.free("t")] == ["math_", "math__", "t"]
+    assert [identifier(name) for name in ("a.b[0]", "1x", "μ")] == ["a_b_0_", "_1x", "μ"]
+
+
+def test_targets_are_harmless_in_comments():
+    assert doc('x """ \\ \n y */ z') == "x ''' \\\\ y * / z"
+    compile(f'"""{doc(chr(34) * 3 + chr(92))}"""', "f", "eval")
+
+
+def test_nested_lists():
+    words = list("abcdef")
+    assert nest_lists(words, (2, 3)) == "[[a, b, c], [d, e, f]]"
+    assert nest_lists(words[:1], ()) == "a" and nest_lists([], (0, 2)) == "[]"
+    assert nest_lists(words[:2], (2, 1), "array([") == "array([array([a], array([b]]"  # left opens every list
+
+
+def test_numbers_in_code_are_floats():
+    names = UniqueNames([], [])
+    assert float_text(_Python(names), sympy.Rational(1, 3)) == repr(1 / 3)
+    assert float_text(_Python(names), sympy.Integer(10) ** 400) == "inf"
+
+
+VALUE = sympy.sin(X01 * W2) * X01
+DERIVATIVES = [
+    ("x", (1, 2), [sympy.Integer(0), sympy.diff(VALUE, X01)]),
+    ("w", (3,), [sympy.Integer(0), sympy.Integer(0), sympy.diff(VALUE, W2)]),
+]
+INPUTS = [("x", (1, 2)), ("w", (3,))]
+
+
+def test_python_code_computes_the_derivatives():
+    names: dict = {}
+    exec(python_code("sin(x w) x", INPUTS, VALUE, DERIVATIVES), names)
+    value, d_x, d_w = names["value_and_gradient"](np.array([[0.0, 0.7]]), [0.0, 0.0, 1.3])
+    s, c = np.sin(0.7 * 1.3), np.cos(0.7 * 1.3)
+    assert value == pytest.approx(0.7 * s, rel=1e-15)
+    np.testing.assert_allclose(d_x, [[0, s + 0.7 * 1.3 * c]], rtol=1e-15)
+    np.testing.assert_allclose(d_w, [0, 0, 0.49 * c], rtol=1e-15)
+
+
+def test_common_parts_are_computed_once():
+    assert python_code("t", INPUTS, VALUE, DERIVATIVES).count("sin(") == 1
+    written = c_code("t", INPUTS, VALUE, DERIVATIVES)
+    assert written.count("sin(") == 1
+    assert "double value_and_gradient(const double *x, const double *w, double *d_x, double *d_w)" in written
+    assert all(f"d_w[{k}] = " in written for k in range(3)) and "d_x[1] = " in written
+
+
+@pytest.mark.parametrize(
+    ("formula", "in_python", "in_c"),
+    [
+        (sympy.Abs(X), "abs(x)", "fabs(x)"),
+        (maximum(X, Y), "max(x, y)", "fmax(x, y)"),
+        (maximum(X, Y, 1), None, "fmax(fmax("),
+        (sympy.Rational(1, 3) * X, "(1/3)*x", "(1.0/3.0)*x"),
+        (sympy.Integer(2) ** 70 * X, repr(float(2**70)), repr(float(2**70))),
+        (sympy.pi * X, "pi*x", f"{np.pi!r}*x"),
+        (sympy.oo, "inf", "INFINITY"),
+    ],
+)
+def test_words_of_the_languages(formula, in_python, in_c):
+    inputs = [(name, ()) for name in "xy"]
+    python, c = (write("t", inputs, formula, []) for write in (python_code, c_code))
+    assert in_python is None or in_python in python.split("value = ")[1]
+    assert in_c in c.split("return ")[1]
