@@ -194,7 +194,7 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
         return "the imaginary unit is j, after a number: 2j"
     if re.match(r"mod\b", source[start:]):
         return "a remainder is x % 2"
-    if re.match(r"if *\(", source[start:]) or (message == "expected ':'" and re.search(r"\bif *\(", source)):
+    if re.match(r"if *\(", source[start:]) or re.search(r"(?m)(^|=) *if *\(.*\Z", source[:start]):
         return SIGNS["?"]
     before = re.search(r"([^\W\d]\w*) +$", source[:start])
     if before and "syntax" in message and before[1] in full_table():
