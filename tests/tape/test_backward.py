@@ -1,4 +1,4 @@
-"""What backward frees, how far it reaches, and what it does without: threads, memory, large tensors."""
+"""The walk of backward: its order, its sums, how far it reaches, what it frees; and what it does without."""
 
 import threading
 import warnings
@@ -9,9 +9,185 @@ import pytest
 
 import gradcli
 from gradcli.autograd import grad
+from gradcli.tape.backward import (
+    Plan,
+    as_gradient,
+    as_inputs,
+    batch_for,
+    cotangent_for,
+    is_mine,
+    reachable,
+    roots_of,
+    uses_of_leaves,
+)
 from gradcli.tape.modes import Observer, observing
+from gradcli.tape.node import Rule, new_node, to_parents
 
-from .build import leaf
+from .build import function, leaf
+
+
+def graph(**parents):
+    """Return nodes by name, the oldest first, with the list of those that ran; each adds its factor to the cotangent.
+
+    parents: a node's parents with the factor of each, as in b="a*2 a*3".
+    """
+    nodes, ran = {}, []
+    for name, text in parents.items():
+        edges = [edge.split("*") for edge in text.split()]
+        factors = [float(factor) for _, factor in edges]
+
+        def vjp(node, g, name=name, factors=factors):
+            ran.append(name)
+            return tuple(g * factor for factor in factors)
+
+        nodes[name] = new_node(Rule(name, to_parents(vjp)), tuple(nodes[parent] for parent, _ in edges))
+    return nodes, ran
+
+
+def sent(nodes, wanted, *roots):
+    """Return the cotangents that reach wanted nodes."""
+    found = Plan(False, False, dict.fromkeys(nodes[name] for name in wanted)).run([(nodes[n], g) for n, g in roots])
+    return [found[nodes[name]] for name in wanted]
+
+
+def test_a_node_runs_once_with_the_sum_of_its_cotangents():
+    nodes, ran = graph(x="", a="x*2", b="a*3", c="a*5 b*7", d="b*11 c*13")
+    # d sends 11 to b and 13 to c; c sends 65 to a and 91 to b; b sends 3 * 102 to a
+    assert sent(nodes, "xab", ("d", 1.0)) == [2 * (65 + 306), 65 + 306, 102]
+    assert ran == ["d", "c", "b", "a"]  # the newest first
+
+
+def test_a_parent_may_come_twice_and_roots_may_lie_on_the_way():
+    nodes, ran = graph(x="", a="x*2 x*3", b="a*1")
+    assert sent(nodes, "x", ("b", 1.0), ("a", 10.0), ("b", 100.0)) == [5 * 111]
+    assert ran == ["b", "a"]
+
+
+def test_only_what_leads_to_a_wanted_node_runs():
+    nodes, ran = graph(x="", y="", a="x*2", b="y*3", c="a*1 b*1", d="y*1")
+    assert sent(nodes, "x", ("c", 1.0), ("d", 1.0)) == [2] and ran == ["c", "a"]
+    ran.clear()
+    assert sent(nodes, "cy", ("c", 1.0)) == [1, 3] and ran == ["c", "b"]  # a root may be wanted
+    assert sent(nodes, "x", ("d", 1.0)) == [None]
+
+
+def test_nodes_that_are_reached_are_listed_oldest_first():
+    nodes, _ = graph(x="", a="x*1", other="", b="a*1 x*1")
+    assert reachable([nodes["b"], nodes["a"]]) == [nodes["x"], nodes["a"], nodes["b"]]
+    x, y = leaf(1.0), leaf(2.0)
+    z = x * x + y
+    assert uses_of_leaves([z._node], None) == {x._node: 2, y._node: 1}
+    assert uses_of_leaves([z._node, x._node], {z._node, y._node}) == {y._node: 1}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_graphs_have_the_gradients_of_forward_mode(seed):
+    """Values with their derivatives, carried along by the rules of calculus."""
+    rng = np.random.default_rng(seed)
+    leaves = [leaf(float(x)) for x in rng.uniform(0.5, 1.5, 4)]
+    made = [(x, x.item(), np.eye(4)[i]) for i, x in enumerate(leaves)]
+    for _ in range(40):
+        (x, a, da), (y, b, db) = (made[i] for i in rng.integers(0, len(made), 2))
+        match rng.integers(4):
+            case 0:
+                made.append((x + y, a + b, da + db))
+            case 1:
+                made.append((x * y / 2, a * b / 2, (a * db + b * da) / 2))
+            case 2:
+                made.append((gradcli.sin(x), np.sin(a), np.cos(a) * da))
+            case 3:
+                made.append((x / (y * y + 1), a / (b * b + 1), da / (b * b + 1) - 2 * a * b * db / (b * b + 1) ** 2))
+    outputs = [made[-1], made[-3], made[rng.integers(4, 40)]]
+    total = sum(x[0] * weight for x, weight in zip(outputs, (1.0, -2.0, 0.5), strict=True))
+    total.backward()
+    expected = outputs[0][2] - 2 * outputs[1][2] + 0.5 * outputs[2][2]
+    found = [0.0 if x.grad is None else x.grad.item() for x in leaves]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_memory_belongs_to_whoever_made_it():
+    received, own = np.ones(3), np.ones(3)
+    assert is_mine(own, received)
+    assert not is_mine(received, received) and not is_mine(own[:], received) and not is_mine(1.0, received)
+
+
+def test_a_pass_frees_what_was_saved_unless_it_is_retained():
+    x = leaf(1.0, 2.0)
+    y = (x * x).sum()
+    product = y._node.parents[0]
+    y.backward(retain_graph=True)
+    assert product.kept[1] is not None
+    y.backward()
+    assert product.kept == (None, None, None) and x.grad.tolist() == [4, 8]
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_vectors_to_start_with():
+    number, pair, z = leaf(3.0).sum(), leaf(1.0, 2.0) * 1, leaf(1j).sum()
+    assert cotangent_for(number, None, False) == 1 and cotangent_for(number, None, True).tolist() == 1
+    given = gradcli.tensor([5.0, 6.0])
+    assert cotangent_for(pair, given, False) is given._data and cotangent_for(pair, given, True) is given
+    for output, vector, text in [
+        (pair, None, "grad can be implicitly created only for scalar outputs"),
+        (z, None, "grad can be implicitly created only for real scalar outputs but got"),
+        (pair, gradcli.ones(3), "grad_output[0] has a shape of"),
+        (pair, gradcli.tensor([1j, 1j]), "grad_output and output are required to have the same dtype"),
+    ]:
+        with pytest.raises(RuntimeError) as raised:
+            cotangent_for(output, vector, False)
+        assert text in str(raised.value)
+    several = gradcli.ones(7, 2)
+    assert batch_for(pair, several, True) is several
+    with pytest.raises(RuntimeError, match=r"wanted shape \[N, \*\[2\]\], got \[2\]"):
+        batch_for(pair, gradcli.ones(2), True)
+
+
+def test_where_backward_may_start():
+    x = leaf(1.0)
+    ((node, vector),) = roots_of((x * 2,), None, False)
+    assert node.name() == "MulBackward0" and vector == 1
+    for outputs, vectors, error, text in [
+        ((gradcli.ones(1),), None, RuntimeError, "element 0 of tensors does not require grad"),
+        ((1.0,), None, TypeError, "gradients start from Tensors, but got float"),
+        ((x * 2,), (2.0,), TypeError, "gradients can be either Tensors or None, but got float"),
+        ((x * 2,), (None, None), RuntimeError, "got 1 tensors and 2 gradients"),
+    ]:
+        with pytest.raises(error, match=text):
+            roots_of(outputs, vectors, False)
+    assert as_inputs([x]) == (x,) and as_inputs(x) == (x,)
+    for wrong, text in [
+        (1.0, "all inputs have to be Tensors, but got float"),
+        (gradcli.ones(1), "does not require grad"),
+    ]:
+        with pytest.raises(RuntimeError, match=text):
+            as_inputs(wrong)
+
+
+def test_gradients_have_memory_and_type_of_their_own():
+    x, whole = leaf(1.0, 2.0), np.ones((2, 2))
+    assert as_gradient(None, x, False, False) is None
+    zeros = as_gradient(None, x, True, True)
+    assert zeros.tolist() == [0, 0] and zeros.requires_grad
+    view = as_gradient(whole[0], x, False, False)
+    assert not np.shares_memory(view.numpy(), whole)
+    assert as_gradient(np.ones(2, np.float32), x, False, False).dtype == gradcli.float64
+
+
+def test_what_is_not_wanted_is_not_computed():
+    ran = []
+
+    @function(lambda ctx, g: ran.append(1) or g)
+    def same(ctx, x):
+        return x.clone()
+
+    x, y = leaf(1.0), leaf(2.0)
+    total = same.apply(x) + y
+    assert grad(total, y, retain_graph=True)[0].tolist() == [1] and ran == []
+    total.backward(inputs=[y], retain_graph=True)
+    assert ran == [] and x.grad is None
+    total.backward()
+    assert ran == [1] and y.grad.tolist() == [2]
 
 
 def test_saved_memory_goes_during_backward(no_collector):
