@@ -120,6 +120,9 @@ def test_a_budget_says_how_many_calls_are_missing():
     with pytest.raises(OutOfCallsError):
         made.values({"y": np.ones(2)}, 2, np.zeros(2))
     assert made.budget.made == 0  # refused before the first call
+    assert made.value_here().tolist() == [3, 12]  # the one call that is left
+    with pytest.raises(OutOfCallsError):
+        made.value(made.at)
 
 
 def test_capabilities_are_found_out_when_they_are_read():

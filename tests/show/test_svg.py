@@ -1,10 +1,15 @@
 """Graphs are drawn in layers: operands below, boxes apart, few crossings, long edges between the boxes."""
 
+import re
 from itertools import pairwise
 
 import pytest
 
-from gradcli.show.svg import BETWEEN, GAP, draw_layers, order_rows, turn
+from gradcli.analysis.graph import graph_program
+from gradcli.program.target import Target, load_program
+from gradcli.request import Request
+from gradcli.show import Style
+from gradcli.show.svg import BETWEEN, GAP, draw_layers, order_rows, render_graph, turn
 
 BELOW = {"sum": ["mul", "x"], "mul": ["sin", "y"], "sin": ["x"]}
 WIDTHS = {"sum": 80.0, "mul": 60.0, "sin": 60.0, "y": 100.0, "x": 60.0}
@@ -55,3 +60,19 @@ def test_a_turned_drawing_has_operands_on_the_left():
 
 def test_nothing_is_an_empty_drawing():
     assert draw_layers({}, {}).boxes == {}
+
+
+def places(text, names, direction):
+    """Return where the boxes of leaves are in a drawing."""
+    result = graph_program(load_program(Target(text, inline=True)), dict.fromkeys(names, 2.0), Request())
+    drawn = render_graph(result._replace(direction=direction), Style()).decode()
+    found = {name: (float(x), float(y)) for x, y, name in re.findall(r'<text x="(.*?)" y="(.*?)".*?>(.*?)<', drawn)}
+    return [found[name] for name in names]
+
+
+def test_leaves_are_in_the_order_of_the_program():
+    for text in ("x * y", "x * y + z", "sin(x) + sin(y) + sin(z)"):
+        names = [name for name in "xyz" if name in text]
+        upright, lying = (places(text, names, direction) for direction in ("BT", "LR"))
+        assert [x for x, _ in upright] == sorted(x for x, _ in upright)
+        assert [y for _, y in lying] == sorted(y for _, y in lying)
