@@ -10,7 +10,7 @@ from gradcli.cli import messages
 from gradcli.cli.options import Call, join, kind_of, show_result, target_command
 from gradcli.errors import GradcliError
 from gradcli.lang.limits import CPU_SECONDS, Bound
-from gradcli.program.target import Target
+from gradcli.program.target import Target, load_program
 from gradcli.request import Request
 from gradcli.show import ARRAYS
 from gradcli.show.results import Gradients, InputGradient, Value
@@ -83,7 +83,11 @@ def test_values_come_from_words_files_and_arg():
     assert call("x", arguments=('k={"a": [1]}',)).values() == {"k": {"a": [1]}}
     np.savez("both.npz", x=1.0, y=2.0)
     assert call("x*y", "@both.npz", "y=5").values() == {"x": 1.0, "y": 5.0}  # a word overrides a file
-    for words, message in [(("x", "x=1", "x=2"), "'x' is given twice"), (("x", "2"), "'2' is not NAME=VALUE")]:
+    for words, message in [
+        (("x", "x=1", "x=2"), "'x' is given twice"),
+        (("x", "2"), "'2' is not NAME=VALUE"),
+        (("x", "x=name"), "may not use the name 'name'"),  # in an expression it is no string
+    ]:
         with pytest.raises(GradcliError, match=message):
             call(*words).values()
 
@@ -125,6 +129,25 @@ def test_hooks_are_names_and_actions():
 def test_the_incoming_gradient_is_a_value():
     assert call("x", gradient="[1, 2]").asked().gradient.tolist() == [1, 2]
     assert call("x").asked(wrt=["x"]).wrt == ["x"]
+
+
+def test_settings_of_the_project_hold_where_the_command_line_is_silent(folder):
+    (folder / "pyproject.toml").write_text("[tool.gradcli]\njobs = 3\ntimeout = 9\npaths = ['sub', 'c.py']\n")
+    made = call("f.py:f", timeout=2.0, named=frozenset({"timeout"}))
+    made.use_project()
+    assert (made.request.jobs, made.request.timeout, made.request.words) == (3, 2.0, ("f.py:f",))
+    for inline, words in [(None, ("sub", "c.py")), ("x**2", ())]:
+        made = call(expression=inline)
+        made.use_project()
+        assert (made.request.words, made.request.timeout) == (words, 9)
+
+
+def test_gradients_of_scripts_are_explained_by_why():
+    for text, torch, expected in [
+        *[("c.py", False, "gradcli why c.py"), ("c.py", True, "gradcli why --torch c.py"), ("x**2", False, "")]
+    ]:
+        made = call(text, torch=torch)
+        assert made.why(load_program(Target(text))) == expected
 
 
 def test_words_are_joined_as_in_a_sentence():

@@ -64,7 +64,7 @@ VALUES = [  # what is needed, the operands, and the right result
 @pytest.mark.parametrize(("name", "operands", "right"), VALUES, ids=[row[0] for row in VALUES])
 def test_every_digit_of_a_function_is_right(name, operands, right, field):
     xs = [Literal(float(x), x) for x in operands]
-    with MP.workdps(400):
+    with MP.workdps(250):
         expected = right(*(MP.mpf(x) for x in operands))
         close(twin(field, name, *xs), expected)
 
@@ -98,7 +98,7 @@ SLOPES = [
 @pytest.mark.parametrize(("name", "operands", "place", "right"), SLOPES, ids=[f"{r[0]} by {r[2]}" for r in SLOPES])
 def test_derivatives_have_all_their_digits(name, operands, place, right, field):
     xs = [Literal(float(x), x) for x in operands]
-    with MP.workdps(400):
+    with MP.workdps(250):
         close(slope(field, name, *xs, place=place), right(*(MP.mpf(x) for x in operands)))
 
 

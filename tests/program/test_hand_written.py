@@ -69,6 +69,10 @@ def test_products_by_hand():
     pushed = by_hand(lambda w, x: w @ x, at, jvp=lambda t, w, x: t[0] @ x + w @ t[1])
     assert pushed.push(at, {"x": np.array([1.0, 0.0, 0.0])}).tolist() == [1, 4]  # the tangent of w is 0
     assert pushed.claims == "jvp"
+    single = by_hand(lambda x: 3 * x, {"x": X[:1]}, vjp=lambda v, x: 3 * v[0])  # a number for an array of one element
+    assert single.pull({"x": X[:1]}, np.ones(1))["x"].tolist() == [3]
+    with pytest.raises(WrongShapeError, match=r"gives 'x' a gradient of shape \(\); it must have shape \(3,\)"):
+        by_hand(lambda x: 3 * x, {"x": X}, vjp=lambda v, x: 3.0).pull({"x": X}, np.ones(3))
     with pytest.raises(WrongShapeError, match="its first argument is a tuple of tangents"):
         by_hand(lambda x: x, {"x": X}, jvp=lambda t, x: 1.0).push({"x": X}, {"x": X})
 
@@ -231,8 +235,11 @@ class Number:
     def __add__(self, other):
         return Number(self.data + other.data, (self, other), lambda g: (g, g))
 
+    def total(self):
+        return Number(np.sum(self.data), (self,), lambda g: (g * np.ones_like(self.data),))
+
     def backward(self, g=1.0):
-        self.grad += g
+        self.grad = self.grad + g
         for parent, part in zip(self.parents, self.rule(g), strict=True):
             parent.backward(part)
 
@@ -244,6 +251,8 @@ def test_an_engine_of_objects_gives_value_and_gradient():
     value, gradient = with_objects(f, f, "f")
     assert value(X, 2 * X) == 28
     assert [g.tolist() for g in gradient(X, 2 * X)] == [[2, 4, 6], [1, 2, 3]]
+    value, gradient = with_objects(lambda x: (x * x).total(), f, "f")  # an engine of arrays takes them whole
+    assert value(X) == 14 and gradient(X)[0].tolist() == [2, 4, 6]
     with pytest.raises(CallError, match="returned 3 numbers; --engine object needs one"):
         with_objects(lambda x: x * x, f, "f")[0](X)
     with pytest.raises(CallError, match="its file has no class"):
