@@ -21,8 +21,8 @@ from gradcli.program.claim import (
     failing_as,
     free_name,
     in_shape,
+    nearby_point,
     plain_array,
-    point_beside,
     second_order,
 )
 
@@ -224,11 +224,11 @@ def test_names():
     assert (callable_name(np.sin), callable_name(Squares("s", {}))) == ("sin", "Squares")
 
 
-def test_a_point_beside_differs_in_every_element():
+def test_a_nearby_point_differs_in_every_element():
     at = {"x": np.array([0.0, 1e6, -1e-9]), "z": np.float32(2.0)}
-    beside = point_beside(at)
-    assert (beside["x"] != at["x"]).all() and beside["z"].dtype == np.float32
-    assert (np.abs(beside["x"] - at["x"]) <= 0.1 * (1 + np.abs(at["x"]))).all()
+    nearby = nearby_point(at)
+    assert (nearby["x"] != at["x"]).all() and nearby["z"].dtype == np.float32
+    assert (np.abs(nearby["x"] - at["x"]) <= 0.1 * (1 + np.abs(at["x"]))).all()
 
 
 def test_second_order_needs_a_backward_that_can_be_differentiated():

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,14 +19,17 @@ from gradcli.show.data import (
     number,
     one_line,
     write_cells,
+    write_code,
     write_csv,
     write_json,
     write_npy,
     write_npz,
     write_raw,
+    write_text,
     write_tsv,
 )
 from gradcli.show.results import Gradients, InputGradient, Jacobian, Products
+from gradcli.show.study_results import Lock
 
 NUMBERS = [0.1, -0.0, 1e300, 5e-324, 1 / 3, np.float32(0.1), np.int64(3), 1.5 - 2j, complex(-0.0, 1e-9)]
 
@@ -139,3 +143,19 @@ def test_an_error_is_a_document_with_its_place():
 def test_controls_in_json_are_escaped_and_keep_their_meaning():
     text = json_line({"a\x9b": "\x1b[0m \u202e"})
     assert json.loads(text) == {"a\x9b": "\x1b[0m \u202e"} and text.rstrip("\n").isprintable()
+
+
+def test_formulas_are_text_and_code_is_as_it_is():
+    result = SimpleNamespace(rows=lambda: [("∂f/∂x", "2*x"), ("∂f/∂y", "1")], code="def f(): ...\n")
+    assert write_text(result, Style()) == "∂f/∂x\t2*x\n∂f/∂y\t1\n"
+    assert write_text(result, Style(unicode=False)) == "del f/del x\t2*x\ndel f/del y\t1\n"
+    assert write_code(result, Style()) == result.code
+
+
+def test_a_lock_has_a_line_for_each_check():
+    entries = ({"check": "f", "value": 1.5}, {"check": "g", "value": np.nan})
+    lines = write_json(Lock("t", {"words": ["t"]}, {}, entries), Style(command="lock")).splitlines()
+    assert [json.loads(line.rstrip(",")) for line in lines[1:3]] == [
+        *[{"check": "f", "value": 1.5}, {"check": "g", "value": "nan"}]
+    ]
+    assert json.loads("".join(lines))["checks"][1]["check"] == "g" and len(lines) == 4

@@ -94,10 +94,10 @@ def test_junit_has_a_case_for_each_check():
 
 
 def test_junit_has_no_characters_that_xml_forbids():
-    odd = report("error", "a<b>\x00\x1b&\ud800", message="\x08\ufffe", trace="]]>")
+    odd = report("error", "a<b>\x00\x1b&\ud800", message="\x08\ufffe", trace="a\n\tb ]]>")
     text = shown(CheckSummary("t", (odd,), 0.0), "junit")
     ((case,),) = ElementTree.fromstring(text.encode().split(b"\n", 1)[1])
-    assert (case.get("name"), case[0].get("message"), case[0].text) == ("a<b>&", "", "]]>")
+    assert (case.get("name"), case[0].get("message"), case[0].text) == ("a<b>&", "", "a\n\tb ]]>")
 
 
 def test_sarif_has_rules_and_results(folder):
