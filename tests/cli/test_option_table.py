@@ -129,7 +129,11 @@ def test_wrong_shapes(texts, message, kind):
 def test_dimensions_may_be_names():
     given = {"b": np.zeros((3, 1)), "c": np.float64(1)}
     assert dimensions_of(("A=m, n", "x=n,", "k=2"), given) == {
-        **{"A": ("m", "n"), "x": ("n",), "k": (2,), "b": (3, 1), "c": ()}
+        "A": ("m", "n"),
+        "x": ("n",),
+        "k": (2,),
+        "b": (3, 1),
+        "c": (),
     }
     for texts, values, message in [
         (("A=m,n,k",), {}, "has numbers, vectors and matrices"),

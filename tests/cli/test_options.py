@@ -144,7 +144,9 @@ def test_settings_of_the_project_hold_where_the_command_line_is_silent(folder):
 
 def test_gradients_of_scripts_are_explained_by_why():
     for text, torch, expected in [
-        *[("c.py", False, "gradcli why c.py"), ("c.py", True, "gradcli why --torch c.py"), ("x**2", False, "")]
+        ("c.py", False, "gradcli why c.py"),
+        ("c.py", True, "gradcli why --torch c.py"),
+        ("x**2", False, ""),
     ]:
         made = call(text, torch=torch)
         assert made.why(load_program(Target(text))) == expected

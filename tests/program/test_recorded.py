@@ -61,7 +61,9 @@ def test_outputs_are_joined_and_their_layout_is_kept():
     made = Traced(several, {"x": X})
     assert made.value_here().tolist() == [3, 1, 2, 2, 4, 3, 6]
     assert [(part.path, part.shape, part.pairs) for part in made.layout] == [
-        *[(("loss",), (), False), (("z", 0), (2,), True), (("z", 1), (2,), False)]
+        (("loss",), (), False),
+        (("z", 0), (2,), True),
+        (("z", 1), (2,), False),
     ]
 
 

@@ -125,9 +125,8 @@ def test_installed_modules_are_found_where_it_is_asked_for():
     for name in ("no_such_package", "math", "json.no_such_part"):  # math is not a file
         with pytest.raises(GradcliError, match=f"no module '{name}' here, in src, or installed"):
             as_file(f"{name}:f", installed=True)
-    assert [is_module(text) for text in ("a.b:c", "a:b", "a:b c", "x[1:2]", "a.py:b", "1a:b")] == [
-        *[True, True, False, False, False, False]
-    ]
+    assert is_module("a.b:c") and is_module("a:b")
+    assert not any(map(is_module, ("a:b c", "x[1:2]", "a.py:b", "1a:b")))
 
 
 def test_the_nearest_project_comes_first(folder):

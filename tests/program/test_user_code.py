@@ -250,5 +250,8 @@ def test_a_name_in_a_module(folder):
 
 def test_an_exit_in_words():
     assert [exit_text(code) for code in (0, 3, None, "no")] == [
-        *["exited with status 0", "exited with status 3", "ended: None", "ended: no"]
+        "exited with status 0",
+        "exited with status 3",
+        "ended: None",
+        "ended: no",
     ]

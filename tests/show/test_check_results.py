@@ -208,7 +208,13 @@ def test_a_summary_counts_each_verdict():
     every = (PASSED, FAILED, FAILED, UNDECIDED, RAISED, SKIPPED)
     summary = CheckSummary("t", every, 1.23456)
     assert summary.summary == {
-        **{"passed": 1, "failed": 2, "inconclusive": 1, "errors": 1, "accepted": 0, "skipped": 1, "seconds": 1.2346}
+        "passed": 1,
+        "failed": 2,
+        "inconclusive": 1,
+        "errors": 1,
+        "accepted": 0,
+        "skipped": 1,
+        "seconds": 1.2346,
     }
     assert summary.not_shown == every and summary._replace(shown=True).not_shown == ()
     assert list(summary._replace(shown=True).lines()) == [] and len(list(summary._replace(shown=True).rows())) == 6
@@ -221,7 +227,11 @@ def test_the_document_of_a_report():
     assert document_of(document["inputs"]["x"])["counts"].wrong == 2
     assert document_of(SIGN) == {"rule": "sign", "kind": "sign", "text": SIGN.text, "input": "x"}
     assert document_of(WRONG.worst) == {
-        **{"output": (), "index": (1,), "analytic": -4.0, "numeric": 2.0, "numeric_error": 1e-9}
+        "output": (),
+        "index": (1,),
+        "analytic": -4.0,
+        "numeric": 2.0,
+        "numeric_error": 1e-9,
     }
 
 

@@ -156,6 +156,7 @@ def test_a_lock_has_a_line_for_each_check():
     entries = ({"check": "f", "value": 1.5}, {"check": "g", "value": np.nan})
     lines = write_json(Lock("t", {"words": ["t"]}, {}, entries), Style(command="lock")).splitlines()
     assert [json.loads(line.rstrip(",")) for line in lines[1:3]] == [
-        *[{"check": "f", "value": 1.5}, {"check": "g", "value": "nan"}]
+        {"check": "f", "value": 1.5},
+        {"check": "g", "value": "nan"},
     ]
     assert json.loads("".join(lines))["checks"][1]["check"] == "g" and len(lines) == 4

@@ -107,7 +107,9 @@ def test_sarif_has_rules_and_results(folder):
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert rules == ["gradient/error", "gradient/sign", "gradient/undecided"]
     assert [(x["level"], rules[x["ruleIndex"]]) for x in run["results"]] == [
-        *[("error", "gradient/sign"), ("warning", "gradient/undecided"), ("error", "gradient/error")]
+        ("error", "gradient/sign"),
+        ("warning", "gradient/undecided"),
+        ("error", "gradient/error"),
     ]
     assert all(rules[x["ruleIndex"]] == x["ruleId"] for x in run["results"])
     first, _, raised = run["results"]

@@ -119,7 +119,9 @@ def test_a_pass_has_its_basis_and_a_fail_its_command():
 def test_verdicts_have_marks():
     others = {check.verdict: table(check) for check in (UNDECIDED, RAISED, SKIPPED)}
     assert {verdict: lines[0][0] for verdict, lines in others.items()} == {
-        **{"inconclusive": "?", "error": "!", "skipped": "-"}
+        "inconclusive": "?",
+        "error": "!",
+        "skipped": "-",
     }
     assert others["error"] == ["! error        k", "    ValueError: bad", "    value", '    File "k.py", line 7']
 

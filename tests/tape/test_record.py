@@ -184,6 +184,21 @@ def test_broadcasting_is_undone_on_the_way_back():
     assert x.grad.tolist() == [[30, 30, 30]] and y.grad.tolist() == [[6], [6]]
 
 
+def test_complex_operands_get_conjugate_factors():
+    """As in PyTorch: of a real L, dL/dRe + i dL/dIm, which is conj(f') for L = Re f."""
+    x, y = np.array([[1 + 2j, 3 - 1j]]), np.array([[2 - 1j], [1j]])
+    slopes = {
+        "divide": (1 / y + 0 * x, -x / y**2),
+        "multiply": (y + 0 * x, x + 0 * y),
+        "subtract": (1 + 0 * x * y, -1 + 0 * x * y),
+    }
+    for name, (by_x, by_y) in slopes.items():
+        leaves = [gradcli.tensor(z, requires_grad=True) for z in (x, y)]
+        record(entry(name), tuple(leaves), {}).sum().real.backward()
+        np.testing.assert_allclose(leaves[0].grad.numpy(), np.conj(by_x).sum(axis=0, keepdims=True), rtol=1e-14)
+        np.testing.assert_allclose(leaves[1].grad.numpy(), np.conj(by_y).sum(axis=1, keepdims=True), rtol=1e-14)
+
+
 class Counting(Mode):
     """Counts what is recorded."""
 
