@@ -15,14 +15,14 @@ def printed(*renderables, width=80):
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
-def element(analytic=4.0, numeric=2.0, error=1e-9, output=(), place=(), **more):
-    return Element(output, place, analytic, numeric, error, **more)
+def element(claimed=4.0, numeric=2.0, error=1e-9, output=(), place=(), **more):
+    return Element(output, place, claimed, numeric, error, **more)
 
 
 def checked(name="x", verdict="pass", worst=None, shape=(), **more):
     """Return what was found for an input; its worst element agrees to 1e-9 unless it is given."""
     worst = element(2.0) if worst is None else worst
-    off = abs(worst.analytic - worst.numeric)
+    off = abs(worst.claimed - worst.numeric)
     found = {
         "max_abs_error": off,
         "max_rel_error": off / (abs(worst.numeric) or 1.0),

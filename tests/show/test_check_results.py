@@ -221,7 +221,7 @@ def test_a_summary_counts_each_verdict():
 
 
 def test_the_document_of_a_report():
-    document = document_of(report(inputs=(WRONG,), diagnosis=(SIGN,), witnesses=(("forward mode", 15.678),)))
+    document = document_of(report(inputs=(WRONG,), diagnosis=(SIGN,), cross_checks=(("forward mode", 15.678),)))
     assert (document["verdict"], document["seconds"], document["witnesses"]) == ("fail", 0.25, {"forward mode": 15.68})
     assert "taylor" not in document and "found" not in document and document["hint"] is None
     assert document_of(document["inputs"]["x"])["counts"].wrong == 2

@@ -106,7 +106,7 @@ def test_a_pass_has_its_basis_and_a_fail_its_command():
     assert table(PASSED) == [
         "✓ pass         g  f.py:3",
         "    9.0 digits agree; an error above 1e-08 relative would have been seen",
-        "    1 element, by values at 14 points",
+        "    checked 1 element, with 14 calls of the function",
     ]
     assert table(FAILED) == [
         *["✗ fail         f  f.py:3", "    x[1]: claimed -4, numeric 2 ± 1e-09 (relative error 3)"],
@@ -137,7 +137,7 @@ def test_a_report_has_what_else_is_known():
         "pass",
         inputs=(checked(),),
         taylor=taylor,
-        witnesses=(("forward mode", 15.0), ("50 digits", 14.5)),
+        cross_checks=(("forward mode", 15.0), ("50 digits", 14.5)),
         notes=("held constant",),
         found=FoundPoint({}, "gradcli.check(f, at={})"),
     )
