@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -295,7 +295,7 @@ SCALED: dict[str, tuple[str, dict[str, bool]]] = {
 """The checkers, with their modules in tests/bank/checkers and options."""
 
 
-def scale(checker: str) -> list[dict[str, Any]]:
+def scale(checker: str, sizes: Sequence[int] = SIZES) -> list[dict[str, Any]]:
     """Return calls and seconds of checks of a right gradient by size, and whether one wrong element is found."""
     module, options = SCALED[checker]
     rows: list[dict[str, Any]] = []
@@ -305,7 +305,7 @@ def scale(checker: str) -> list[dict[str, Any]]:
         return rows
     f, x, right, _ = scaled_loss(2)
     judge(f, x, right)  # imports
-    for n in SIZES:
+    for n in sizes:
         if rows and rows[-1]["seconds"] * (n / rows[-1]["n"]) ** (2 if rows[-1]["calls"] > n / 20 else 1) > LONGEST:
             break
         f, x, right, wrong = scaled_loss(n)

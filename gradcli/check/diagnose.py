@@ -300,14 +300,14 @@ def index_of(block: InputBlock, column: int) -> str:
 
 def output_of_wrong(block: InputBlock) -> str:
     """Return in which output, and in which part of complex numbers, all wrong elements are, if in one."""
-    if not block.whole or not block.flat.claim.layout:
+    if not block.whole:
         return ""
     rows = [block.flat.row(int(j)) for j in np.flatnonzero(block.wrong.any(axis=1))]
     part, *others = {which for _, which in rows}
     depths = zip(*(path for path, _ in rows), strict=False)
     shared = [keys[0] for keys in itertools.takewhile(lambda keys: len({*keys}) == 1, depths)]
     word = PARTS_OF_OUTPUT[part] if not others else ""
-    several = len(block.flat.claim.layout) > 1
+    several = len(block.flat.claim.layout or block.wrong) > 1
     return f", all in {word}out{shared or ''}" if word or (several and shared) else ""
 
 
