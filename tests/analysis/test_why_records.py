@@ -129,6 +129,20 @@ def test_no_backward_and_results():
     assert script.why() == [("x", "none", "no-backward", 2), ("y", "none", "non-leaf", 2)]
 
 
+def test_leaves_that_no_name_refers_to():
+    for operation, line, shape, rule in (
+        ("to", 2, (), "lost-leaf"),
+        ("mul", 1, (), "lost-leaf"),
+        ("mul", 2, (), "non-leaf"),
+        ("to", 2, (3,), "non-leaf"),  # not the leaf in another form
+    ):
+        script = Script()
+        x = script.leaf("x")
+        script.line = line - 1
+        script.names = {"w": script.op(operation, x, shape=shape)}
+        assert script.why("w") == [("w", "none", rule, line)], (operation, line, shape)
+
+
 def test_cleared_counts_only_before_the_use():
     for early in (True, False):
         script = Script()

@@ -35,6 +35,7 @@ CALLS = [
     lambda x: np.convolve(x[0], x[1], "same"),
     lambda x: np.interp(x[0], np.array([-2.0, 0.0, 5.0]), x[1, :3]),
     lambda x: np.sum(x, axis=1, where=X > 0, initial=2.0),
+    lambda x: np.prod(x, axis=1, where=X > 0),
     lambda x: np.max(x, axis=0, where=X < 2.9, initial=-9.0),
     lambda x: np.sum(x, dtype=np.float64),
     lambda x: np.round(x / 10, 1) * x,
