@@ -1,5 +1,6 @@
-"""Arithmetic of mixed types."""
+"""Arithmetic of whole numbers and of mixed types."""
 
+import numpy as np
 import pytest
 
 import gradcli
@@ -29,3 +30,11 @@ def test_where_mixes_both_choices(single, x, y, dtype):
     chosen = tensor([True, False])
     for pair in ((x, y), (y, x)):
         assert gradcli.where(chosen, *pair).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", [int64, float64])
+def test_quotients_are_rounded_towards_zero(dtype):
+    x, y = np.arange(-7, 8)[:, None], np.array([-3, -2, -1, 1, 2, 3])
+    quotients = gradcli.div(tensor(x, dtype=dtype), tensor(y, dtype=dtype), rounding_mode="trunc")
+    assert quotients.dtype == dtype
+    np.testing.assert_array_equal(quotients.numpy(), np.sign(x) * np.sign(y) * (abs(x) // abs(y)))
