@@ -328,8 +328,8 @@ def places_of_wrong(block: InputBlock) -> list[Finding]:
         text = f"wrong at {places}; the other {total - 2} are right"
     elif count == 1:
         others = "is right" if total == 2 else f"{total - 1} are right"
-        text = f"a single element is wrong, at {index_of(block, int(columns[0]))}{times(block)}"
-        text += f"{output_of_wrong(block).replace(' all', '')}; the other {others}"
+        where = index_of(block, int(columns[0])) + output_of_wrong(block).replace(", all", "")
+        text = f"a single element is wrong, at {where}{times(block)}; the other {others}"
         kind = "single element"
     return [Finding(kind, f"{block.name}: {text}", block.name)]
 

@@ -298,11 +298,7 @@ OPTIONS: dict[str, Callable] = {
         name="arguments",
         multiple=True,
     ),
-    "calls": option(
-        "--calls N",
-        "In each check, call the function that is differentiated at most N times.",
-        type=Count(1_000_000_000),
-    ),
+    "calls": option("--calls N", "In each check, call the function at most N times.", type=Count(1_000_000_000)),
     "taylor": option("--taylor", "Also print Taylor remainders and their rate. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Use a fixed relative tolerance, as PyTorch does.", callback=as_finite),
     "atol": option("--atol X", "Use a fixed absolute tolerance, as PyTorch does.", callback=as_finite),
@@ -493,7 +489,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "sweep_format": option(
         "-f --format",
-        "Format of the table, csv or tsv [by the extension of FILE, else csv]. json, with -o, also prints a summary.",
+        "Format of the table, csv or tsv [by the extension of FILE, else csv]. json leaves the table as it is, and "
+        "prints a summary as JSON. It needs -o.",
         choices="csv tsv json",
     ),
     "shard": option("--shard K/N", "Compute the K-th of N equal shares of the rows.", default="1/1", callback=as_share),

@@ -92,7 +92,7 @@ A target is one of these:
     'x^2 * y'      an expression
     -              a program in the expression language, on standard input
     FILE.expr      a file in the expression language
-    FILE.py        a Python script
+    FILE.py        a Python script, if it declares no checks
     FILE.py:NAME   a function, a custom Function or a Module of that file
     ADDRESS        a function of a server or of another program
 
@@ -213,9 +213,9 @@ a verdict, the check is inconclusive. The message then gives a sufficient number
 `--timeout S` limits each check to S seconds. It limits the import of a file to ten times S, or to 30 seconds if that is
 more.
 
-Checks of Python functions run in a separate process. If one crashes, exits or exceeds `--timeout`, its verdict is
-error, and the other checks continue. gradcheck terminates processes that a check leaves behind. If a file imports
-PyTorch or JAX, its checks run in separate processes only with `-j 2` or more.
+Checks of Python functions run in another process than gradcheck, or in N processes with `-j N`. If a check crashes,
+exits or exceeds `--timeout`, its verdict is error, and the other checks continue. gradcheck terminates processes that
+a check leaves behind. Only checks in files that import PyTorch or JAX need `-j 2` or more for this.
 
 # Element by element
 
@@ -350,8 +350,8 @@ gradcli[ase]. CALCULATOR is an object, a class, or a function that returns a cal
 `ase.io.read` reads, such as slab.xyz or POSCAR.
 
 The function is the energy, and its input is `positions`. The claim is minus the forces. With `--stress`, `strain` is a
-second input, in the order xx, yy, zz, yz, xz, xy. The claim is then the stress times the volume. Constraints are not
-applied. If the calculator has a free energy, gradcheck uses that energy, because the forces are its derivative.
+second input, in the order xx, yy, zz, yz, xz, xy. The claim for `strain` is the stress times the volume. Constraints
+are not applied. If the calculator has a free energy, gradcheck uses that energy, because the forces are its derivative.
 
 In a symmetric structure, forces are zero even if the formula is wrong. gradcheck therefore first moves every atom at
 random, by about 0.05 Å along each axis. `--seed` selects different random moves, and `--samples` checks several.
@@ -392,8 +392,8 @@ respect to a list is a list.
 
 In text files, a cell contains a number or a list as in JSON. An empty cell means nan, as does null in Parquet. A .npy
 file has to contain a structured array, whose fields are the columns. Numbers may have decimal commas in .tsv files, and
-in other text if `--delimiter` is not a comma. This is possible only if all numbers have them; a note then says so. The
-result always has decimal points.
+in other text if `--delimiter` is not a comma. A file cannot have both decimal commas and decimal points. If gradcli
+reads commas as decimal commas, a note says so. The result always has decimal points.
 
 # Interrupting and resuming
 

@@ -133,8 +133,8 @@ An element outside its interval is wrong, with three exceptions:
   decidable. Unlike an undecided element, it does not make the check inconclusive. A note gives the number of such
   elements.
 
-A backward pass is tested with incoming gradients of very different sizes: a random one, and the same one multiplied and
-divided by 1024. gradcheck also calls it twice at the same point, and again after a call at a different point.
+A backward pass is tested with three incoming gradients of very different sizes: a random one, 1024 times that one, and
+that one divided by 1024. gradcheck also calls it twice at the same point, and again after a call at a different point.
 
 gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A check that stays within its time
 limit therefore has the same verdict on a slow machine as on a fast one.
@@ -187,18 +187,18 @@ mean square error of this backward pass, or half an ulp if that is larger. An ul
 numbers of the type, at the root mean square size of the derivative. The verdict is found for each input:
 
 - The claim passes if its root mean square error is below 2 times the yardstick.
-- It fails if the error is above 4 times the yardstick in bfloat16, 8 times in float16, or 16 times in float32. To fail,
-  the error must also be above the same multiple of the amount by which the derivative changes if the inputs change by
-  one rounding error.
+- It fails if the error is above 4 times the yardstick in bfloat16, 8 times in float16, or 16 times in float32. It
+  fails only if the error also exceeds a second limit: the same factor times the change of the derivative when the
+  inputs change by one rounding error.
 - Between these limits, the check is inconclusive.
 
-A claim that would pass by its error still fails in these cases:
+Even if its root mean square error is small enough, a claim fails in these cases:
 
 - The error of a single element is more than 8 (bfloat16), 16 (float16) or 32 (float32) times the largest error that
   rounding explains.
-- The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. In a regression
-  of the errors on the derivative, the slope is above 8 standard errors. It also adds more than 1 ulp (bfloat16), 2 ulps
-  (float16) or 4 ulps (float32) to an element of typical size.
+- The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. This is so if, in
+  a regression of the errors on the derivative, the slope is more than 8 times its standard error, and the slope times
+  an element of typical size is more than 1 ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
 - Within a row, column or other slice, the errors are proportional to the derivative, the input or the output, or they
   have the same offset.
 

@@ -160,7 +160,7 @@ def bounds(low: Any, high: Any, text: str, point: bool = False) -> tuple[float, 
 @target_command(
     "Examples: gradcli sweep 'x**2 * sin(y)' points.csv; "
     "gradcli sweep 'a*x^2' points.csv a=2 --diag -o out.csv; "
-    "gradcli sweep 'x*y' points.csv --keep x --json -o out.csv",
+    "gradcli sweep 'x*y' points.csv --no-keep --json -o out.csv",
     "wrt outs engine diag keep no_keep delimiter shard sweep_jobs dask restart sweep_format sweep_output",
     formats=("csv", "tsv", "json"),
     common="expression dtype seed max_elements safe torch python json color quiet verbose",
