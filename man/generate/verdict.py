@@ -196,9 +196,9 @@ Even if its root mean square error is small enough, a claim fails in these cases
 
 - The error of a single element is more than 8 (bfloat16), 16 (float16) or 32 (float32) times the largest error that
   rounding explains.
-- The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. This is so if, in
-  a regression of the errors on the derivative, the slope is more than 8 times its standard error, and the slope times
-  an element of typical size is more than 1 ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
+- The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. This is so if,
+  in a regression of the errors on the derivative, the slope is more than 8 times its standard error, and the slope
+  times an element of typical size is more than 1 ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
 - Within a row, column or other slice, the errors are proportional to the derivative, the input or the output, or they
   have the same offset.
 

@@ -183,7 +183,8 @@ def watch(
 
     While COMMAND runs, `watch` records the arguments with which these derivatives are called. At the end of a process,
     it checks them with the method of gradcheck, by default for the first, the last and a middle call. For a solver,
-    one more call is one at which the objective was larger than at the call before. Each of these calls is a separate check.
+    one more call is one at which the objective was larger than at the call before. Each of these calls is a separate
+    check.
 
     The output of COMMAND does not change. The report goes to standard error, or to a file with -o.
     """
