@@ -39,11 +39,11 @@ TESTS := tests/tape tests/lang tests/test_readme.py
 test-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal $(TESTS)
 
-# The tests beside other engines, in an environment that has these.
+# The tests that need other engines, in an environment that has these.
 test-elsewhere: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -m pytest -n auto --dist worksteal tests/elsewhere
 
-# The samples of wrong derivatives, beside each release that they name.
+# The samples of wrong derivatives, with each release that they name.
 RELEASES := $(shell sed -n 's/^require("\(.*\)", "\(.*\)")/\1@\2/p' samples/found/*.py | sort -u)
 test-found: $(RELEASES:%=$(FOUND)/%/.ready)
 	for release in $(RELEASES); do $(FOUND)/$$release/bin/python -m pytest tests/test_found.py || exit; done
@@ -72,7 +72,7 @@ calibrate: $(READY) $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -W ignore -m tests.calibrate_reference --kernels 1000 man/generate/calibration_reference.json
 	$(BIN)/python -m man.generate man
 
-# Ratios of time beside other engines, and checkers on one bank; the page gradcli-bench(7) holds the tables.
+# Time compared with other engines, and checkers on one bank; the page gradcli-bench(7) holds the tables.
 bench: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -W ignore -m tests.bench $(MEASURED)
 

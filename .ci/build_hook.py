@@ -24,7 +24,7 @@ NAMES = {"complete_func": "_gradcli_completion", "complete_var": "_GRADCLI_COMPL
 
 
 class BuildHook(BuildHookInterface):
-    """Adds what a wheel holds beside the package."""
+    """Adds what a wheel holds in addition to the package."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the data of a wheel; compile for `pip install -e`."""

@@ -25,7 +25,7 @@ SPECIAL: tuple[float, ...] = (
 )
 """Values at which formulas change or arithmetic ends: exp overflows above 88 (float32) and 709, squares at 1e154."""
 MOST_CONSTANTS = 24  # constants of the code, from the first on, around which points are tried: a choice
-LARGEST_CONSTANT = 1e120  # the third power of larger ones overflows
+LARGEST_CONSTANT = 5e102  # the third power of larger ones overflows
 
 Point = dict[str, np.ndarray]
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from ..errors import ENDINGS, GradcliError, did_you_mean, text_of
 from ..lang.limits import MOST_AXES, Bound, enforce
-from ..program.arguments import by_name
+from ..program.arguments import by_name, map_leaves
 from ..program.claim import CallError, Claim, Progress, call_failed, callable_name, second_order
 from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
 from ..program.hand_written import HandWritten, claim_by_hand, value_and_gradient
@@ -132,7 +132,8 @@ class Check:
         drawn = {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
         if self.request.dtype in (None, *SHORT_TYPES):  # `rounded` takes care of short types
             return drawn
-        return {name: in_type(x, self.request.input_dtype) for name, x in drawn.items()}
+        dtype = self.request.input_dtype
+        return {name: map_leaves(lambda _, part: in_type(part, dtype), x) for name, x in drawn.items()}
 
     @property
     def points(self) -> list[Any]:

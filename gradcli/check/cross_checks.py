@@ -122,7 +122,7 @@ class HighPrecision:
         total = sum(np.size(at[name]) for name in first.wrt)
         if total > MOST_SINGLE:
             many = f"the inputs have {total} elements"
-            raise ValueError(f"{many}; second derivatives are taken of at most {MOST_SINGLE}")
+            raise ValueError(f"{many}; second derivatives are computed for at most {MOST_SINGLE}")
         weights = self.convert(vector, arrays[vector]).ravel()
         products = []
         for direction in directions_of(first, 0):

@@ -51,8 +51,8 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     eps: fixed tolerances instead of the estimated error. search: the number of edge-case points to check as well.
     calls: how often f may be called. taylor: also report the Taylor remainder. name: what reports call the check.
     no_as_called: skip the tests with other memory layouts, unused outputs and repeated backward passes. reference: a
-    function whose derivative the claimed one is compared with, instead of values of f. dtype: the type in which f and
-    the reference then run (bfloat16, float16 or float32). device: cpu or cuda, for PyTorch and JAX.
+    function whose derivative the claimed one is compared with, instead of values of f. dtype: the type of the inputs:
+    float32, float64 or complex128; with a reference, bfloat16 and float16, too. device: cpu or cuda.
     f may also be an address, as on the command line. Then the derivative of the function there is checked, and grad,
     vjp and jvp are declarations in C. config: the configuration of an UM-Bridge model.
     """

@@ -30,7 +30,7 @@ CONSTANTS = {
     180 / np.pi: "180 / pi (degrees)",
 }
 SLIGHT = 1e-4  # factors so near to 1 have no name: a choice
-MOST_REORDERED = 4  # axes of which all orders are tried: a choice, as they are 24
+MOST_REORDERED = 4  # axes of which all orders are tried: 4 axes have 24 orders
 MOSTLY = 0.9  # part of wrong elements of the wrong sign where a few are wrong in another way, too: a choice
 
 

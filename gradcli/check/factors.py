@@ -19,7 +19,7 @@ from .input_block import Expected, Hypothesis, InputBlock
 
 SEVERAL = 3  # wrong numbers that a fitted constant must explain at least: one fits it, the others confirm it
 MOST_FITTED = 256  # elements of a row that constants are fitted to: a choice
-MOST_AXES = 4  # last axes of an input that a mean may go along: a choice
+MOST_MEAN_AXES = 4  # last axes of an input that a mean may go along: a choice
 MOST_ARRAYS = 6  # arrays behind the code that are tried: a choice
 GELU_SCALE, GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715  # Hendrycks and Gimpel, arXiv:1606.08415
 TERM_CONSTANTS = np.array([1, 2, 3, 4, 6, 0.5, 1 / 3, 0.25])  # constants of terms that are products
@@ -362,7 +362,7 @@ def missing_paths(block: InputBlock) -> Iterator[Hypothesis]:
     What the claim has too much then follows from it, but for the epsilon that is added to a variance: that is fitted.
     """
     shape = block.array.shape
-    long = [axis for axis, n in enumerate(shape) if n > 1][-MOST_AXES:]
+    long = [axis for axis, n in enumerate(shape) if n > 1][-MOST_MEAN_AXES:]
     several = (axes for count in range(len(long)) for axes in itertools.combinations(long, count + 1))
     for axes, (name, missing) in itertools.product(several, MISSING.items()):
 

@@ -68,7 +68,7 @@ PROBES = 8  # random directions in which derivatives must add up: a choice, as o
 LAW_PAIRS = 4  # random pairs of directions that must obey the parallelogram law: a choice, as PROBES
 SLOPES_WITHIN = 1e-6  # relative error up to which derivatives along directions, and gradients close by, are known: ...
 SURE = 10.0  # ... as many of these, or of errors, apart, they are different (calibrated)
-MOST_STRAIGHT = 0.8  # the part of gradients close by that must give the derivatives there: a choice
+LEAST_STRAIGHT = 0.8  # the part of gradients close by that must give the derivatives there: a choice
 MOST_SUPPORTS = 60  # directions that may separate a claim from a hull: a choice
 
 
@@ -238,7 +238,7 @@ class KinkRow:
         value, error = self.along(probes)
         room = SURE * SLOPES_WITHIN * np.abs(gradients).sum(axis=1).max()
         straight = np.abs((gradients * probes[:, block]).sum(axis=1) - value) <= room + SURE * error
-        if straight.mean() > MOST_STRAIGHT:  # the others were taken across a kink
+        if straight.mean() > LEAST_STRAIGHT:  # the others were taken across a kink
             close = SURE * SLOPES_WITHIN * np.abs(gradients).max()
             seen, counts = distinct(gradients[straight], close)
             corners = seen[counts > 1]

@@ -26,7 +26,7 @@ CAST = re.compile(r"float32|complex64|np\.single|\.float\(\)|torch\.float\b")
 SEEN_MOVES = 2.0**-15 * np.arange(-2, 3)  # relative changes of an input that float32, with its 2**-24, sees, ...
 UNSEEN_MOVE = 2.0**-30  # ... and one more, at each of them, that it mostly does not see
 SEEN_UNITS = 8.0  # units of float64 that the smaller change must be worth, else the sum hides it, not float32: a choice
-MOST_UNCHANGED = 0.7  # the part of outputs and moves from which on values do not change between its numbers: a choice
+LEAST_UNCHANGED = 0.7  # part of the values that do not change between float32 numbers if f computes in it: a choice
 MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on a tolerance (calibrated)
 STARTS = np.cos(np.pi * (np.arange(8) + 0.5) / 8)  # Chebyshev points, through which a parabola is nearly the best one
 REACHES = (0.8, 0.4, 0.1, 0.01)  # how far starts are moved; the first with a simple derivative counts (calibrated)
@@ -51,7 +51,7 @@ def computes_in_float32(judgement: Judgement) -> bool:
     with np.errstate(invalid="ignore"):
         change = np.abs(np.diff(at, axis=0)).min(axis=0) * (UNSEEN_MOVE / SEEN_MOVES[-1] * 2)
         seen = change > SEEN_UNITS * rounding_of(np.abs(flat.f0), float(np.finfo(float).eps))
-    return bool(seen.any()) and bool((at == near)[:, seen].mean() > MOST_UNCHANGED)
+    return bool(seen.any()) and bool((at == near)[:, seen].mean() > LEAST_UNCHANGED)
 
 
 def note_on_float32(claim: Claim) -> str:

@@ -18,7 +18,7 @@ from .sampler import TINY, Line
 from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
 
 MOST_LOCATED = 10  # wrong elements that are located: a choice
-NARROWER = 4.0  # times narrower than the fit that knows most the differences of a bisection are: 4**-4 of its error
+NARROWER = 4.0  # times narrower than the fit that knows most: the truncation of fourth-order differences falls by 4**4
 BLUR = 0.1  # the part of the wrong difference that differences may be off by: a choice, as beyond it fits serve
 TWO_STEPS = np.array([1.0, 0.5])
 ROMBERG = np.array([-1.0, 4.0]) / 3  # Richardson's weights of two steps: of central differences the 4th order is left

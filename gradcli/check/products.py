@@ -216,7 +216,7 @@ def other_value(flat: Flat) -> Finding | None:
     )
 
 
-LOST_BESIDE_LARGEST = 1e-6  # the part of the largest product below which small ones may be rounding (calibrated)
+LOST_NEXT_TO_LARGEST = 1e-6  # the part of the largest product below which small ones may be rounding (calibrated)
 MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient are tried, of more each alone: a choice
 
 
@@ -240,7 +240,7 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
         whole = whole or claim.pull(claim.at, cotangent)
         for name in chosen:
             size = np.abs(whole[name]).max(initial=0.0) + np.abs(apart[name]).max(initial=0.0)
-            size += LOST_BESIDE_LARGEST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
+            size += LOST_NEXT_TO_LARGEST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
             if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= CHANGED * size:
                 text = f"the gradient of {name} is another one where {others} needs none (needs_input_grad)"
                 return Finding("partial gradients", text)
@@ -257,7 +257,7 @@ def coarseness(flat: Flat, claimed: np.ndarray, seed: int) -> tuple[float, Findi
     vectors = [draw_cotangent(flat, rng) for _ in range(1 if can.traced else 3)]
     got, weights = flat.pull(vectors), np.array(vectors, float)
     size = np.abs(weights) @ np.abs(claimed)
-    size += LOST_BESIDE_LARGEST * size.max(axis=1, keepdims=True) + TINY
+    size += LOST_NEXT_TO_LARGEST * size.max(axis=1, keepdims=True) + TINY
     off = np.abs(got - weights @ claimed)
     gaps = off / size
     if not np.isfinite(gaps).all():

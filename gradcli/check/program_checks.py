@@ -175,7 +175,7 @@ class FormulaCheck(Check):
                 message = f"--hess needs a single number; the output has shape {output._data.shape}"
                 raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
             if at[self.claimed[0].names[0]].size > MOST_SINGLE:
-                message = f"--hess is by at most {MOST_SINGLE} elements"
+                message = f"--hess differentiates with respect to at most {MOST_SINGLE} elements"
                 raise GradcliError(message, hint="use a smaller array", kind="limit")
             if any(x.dtype.kind == "c" for x in (output._data, *at.values())):
                 raise GradcliError("--hess takes real numbers only", kind="value")

@@ -33,10 +33,10 @@ FAILS = {"bfloat16": 4.0, "float16": 8.0, "float32": 16.0, "float64": 64.0}
 """... and what it must exceed to be wrong (calibrated); no mistake is a few units of a type with more digits."""
 MOST_ERROR = 0.04  # the error, relative to the derivative's size, that no yardstick lets pass: 10 roundings of bfloat16
 SIGMAS = 8.0  # standard errors that a slope must differ from none, in the many slopes of many groups (calibrated)
-SHARED = 2.0  # rounding units that all elements may be off by in the same way: a rounded factor that they share, ...
+SHARED = 2.0  # rounding units (bfloat16; else as FAILS) that all elements may be off by: a shared rounded factor, ...
 SHARED_BY_GROUP = 3.0  # ... and those of a row or column (both calibrated)
 LEAST_PART = 0.1  # the part of its usual size that the derivative of a group has at least, in comparisons: a choice
-OUTLIER = 8.0  # times the largest error of the yardstick that a single element must exceed (calibrated)
+OUTLIER = 2.0  # times FAILS, and the largest error that rounding explains, must a single element exceed (calibrated)
 LEAST_ROUNDING = 1e-12  # relative differences from which on float64, with 1e-16, is not what was computed in
 FEWEST, LEAST = 4, 16  # elements of a group in which errors may follow the derivative, and something else: a choice
 WANTED_PRODUCTS = 8_192  # elements of products that are compared, where few cotangents give less: a choice
@@ -206,7 +206,7 @@ class Block:
         outlier = f"an element is off by {off:.3g} times what rounding explains"
         found = [
             (error / unexplained, PASSES * self.yardstick / unexplained, INACCURATE, ratio),
-            (off / max(2 * fails, OUTLIER), 0.5, INACCURATE, outlier),
+            (off / (OUTLIER * fails), 0.5, INACCURATE, outlier),
             (min(error / MOST_ERROR, 1.0), 1.0, INACCURATE, "rounding leaves too few digits"),
             (1.0 - known.all(), 1.0, INACCURATE, "the reference's derivative is not finite, or not known"),
             (1.0 - (finite[0] | finite[1]).all(), 1.0, INACCURATE, "it overflows, as does the reference"),

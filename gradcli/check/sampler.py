@@ -8,7 +8,7 @@ import numpy as np
 
 from .flat import Flat, real_view
 
-TINY = float(np.finfo(float).tiny)  # the smallest normal float64: what divides is no less
+TINY = float(np.finfo(float).tiny)  # the smallest normal float64; divisors are at least this
 MOST_BYTES = 1 << 27  # memory that the points of one batch may take
 
 

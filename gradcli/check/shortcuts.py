@@ -26,7 +26,7 @@ from ..tape.record import Mode, recording
 from .flat import real_view
 from .input_block import InputBlock
 
-MOST_NODES, MOST_PAIRS, MOST_ELEMENTS = 200, 2000, 20_000  # of a graph, of its nodes, and in arrays: a choice
+MOST_NODES, MOST_PAIRS, MOST_ANALYSED = 200, 2000, 20_000  # of a graph, of its nodes, and in arrays: a choice
 ALIKE = 1e-6  # the part of the claim by which a changed backward may be off: a choice
 COMPOSED = {
     frozenset({"negative", "exp", "add", "divide"}): "sigmoid",
@@ -109,7 +109,7 @@ def find_shortcut(blocks: list[InputBlock]) -> Finding | None:
     """Return which part of the chain is left out or wrong, where our engine can run the function."""
     flat, elsewhere = blocks[0].flat, blocks[0].elsewhere
     claim = flat.claim
-    small = sum(x.size for x in claim.at.values()) + flat.out.size <= MOST_ELEMENTS
+    small = sum(x.size for x in claim.at.values()) + flat.out.size <= MOST_ANALYSED
     real = all(x.dtype.kind == "f" for x in (flat.out, *claim.at.values()))
     if type(claim) is not HandWritten or elsewhere is None or not (small and real and elsewhere.rows.known):
         return None

@@ -25,8 +25,8 @@ HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, this part of itsel
 ACCUSED_FROM = {8: 2e-9, 4: 4e-6, 2: 8e-3}
 """Relative differences that no derivative is accused of (calibrated), by the bytes of its type: its own rounding ..."""
 LEEWAY = 1000.0  # ... unless the estimate is known this many times better (calibrated)
-COARSE = 0.02  # the relative error beyond which an interval says nothing about an element: as gradcli-verdict(7) says
-SMALL_EFFECT = 0.01  # the part of the largest effect on an output below which an element does not matter: as above
+COARSE = 0.02  # the relative error beyond which an interval says nothing about an element: a choice that users are told
+SMALL_EFFECT = 0.01  # the part of the largest effect on an output below which an element does not matter: a choice
 NO_EFFECT = 1e-12  # the part of its own largest effect by which an element may change another output (calibrated)
 ZERO_UNITS = 1000.0  # rounding units by which the value may change where a zero is claimed (calibrated)
 OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as overflow: a choice
@@ -369,6 +369,7 @@ def judge_by_tolerances(judgement: Judgement, tolerances: Sequence[float | None]
         up, down = judgement.rows.combine(judgement.sampler.along(None, direction, np.array([eps, -eps])))
         judgement.value[:, i] = (up - down) / (2 * eps)
     judgement.error = (atol + rtol * np.abs(judgement.value)) / MARGIN
-    judgement.own_rounding = judgement.accused_from = np.zeros_like(judgement.value)
+    judgement.own_rounding = np.zeros_like(judgement.value)
+    judgement.accused_from = np.zeros_like(judgement.value)
     off = np.abs(judgement.claimed - judgement.value)
     judgement.state = np.where(off <= MARGIN * judgement.error, PASS, FAIL).astype(np.int8)

@@ -271,7 +271,7 @@ def run_in_child(checks: Sequence[Check], watched: bool, pipe: Pipe, others: Seq
             other.close()
         serve(checks, watched, pipe)
         code = 0
-        vars(threading)["_shutdown"]()  # waits for threads that the user's code has started
+        vars(threading)["_shutdown"]()  # private: waits for threads that the user's code has started
     finally:
         flush_streams()
         os._exit(code)

@@ -183,6 +183,10 @@ def show_short_help(ctx: click.Context, param: click.Parameter, wanted: bool) ->
 SHORT_HELP: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": show_short_help}
 
 
+FIRST_PART = re.compile(r"(?<=.{16})[.:;] (?![^\[]*\])|,? where")
+"""What ends the part of an option's help that -h prints: the first stop or colon outside brackets."""
+
+
 class Command(click.Command):
     """A command whose help begins with its examples, which its epilog holds: `Examples: one; another`."""
 
@@ -216,7 +220,7 @@ class Command(click.Command):
                         formatter.write_dl(records)
                         continue
                     for flags, text in records:
-                        line = f"  {flags:<26}  {re.split('(?<=.{16})[.:;] |,? where', text)[0].rstrip('.')}"
+                        line = f"  {flags:<26}  {FIRST_PART.split(text)[0].rstrip('.')}"
                         cut = line if len(line) <= formatter.width else f"{line[: formatter.width - 3]}..."
                         formatter.write(f"{cut}\n")
 

@@ -271,7 +271,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "elementwise": option(
         "--elementwise",
-        "The gradient is elementwise: one number for each output element. It has the output's shape.",
+        "The gradient has one number for each output element, in the output's shape.",
         needs="grad value_and_grad",
     ),
     "shape": value_option(
@@ -305,7 +305,7 @@ OPTIONS: dict[str, Callable] = {
     "eps": option("--eps X", "Use finite differences with the step X, as PyTorch does.", callback=as_positive),
     "keyword": option(
         "-k PATTERN",
-        "Run the check named PATTERN. If there is none, run all whose file or name contains PATTERN.",
+        "Run the checks whose file or name contains PATTERN, or only the one named PATTERN.",
         name="keyword",
     ),
     "show": option(
@@ -329,9 +329,9 @@ OPTIONS: dict[str, Callable] = {
         type=Count(1_000_000, least=0),
     ),
     "save_points": file_option(
-        "--save-points FILE", "First check the points in FILE. Add the failing points that --search finds to FILE."
+        "--save-points FILE", "Check the points in FILE first, and add failing points that --search finds."
     ),
-    "bisect": option("--bisect", "For git bisect run: exit with 125 (skip) if a check is inconclusive or an error."),
+    "bisect": option("--bisect", "Exit with 125 (git bisect skip) if a check is inconclusive or an error."),
     "config": option("--config JSON", "Configuration for an UM-Bridge model, as a JSON object.", targets="umbridge"),
     "stress": option("--stress", "Also check the stress of an ASE calculator.", targets="ase"),
     "mode": option("--mode", "Reverse or forward mode; auto takes the cheaper one [auto].", choices="auto rev fwd"),

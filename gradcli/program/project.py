@@ -171,7 +171,7 @@ def executable(place: str) -> str | None:
 
 def ask(found: Interpreter) -> Facts:
     """Start a Python and return its answer to PROBE. Raises GradcliError if it cannot run gradcli."""
-    import subprocess  # selects, signals and more, for a command that mostly runs in the Python it was started in
+    import subprocess  # imported here because it is slow, and seldom needed
 
     name = f"{found.path} ({found.origin})"
     try:

@@ -522,7 +522,6 @@ SCRIPT_ONLY = {
     "--max-elements": "It has no effect here, since scripts make their own arrays.",
     "--safe": "SCRIPT is therefore always refused.",
     "--seed": "",
-    "--torch": "",
 }
 OPTIONS_OF: dict[str, dict[str, str]] = {
     "grad": {"--timeout": f"{BOTH} {ANSWERS}"},

@@ -35,6 +35,17 @@ def test_the_type_of_the_command_line_is_that_of_declared_points(option, wanted,
     assert (found.returncode, verdicts) == (0, ["pass", "pass"]), found
 
 
+def test_the_type_reaches_values_inside_structures():
+    kinds = set()
+
+    def f(p):
+        kinds.add(p["w"].dtype.name)
+        return np.sum(p["w"] ** 2)
+
+    report = gradcli.check_gradient(f, lambda p: {"p": {"w": 2 * p["w"]}}, {"p": {"w": np.ones(2)}}, dtype="float32")
+    assert (kinds, report.verdict) == ({"float32"}, "pass")
+
+
 @pytest.mark.parametrize("x", ["word", 3, None, np.array([1, 2]), np.array(1 + 2j), ["a"]])
 def test_only_floating_point_numbers_change_their_type(x):
     assert in_type(x, np.dtype("float32")) is x

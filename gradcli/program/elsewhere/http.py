@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from ...errors import GradcliError, TimeIsUp
 from ...lang.limits import within
 from ..claim import CallError, GoneError
-from .process import MOST_BYTES, error_text, shorten_answer
+from .process import LONGEST_ANSWER, error_text, shorten_answer
 
 CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
 """Errors of a persistent connection that the server has closed."""
@@ -70,9 +70,9 @@ class Server:
         data = None if body is None else json.dumps(body).encode()
         self.connection.request("GET" if body is None else "POST", f"{self.path}/{path}", data, headers)
         with self.connection.getresponse() as response:
-            text = response.read(MOST_BYTES + 1)
-            if len(text) > MOST_BYTES:
-                raise http.client.HTTPException(f"an answer of more than {MOST_BYTES >> 20} MiB")
+            text = response.read(LONGEST_ANSWER + 1)
+            if len(text) > LONGEST_ANSWER:
+                raise http.client.HTTPException(f"an answer of more than {LONGEST_ANSWER >> 20} MiB")
             return response.status, text.decode("utf-8", "replace"), response.getheader("Location")
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from ...errors import visible
 from ..claim import GoneError
 
-MOST_BYTES = 1 << 29  # the longest answer
+LONGEST_ANSWER = 1 << 29  # bytes: a choice
 HOST = os.path.join(os.path.dirname(__file__), "host.py")
 LINES_KEPT = 8  # printed lines that the error shows if the process dies
 LONGEST_IN_FULL = 1 << 16  # longer lines on standard error are printed in parts
@@ -128,9 +128,9 @@ class Process:
         answers = fd == self.running.stdout.fileno()
         data, rest = os.read(fd, 1 << 20), self.rest[fd]
         rest += data
-        if answers and len(rest) > MOST_BYTES:
+        if answers and len(rest) > LONGEST_ANSWER:
             self.close()
-            raise GoneError(self.describe_end(f"an answer of more than {MOST_BYTES >> 20} MiB"))
+            raise GoneError(self.describe_end(f"an answer of more than {LONGEST_ANSWER >> 20} MiB"))
         if data and b"\n" not in data and (answers or len(rest) <= LONGEST_IN_FULL):
             return None
         *lines, last = rest.split(b"\n")
