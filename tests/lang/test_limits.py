@@ -48,3 +48,17 @@ def test_code_inside_cannot_take_the_end_for_its_own():
                 busy(5)
             except Exception:
                 continue
+
+
+def test_an_alarm_on_the_way_out_is_ignored(monkeypatch):
+    set_timer = signal.setitimer
+
+    def alarm_before_the_end(timer, seconds, *interval):
+        if not seconds:
+            signal.raise_signal(signal.SIGALRM)
+        return set_timer(timer, seconds, *interval)
+
+    monkeypatch.setattr(signal, "setitimer", alarm_before_the_end)
+    with within(30):
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
