@@ -68,7 +68,7 @@ def test_a_process_is_started_anew_after_its_end(tmp_path):
 
 def test_an_answer_or_a_word_without_end(monkeypatch, capfd):
     """Neither fills the memory; the first is no answer, the second is handed on in pieces."""
-    monkeypatch.setattr("gradcli.program.elsewhere.process.MOST_BYTES", 1 << 24)
+    monkeypatch.setattr("gradcli.program.elsewhere.process.LONGEST_ANSWER", 1 << 24)
     code = "import os, sys\nfor i in range({}): os.write({}, b'x' * 100000)\nprint('{{}}', flush=True); input()"
     process = Process([sys.executable, "-c", code.format(1000, 1)], "floods", 20)
     with pytest.raises(GoneError, match="an answer of more than 16 MiB"):
