@@ -367,7 +367,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "dtype": option("--dtype", INPUT_TYPE, choices=INPUT_TYPES, targets=LOCAL),
     "script_dtype": option(
-        "--dtype", "Type of gradcli's tensors [float64, or float32 if --torch is given].", choices=INPUT_TYPES
+        "--dtype", "Type of gradcli's tensors [float64]. It is ignored if --torch is given.", choices=INPUT_TYPES
     ),
     "check_dtype": option(
         "--dtype",
@@ -404,8 +404,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "engine": option(
         "--engine",
-        "Framework that differentiates FILE.py:NAME [the one it uses]. In gradcheck, use object for a small "
-        "framework that FILE.py defines or imports, like micrograd.",
+        "Framework that differentiates FILE.py:NAME [the one it uses]. object is a small framework that FILE.py "
+        "defines or imports, like micrograd; it works only in gradcheck.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",
@@ -489,8 +489,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "sweep_format": option(
         "-f --format",
-        "Format of the table, csv or tsv [by the extension of FILE, else csv]. json leaves the table as it is, and "
-        "prints a summary as JSON. It needs -o.",
+        "Format of the table, csv or tsv [by the extension of FILE, else csv]. With json, "
+        "the table is still written to FILE, and a summary is printed as JSON; this needs -o.",
         choices="csv tsv json",
     ),
     "shard": option("--shard K/N", "Compute the K-th of N equal shares of the rows.", default="1/1", callback=as_share),

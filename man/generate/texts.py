@@ -419,8 +419,8 @@ that all machines share. If a worker dies, another one computes its part again.
 # What is reported
 
 The script runs once and prints its own output. Then `why` reports each gradient, with its state: ok, none, zero, nan or
-inf. This is the state when the script or an optimizer last used the gradient, or otherwise at the end of the script. A
-gradient that contains only rounding errors counts as zero.
+inf. The state is taken when the script or an optimizer last used the gradient or, if nothing used it, at the end of
+the script. A gradient that contains only rounding errors counts as zero.
 
 In this page, the output is the tensor on which the script calls backward(). If a gradient is None, `why` follows the
 data from the tensor to the output, also through Python numbers and NumPy arrays. It reports the line at which the data
@@ -429,8 +429,8 @@ leaves the graph, in the script or in a module that the script imports.
 If you give no NAME, `why` does not complain about gradients that are usually meant to be None or zero:
 
 - It leaves out frozen parameters of modules.
-- If the script has an optimizer, `why` leaves out each parameter of a module that has no gradient and that no
-  optimizer holds.
+- If the script has an optimizer, `why` leaves out a module's parameters that have no gradient and are not held by any
+  optimizer.
 - It reports a bias as ok if its gradient is zero because a normalization follows.
 
 If the script raises an error because a gradient is missing, a hint gives the cause.
@@ -516,7 +516,7 @@ OPTIONS = {
     "--python": PROJECT,
     "--seed": "In the expression language, the same seed always gives the same numbers. In Python files that use "
     "gradcli's engine, this is so only if N is above 0.",
-    "--torch": "The default type in scripts is then float32, as in PyTorch, whatever `--dtype` is.",
+    "--torch": "Scripts then use float32 by default, as in PyTorch; `--dtype` has no effect on them.",
 }
 SCRIPT_ONLY = {
     "--max-elements": "It has no effect here, since scripts make their own arrays.",
