@@ -305,7 +305,7 @@ OPTIONS: dict[str, Callable] = {
     "eps": option("--eps X", "Use finite differences with the step X, as PyTorch does.", callback=as_positive),
     "keyword": option(
         "-k PATTERN",
-        "Run the checks whose file or name contains PATTERN, or only the one named PATTERN.",
+        "Run the checks whose file or name contains PATTERN. If one is named PATTERN, run only that.",
         name="keyword",
     ),
     "show": option(
@@ -325,7 +325,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "search": option(
         "--search N",
-        "Also check at N edge-case points, such as zeros and equal numbers. The report simplifies a point that fails.",
+        "Also check at N edge-case points, such as zeros and equal numbers, and report the simplest that fails.",
         type=Count(1_000_000, least=0),
     ),
     "save_points": file_option(

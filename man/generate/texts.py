@@ -92,7 +92,7 @@ A target is one of these:
     'x^2 * y'      an expression
     -              a program in the expression language, on standard input
     FILE.expr      a file in the expression language
-    FILE.py        a Python script, if it declares no checks
+    FILE.py        a Python script
     FILE.py:NAME   a function, a custom Function or a Module of that file
     ADDRESS        a function of a server or of another program
 
@@ -202,9 +202,9 @@ infinite are held constant, and a note gives their number.
 # Cost and limits
 
 gradcheck changes all input elements together, along random directions. For a scalar function of n input elements, a
-check that passes calls the function at most about 200 + 20 log2(n) times. A check that fails and names the wrong
-element takes about 600 calls. If the inputs have at most eight elements in total, gradcheck checks each of them by
-itself. With `--show all`, it always does so, with about 15 calls for each element.
+check that passes calls the function at most about 200 + 20 log2(n) times. A check that fails takes about 600 calls,
+which include the search for the wrong element. If the inputs have at most eight elements in total, gradcheck checks
+each of them by itself. With `--show all`, it always does so, with about 15 calls for each element.
 
 `--calls N` limits the number of calls; in a declaration, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
@@ -214,8 +214,8 @@ a verdict, the check is inconclusive. The message then gives a sufficient number
 more.
 
 Checks of Python functions run in another process than gradcheck, or in N processes with `-j N`. If a check crashes,
-exits or exceeds `--timeout`, its verdict is error, and the other checks continue. gradcheck terminates processes that
-a check leaves behind. Only checks in files that import PyTorch or JAX need `-j 2` or more for this.
+exits or exceeds `--timeout`, its verdict is error, and the other checks continue. If a file imports PyTorch or JAX,
+they continue only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
 
 # Element by element
 
@@ -255,8 +255,8 @@ two digits of bfloat16 are seldom enough for a pass, but a wrong factor still fa
 # Functions in servers and other programs
 
 TARGET may be a function in a server or in another program. The program returns both values and derivatives, and
-gradcheck compares them. A file can also declare such a check: `gradcli.check("http://localhost:4242/forward",
-at={"x0": [1, 2]})`.
+gradcheck compares these derivatives with numeric ones. A file can also declare such a check:
+`gradcli.check("http://localhost:4242/forward", at={"x0": [1, 2]})`.
 
 `http://HOST:PORT/MODEL` is a model with the protocol UM-Bridge 1.0. The model must support Gradient, ApplyJacobian or
 both. Its inputs are vectors called x0, x1 and so on. Its outputs are called y0, y1 and so on. gradcheck concatenates

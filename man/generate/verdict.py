@@ -69,8 +69,8 @@ gradcheck evaluates the function along a line through the point. It does so at C
 widths around the point. On each interval, it fits a Chebyshev series to the values. The coefficients of the series
 decrease until only the noise of the values is left. The series gives the slope, and the noise gives the error of the
 slope (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild, Estimating
-Computational Noise, 2011). A wide interval makes the estimate from a narrow one more precise, but only if the two
-agree. If they disagree, the wide interval has missed details of the function.
+Computational Noise, 2011). A wide interval gives a more precise estimate than a narrow one, but it counts only if the
+two estimates agree. If they disagree, the wide interval has missed details of the function.
 
 Some functions have values that jump between close points:
 
@@ -158,8 +158,8 @@ changes smoothly with the inputs. The slope of the computed values then differs 
 """
 TABLE = """
 The repository contains several test banks. A bank is a collection of right and wrong claims about functions whose
-derivatives are known. They were derived by hand, or computed to 50 digits with mpmath. `make calibrate` checks all
-claims and counts the verdicts. Each random bank has {functions} functions.
+derivatives are known. These derivatives were derived by hand, or computed to 50 digits with mpmath. `make calibrate`
+checks all claims and counts the verdicts. Each random bank has {functions} functions.
 
 A right claim passes, or it is counted under one of these words:
 
@@ -190,7 +190,7 @@ numbers of the type, at the root mean square size of the derivative. The verdict
 - It fails if the error is above 4 times the yardstick in bfloat16, 8 times in float16, or 16 times in float32. It
   fails only if the error also exceeds a second limit: the same factor times the change of the derivative when the
   inputs change by one rounding error.
-- Between these limits, the check is inconclusive.
+- In all other cases, the check is inconclusive.
 
 Even if its root mean square error is small enough, a claim fails in these cases:
 
@@ -199,8 +199,8 @@ Even if its root mean square error is small enough, a claim fails in these cases
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. This is so if,
   in a regression of the errors on the derivative, the slope is more than 8 times its standard error, and the slope
   times an element of typical size is more than 1 ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
-- Within a row, column or other slice, the errors are proportional to the derivative, the input or the output, or they
-  have the same offset.
+- Within a row, column or other slice, the errors are proportional to the derivative, the input or the output, or all
+  are shifted by the same constant.
 
 The report gives the error of the claim and the yardstick in ulps. It also gives the bias, which is the slope of the
 regression. Without `--dtype`, both functions run in float64. If they compute in a narrower type internally, gradcheck

@@ -63,7 +63,7 @@ def gradcheck(
 
     \b
     EXPRESSION              a formula such as 'x^2 * y', or a file with one
-    FILE.py                 a Python script
+    FILE.py                 a Python script, if it declares no checks
     FILE.py, FOLDER         all checks that @gradcli.check declares there
     FILE.py:FUNCTION        a Python function
     http://HOST:PORT/MODEL  an UM-Bridge model
