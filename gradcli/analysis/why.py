@@ -190,9 +190,9 @@ class Reader:
             share = f"{size.bad} of {size.total} elements" if size.total > 1 else ""
             return explained(name, state, self.why_not_finite(value, backward), share)
         if state == "zero" or (backward is not None and backward.is_zero(backward.key(value), size)):
-            finding = self.why_zero(value, backward)
-            if asked or finding.rule != "cancelled" or not name.rpartition(".")[2].startswith("bias"):
-                return explained(name, "zero", finding)  # a bias before a normalization has none
+            cause = self.why_zero(value, backward)
+            if asked or cause.rule != "cancelled" or not name.rpartition(".")[2].startswith("bias"):
+                return explained(name, "zero", cause)  # a bias before a normalization has none
         text = f"{size.high:.3g}" if size.low == size.high else f"max {size.high:.3g}, min {size.low:.3g}"
         return Explained(name, "ok", text=text)
 
@@ -281,8 +281,8 @@ class Reader:
         if len({step.place for step, _ in found}) > 1:
             outside = self.behind_pass(which, inside)
             found = [cut for cut in found if cut[1] in outside]
-        findings = [(step.number, self.cut_at(step, result)) for step, result in found]
-        return min(findings, key=lambda x: (x[1].rule in WEAK, x[0]), default=(0, None))[1]
+        candidates = [(step.number, self.cut_at(step, result)) for step, result in found]
+        return min(candidates, key=lambda x: (x[1].rule in WEAK, x[0]), default=(0, None))[1]
 
     def behind_pass(self, which: Pass, inside: set[Value]) -> set[Value]:
         """Return all values that the start of a pass was computed from, going back to values inside."""
@@ -404,14 +404,14 @@ def first_bad(values: Iterable[Value], soft: bool = False) -> Cause | None:
         found, values, soft = value, carried_by(value.step), "softmax" in value.step.name
 
 
-def explained(name: str, state: str, finding: Cause, share: str = "") -> Explained:
-    """Add the texts of the table and the line of the script to a finding."""
-    cause, path, line, code = causes()[finding.rule], None, None, ""
-    if finding.place is not None:
-        path, line = users_path(finding.place[0]), finding.place[1]
-        code = "".join(lines_of_file(finding.place[0])[line - 1 : line]).strip()
-    text = finding.text or (cause.text or cause.title).format(name=name, **finding._asdict())
-    return Explained(name, state, finding.rule, path, line, text, cause.fix, code, share)
+def explained(name: str, state: str, cause: Cause, share: str = "") -> Explained:
+    """Add the texts of the table and the line of the script to a cause."""
+    page, path, line, code = causes()[cause.rule], None, None, ""
+    if cause.place is not None:
+        path, line = users_path(cause.place[0]), cause.place[1]
+        code = "".join(lines_of_file(cause.place[0])[line - 1 : line]).strip()
+    text = cause.text or (page.text or page.title).format(name=name, **cause._asdict())
+    return Explained(name, state, cause.rule, path, line, text, page.fix, code, share)
 
 
 class Backward:
