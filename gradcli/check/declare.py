@@ -58,10 +58,10 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
-        check_options("check", options, {*KNOWN, "config"})
+        options = known_options("check", options, {*KNOWN, "config"})
         REGISTRY.append(declared_address(f, at, file=file, line=line, **options))
         return f
-    check_options("check", options, KNOWN)
+    options = known_options("check", options, KNOWN)
     scope = caller().f_globals
 
     def declare(function: Callable) -> Callable:
@@ -74,12 +74,12 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     return declare if f is None else declare(f)
 
 
-def check_options(name: str, options: dict[str, Any], known: set[str]) -> None:
-    """Raise TypeError for options that are not known, and drop `fast`, which has no effect any more."""
+def known_options(name: str, options: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    """Return options without `fast`, which has no effect any more. Raises TypeError for those that are not known."""
     for option in sorted(options.keys() - known):
         takes = f"it takes at, {', '.join(sorted(known))}"
         raise TypeError(f"{name}() got an unexpected argument {option!r}; {takes}")
-    options.pop("fast", None)
+    return {option: value for option, value in options.items() if option != "fast"}
 
 
 def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
@@ -142,7 +142,7 @@ def check_gradient(
     f and grad are called with plain ndarrays, positionally in the order of `at`. Without grad, vjp and jvp, the
     derivative of the engine that f uses is checked. `at` and the options are as in `check`.
     """
-    check_options("check_gradient", options, KNOWN)
+    options = known_options("check_gradient", options, KNOWN)
     if at is not None and not callable(at) and not isinstance(at, Mapping) and not are_points(at):
         try:
             names = list(inspect.signature(f).parameters) or ["x"]

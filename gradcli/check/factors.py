@@ -140,13 +140,17 @@ def sources(block: InputBlock) -> Iterator[tuple[str, Expected]]:
         held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]
         for name, x in held[:MOST_ARRAYS]:
             if fits(x.shape, flat.out_shape):
-                yield name, functools.partial(same_everywhere, np.broadcast_to(x, flat.out_shape).reshape(-1, 1))
+                yield name, functools.partial(constant_of_outputs, np.broadcast_to(x, flat.out_shape))
             if fits(x.shape, block.array.shape):
-                yield name, functools.partial(same_everywhere, np.broadcast_to(x, block.array.shape).reshape(-1))
+                yield name, functools.partial(constant_of_elements, np.broadcast_to(x, block.array.shape))
 
 
-def same_everywhere(x: np.ndarray, at: InputBlock) -> np.ndarray:
-    return (x if x.ndim > 1 else x[at.columns]).astype(float)
+def constant_of_outputs(x: np.ndarray, at: InputBlock) -> np.ndarray:
+    return x.reshape(-1, 1).astype(float)
+
+
+def constant_of_elements(x: np.ndarray, at: InputBlock) -> np.ndarray:
+    return x.reshape(-1)[at.columns].astype(float)
 
 
 def by_element(block: InputBlock, name: str) -> Expected | None:
@@ -191,7 +195,7 @@ def after(function: Function, of: Expected) -> Expected:
     return lambda at: function(of(at))
 
 
-class SideBySide:
+class StackedBlocks:
     """Numbers of a block and of the same at other points, side by side, for the constants of hypotheses."""
 
     def __init__(self, block: InputBlock):
@@ -223,7 +227,7 @@ class SideBySide:
 def functions_of_inputs(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield what the claim has in addition to the derivative: a factor or a term, or no mask."""
     yield from unmasked(block)
-    fit = SideBySide(block)
+    fit = StackedBlocks(block)
     if fit.count >= SEVERAL:
         yield from factors(fit)
         yield from terms(fit)
@@ -244,7 +248,7 @@ def unmasked(block: InputBlock) -> Iterator[Hypothesis]:
         yield Hypothesis("activation derivative", f"{text} limits", expected)
 
 
-def factors(fit: SideBySide) -> Iterator[Hypothesis]:
+def factors(fit: StackedBlocks) -> Iterator[Hypothesis]:
     """Yield factors that are missing or superfluous, those first that leave no other constant."""
     found: list[tuple[bool, Hypothesis]] = []
     for quantity in itertools.chain(quantities(fit.block), powers(fit, fit.a / fit.r)):
@@ -262,7 +266,7 @@ def factors(fit: SideBySide) -> Iterator[Hypothesis]:
     yield from (hypothesis for _, hypothesis in sorted(found, key=lambda item: item[0]))
 
 
-def terms(fit: SideBySide) -> Iterator[Hypothesis]:
+def terms(fit: StackedBlocks) -> Iterator[Hypothesis]:
     """Yield terms that were dropped, or are superfluous: the difference is proportional to them."""
     plain, block = Quantity("1", lambda at: np.ones_like(at.r)), fit.block
     simple = (q for q in quantities(block) if not q.place)
@@ -287,7 +291,7 @@ def to_power(p: float, x: np.ndarray) -> np.ndarray:
     return x**p
 
 
-def powers(fit: SideBySide, followed: np.ndarray) -> Iterator[Quantity]:
+def powers(fit: StackedBlocks, followed: np.ndarray) -> Iterator[Quantity]:
     """Yield the power of an input that a ratio or a difference follows, where it follows one."""
     for name, source in itertools.islice(sources(fit.block), 4):
         x, y = np.log(np.abs(fit.join(source))), np.log(np.abs(followed))
@@ -396,7 +400,7 @@ def centred(block: InputBlock) -> Iterator[Hypothesis]:
 
 
 def with_mean_added(axes: tuple[int, ...], at: InputBlock) -> np.ndarray:
-    """Return the derivative, and in addition the mean difference along axes of the input, of what is known."""
+    """Add the mean known difference along axes of the input to the derivative."""
     gap = (at.a - at.r).reshape((len(at.r), *at.array.shape))
     known = np.isfinite(gap)
     several = tuple(axis + 1 for axis in axes)

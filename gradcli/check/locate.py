@@ -108,7 +108,7 @@ class Locator(Probe):
         judgement = self.judgement
         if family != "relative" or not error < MARGIN * judgement.error[row, i]:
             return False
-        if not abs(off) > error + judgement.own_rounding[row, i] + judgement.accused_from[row, i]:
+        if not abs(off) > error + judgement.own_rounding[row, i] + judgement.least_accused[row, i]:
             return False
         judgement.value[row, i] = judgement.claimed[row, i] - off
         judgement.error[row, i], judgement.state[row, i] = error / MARGIN, FAIL
@@ -147,7 +147,7 @@ class Locator(Probe):
         if quick is not None and np.isfinite(quick.error).all():
             value, error = quick.value / scale, quick.error / scale
             a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
-            near = np.abs(a - value) <= room(error, judgement.own_rounding[:, i], judgement.accused_from[:, i])
+            near = np.abs(a - value) <= room(error, judgement.own_rounding[:, i], judgement.least_accused[:, i])
             clear = np.abs(a - value) > 12 * error + judgement.own_rounding[:, i]
             decides = (near & (error <= 1e-3 * size + TINY)) | clear
             if decides.all():

@@ -34,8 +34,8 @@ from .verdict import (
     UNDECIDED,
     ZERO_UNITS,
     Judgement,
-    accused_from,
     digits_of,
+    least_accused,
     room,
 )
 
@@ -131,13 +131,13 @@ class Probe:
         # x + t direction is rounded in each element, which shifts the points of narrow fits
         shifted = np.nan_to_num(0.0 if line.alone else line.unit_of_x / slopes.width)
         own_rounding = (ROUNDING * unit + self.judgement.coarse + shifted) * size
-        least = accused_from(unit) * size
+        least = least_accused(unit) * size
         probed = Probed(
             family,
             line,
             claimed,
             slopes,
-            room(slopes.error, own_rounding, accused_from(unit) * largest),
+            room(slopes.error, own_rounding, least_accused(unit) * largest),
             room(slopes.error, own_rounding, least),
         )
         self.probed.append(probed)

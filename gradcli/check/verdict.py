@@ -22,10 +22,10 @@ CAP = 15.95  # the digits that float64 has: -log10 of its rounding unit, 2**-53
 MARGIN = 2.5  # how many error estimates a claim may be off (calibrated)
 ROUNDING = 32  # how many rounding units of itself a claimed value may be off (calibrated), ...
 HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, this part of itself: half of COARSE
-ACCUSED_FROM = {8: 2e-9, 4: 4e-6, 2: 8e-3}
+LEAST_ACCUSED = {8: 2e-9, 4: 4e-6, 2: 8e-3}
 """Relative differences that no derivative is accused of (calibrated), by the bytes of its type: its own rounding ..."""
 LEEWAY = 1000.0  # ... unless the estimate is known this many times better (calibrated)
-COARSE = 0.02  # the relative error beyond which an interval says nothing about an element: a choice that users are told
+COARSE = 0.02  # the relative error beyond which an interval says nothing about an element: a choice
 SMALL_EFFECT = 0.01  # the part of the largest effect on an output below which an element does not matter: a choice
 NO_EFFECT = 1e-12  # the part of its own largest effect by which an element may change another output (calibrated)
 ZERO_UNITS = 1000.0  # rounding units by which the value may change where a zero is claimed (calibrated)
@@ -50,16 +50,16 @@ def digits_of(relative: float) -> float:
     return float(np.clip(-np.log10(max(relative, 10**-CAP)), 0, CAP)) + 0.0
 
 
-def accused_from(unit: float) -> float:
-    return ACCUSED_FROM[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
+def least_accused(unit: float) -> float:
+    return LEAST_ACCUSED[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
 
 
-def room(error: Any, own_rounding: Any, accused_from: Any) -> Any:
+def room(error: Any, own_rounding: Any, least: Any) -> Any:
     """Return how far a claim may be from an estimate with such an error: what is beyond is wrong.
 
-    own_rounding: what the claim's own rounding leaves. accused_from: a difference that only a far better one accuses.
+    own_rounding: what the claim's own rounding leaves. least: what counts only if the estimate is far better.
     """
-    return MARGIN * error + own_rounding + np.minimum(accused_from, LEEWAY * error)
+    return MARGIN * error + own_rounding + np.minimum(least, LEEWAY * error)
 
 
 class Judgement:
@@ -90,14 +90,14 @@ class Judgement:
         own = ROUNDING * unit * size
         scatter = rows.scatter
         largest = size.max(axis=1, keepdims=True, initial=0.0)
-        own += np.minimum(SCATTERS * scatter, accused_from(unit) * 50 * size + 1e3 * unit * largest)
+        own += np.minimum(SCATTERS * scatter, least_accused(unit) * 50 * size + 1e3 * unit * largest)
         self.own_rounding = (np.minimum(own, HALF_COARSE * size) if unit > 1e-5 else own) + coarse * size
         self.excusable = OWN_NOISE * np.where(scatter <= JUMPS * size, scatter, 0.0)
-        self.accused_from = accused_from(unit) * size
+        self.least_accused = least_accused(unit) * size
 
     def room(self, where: Any = ...) -> Any:
         """Return how far claimed entries may be from their estimates: what is beyond is wrong."""
-        return room(self.error[where], self.own_rounding[where], self.accused_from[where])
+        return room(self.error[where], self.own_rounding[where], self.least_accused[where])
 
     @property
     def effects(self) -> np.ndarray:
@@ -178,7 +178,7 @@ class Judgement:
 
     def at_kink(self, j: int, i: int, error: float) -> int:
         low, high = sorted(self.sides[j, i])
-        allowed = float(room(error, self.own_rounding[j, i], self.accused_from[j, i]))
+        allowed = float(room(error, self.own_rounding[j, i], self.least_accused[j, i]))
         if not low - allowed <= self.claimed[j, i] <= high + allowed:
             return FAIL
         if allowed > COARSE * (high - low):
@@ -341,7 +341,7 @@ class Judgement:
         largest = float(np.abs(np.where(np.isfinite(a), a, 0.0)).max())
         by_bound = np.isnan(value) & (state == PASS) & np.isfinite(bound) & (largest > 0)
         if by_bound.any():
-            unseen = (bound + self.own_rounding[:, columns] + self.accused_from[:, columns])[by_bound]
+            unseen = (bound + self.own_rounding[:, columns] + self.least_accused[:, columns])[by_bound]
             of_largest = max(float(unseen.max()), float(off[known].max(initial=0.0))) / largest
             return of_largest, of_largest
         if not known.any():
@@ -370,6 +370,6 @@ def judge_by_tolerances(judgement: Judgement, tolerances: Sequence[float | None]
         judgement.value[:, i] = (up - down) / (2 * eps)
     judgement.error = (atol + rtol * np.abs(judgement.value)) / MARGIN
     judgement.own_rounding = np.zeros_like(judgement.value)
-    judgement.accused_from = np.zeros_like(judgement.value)
+    judgement.least_accused = np.zeros_like(judgement.value)
     off = np.abs(judgement.claimed - judgement.value)
     judgement.state = np.where(off <= MARGIN * judgement.error, PASS, FAIL).astype(np.int8)

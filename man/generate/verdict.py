@@ -116,7 +116,7 @@ The interval of an element extends to each side of the estimate by the sum of th
 - {SCATTERS} times the scatter of the claim, which is how much the claim changes between points that differ by a few
   rounding units.
 - For a backward pass, twice the rounding error of its vector products.
-- {ACCUSED_FROM[8]:g} (float64) or {ACCUSED_FROM[4]:g} (float32) times the claimed value, but at most {LEEWAY:g} times
+- {LEAST_ACCUSED[8]:g} (float64) or {LEAST_ACCUSED[4]:g} (float32) times the claimed value, but at most {LEEWAY:g} times
   the error of the estimate.
 
 An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is

@@ -10,9 +10,9 @@ from gradcli.check.verdict import (
     PASS,
     UNDECIDED,
     Judgement,
-    accused_from,
     digits_of,
     judge_by_tolerances,
+    least_accused,
     room,
 )
 
@@ -120,7 +120,7 @@ def test_room_grows_with_the_error_and_has_a_floor_only_while_the_estimate_is_ro
 
 
 def test_types_of_few_digits_have_a_larger_floor():
-    assert accused_from(2.0**-53) < accused_from(2.0**-24) < accused_from(2.0**-11)
+    assert least_accused(2.0**-53) < least_accused(2.0**-24) < least_accused(2.0**-11)
 
 
 @pytest.mark.parametrize("off, state", [(0.9, PASS), (1.1, FAIL)])

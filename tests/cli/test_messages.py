@@ -77,7 +77,7 @@ def test_the_place_is_named_where_there_are_several_lines():
     assert (lines[0], lines[1], under) == ("  line 2", "  b = sinn(a)", "sinn")
     lines, under = marked("sinn(a)", "sinn", origin="f.expr")
     assert (lines[0], under) == ("  f.expr, line 1", "sinn")
-    assert len(marked("sinn(a)\n", "sinn")[0]) == 2  # a line break at the end is no second line
+    assert len(marked("sinn(a)\n", "sinn")[0]) == 2  # a line break at the end does not begin a second line
 
 
 @pytest.mark.parametrize("place", [0, 30, 500, 990])

@@ -86,7 +86,7 @@ def test_values_come_from_words_files_and_arg():
     for words, message in [
         (("x", "x=1", "x=2"), "'x' is given twice"),
         (("x", "2"), "'2' is not NAME=VALUE"),
-        (("x", "x=name"), "may not use the name 'name'"),  # in an expression it is no string
+        (("x", "x=name"), "may not use the name 'name'"),  # an expression has no strings
     ]:
         with pytest.raises(GradcliError, match=message):
             call(*words).values()

@@ -133,11 +133,11 @@ def test_capabilities_are_found_out_when_they_are_read():
 
 
 def test_progress_is_reported_to_the_callback():
-    told = []
-    progress = Progress(lambda *what: told.append(what))
+    reported = []
+    progress = Progress(lambda *what: reported.append(what))
     progress.report_progress("call", 3, 10)
     progress.report_partial("2 passed")
-    assert told == [("call", 3, 10), ("", 0, 0, "2 passed")]
+    assert reported == [("call", 3, 10), ("", 0, 0, "2 passed")]
     Progress().report_progress("call", 1, 1)  # nobody listens
 
 

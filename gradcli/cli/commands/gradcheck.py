@@ -272,11 +272,11 @@ def target_words(call: Call) -> list[str]:
     return [*first, *(word for word in call.words if not VALUE.match(word))]
 
 
-def names_of_targets(call: Call) -> str:
+def names_of_targets(call: Call, most: float = FEW_TARGETS) -> str:
     if call.request.expression is not None:
         return call.request.expression
     names = target_words(call)
-    return ", ".join(names) if len(names) <= FEW_TARGETS else f"{len(names)} files"
+    return ", ".join(names) if len(names) <= most else f"{len(names)} files"
 
 
 def select_checks(call: Call) -> list[Check | CheckReport]:

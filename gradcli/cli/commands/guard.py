@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -48,12 +49,12 @@ def lock(call: Call, *, verify: str | None) -> Lock | Verification:
     from ...check.lock import lock as lock_checks
     from ...check.lock import read_lock
     from ...check.lock import verify as verify_checks
-    from .gradcheck import select_checks, target_words
+    from .gradcheck import names_of_targets, select_checks
 
     call.output.check()
     if verify is None:
         checks = select_checks(call)
-        return lock_checks(call.request.expression or ", ".join(target_words(call)), checks, settings_of(call.request))
+        return lock_checks(names_of_targets(call, most=math.inf), checks, settings_of(call.request))
     locked = read_lock(verify)
     if call.inline or call.request.words:
         checks = select_checks(call)
