@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..show.check_results import ElementCounts, Finding, InputCheck
-from .estimate import Estimate, estimate
+from .estimate import WIDE, Estimate, estimate
 from .flat import Flat
 from .rows import ClaimedRows
 from .sampler import TINY, Line, Sampler
@@ -171,9 +171,10 @@ class Judgement:
         return size * max(float(self.flat.scales[i]), 1.0) <= units * self.rounding_at(j, i)
 
     def rounding_at(self, j: int, i: int) -> float:
-        """Return the rounding of row j next to element i: of the largest value on its line."""
+        """Return the rounding of row j at element i and up to its scale, or 1, away: a singularity may lie between."""
         line, _ = self.estimates[i]
-        values = np.array([line.combine(row[None])[0] for row in line.kept.values()])
+        near = [t for t in line.kept if abs(t) <= WIDE * max(1.0, 1 / line.scale)]
+        values = line.combine(np.array([line.kept[t] for t in (min(near), 0.0, max(near))]))
         return float(line.rounding(np.where(np.isfinite(values), values, 0.0))[j])
 
     def at_kink(self, j: int, i: int, error: float) -> int:
