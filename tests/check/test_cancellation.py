@@ -48,6 +48,38 @@ def test_rounding_is_no_slope(name, every):
     assert counts["fail"] >= 2, counts
 
 
+def rosenbrock(x):
+    return np.array([-400 * x[0] * (x[1] - x[0] ** 2) - 2 * (1 - x[0]), 200 * (x[1] - x[0] ** 2)])
+
+
+def rosenbrock_hessian(x):
+    return np.array([[1200 * x[0] ** 2 - 400 * x[1] + 2, -400 * x[0]], [-400 * x[0], 200.0]])
+
+
+@pytest.mark.parametrize("exponent", range(-10, -5))
+def test_a_point_next_to_a_minimum(exponent):
+    """Squares of numbers next to 1 are rounded in pieces, over which the computed slope is off by as much as x."""
+    rng = np.random.default_rng(exponent + 10)
+    for _ in range(5):
+        at = {"x": 1 + 10.0**exponent * rng.standard_normal(2)}
+        assert check_gradient(rosenbrock, rosenbrock_hessian, at).verdict == "pass"
+        wrong = check_gradient(rosenbrock, lambda x: rosenbrock_hessian(x) + [[0, 1e-3], [0, 0]], at)
+        assert (wrong.verdict, wrong.inputs[0].worst.output, wrong.inputs[0].worst.place) == ("fail", (0,), (1,))
+
+
+def test_a_pole_in_reach_does_not_hide_an_error():
+    """What counts as rounding is that of values at the point, and not of those next to the pole at 0."""
+
+    def from_root(x):
+        return np.array([np.exp(x[0]) - np.exp(1.5), 9 / x[1] - 9 / 2.25])
+
+    for off in (1e-6, -3e-7, 2e-9):
+        at = {"x": np.array([1.5, 2.25]) * (1 + off)}
+        for factor, verdict in ((1.0, "pass"), (1.02, "fail")):
+            found = check_gradient(from_root, lambda x, c=factor: np.diag([np.exp(x[0]), -9 * c / x[1] ** 2]), at)
+            assert found.verdict == verdict
+
+
 STRUCTURES = {
     "steps and slope": (lambda x, _: np.floor(x) + x, lambda x: 1.0),
     "teeth": (lambda x, _: (50 * x) % 1 * x, lambda x: 50 * x + (50 * x) % 1),

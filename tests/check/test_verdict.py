@@ -131,3 +131,13 @@ def test_fixed_tolerances_are_taken_as_they_are(off, state):
     judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
     judge_by_tolerances(judgement, (1e-6, atol, rtol))
     assert judgement.state[0, 0] == state
+
+
+def test_the_element_that_is_named_is_off_most_whatever_the_rounding():
+    matrix = np.array([[-6.0, -1.5], [-1.5, -4.8]])
+    for noise in (0.0, 1e-13, -1e-13):
+        numeric = np.array([[-9.1, -5.6 + noise], [-5.6 - noise, -9.0 - noise]])
+        worst = judged(lambda x, a=numeric: a @ x, [0.2, 0.5], matrix).input_check(0).worst
+        assert (worst.output, worst.place) == ((0,), (1,))
+    worst = judged(lambda x: x**2, [1.0, 2.0], np.diag([2.02, 4.04])).input_check(0).worst
+    assert worst.place == (1,)  # of elements that are off by the same part, the one that is off more
