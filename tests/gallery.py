@@ -41,6 +41,7 @@ def comparable(text: str) -> str:
     text = re.sub(r"(?<=^    )\S+ digits agree.*?seen|\b\d+\.\d{1,3}$", "", steady(text), flags=re.M | re.S)
     text = re.sub(r" *\([\d.]+ s with imports\)", "", text)  # where imports take a second
     text = re.sub(r"[\d,]+ (?=calls)|-?\d\S*e-\d+", "", text)
+    text = re.sub(r"-?\d+\.\d{9,}", lambda number: f"{float(number[0]):.9g}", text)
     return re.sub(r"\d+\.\d+ ?s\b|\(t? ?with imports\)|\s+", " ", text).strip()
 
 

@@ -43,8 +43,9 @@ def test_console_example(command, expected):
 
 
 def steady(text: str) -> str:
-    """Return output without what differs from run to run: durations, and the size of rounding errors."""
-    return re.sub(r"± \S+", "± e", re.sub(r"in \d+\.\d+ s", "in t s", text))
+    """Return output without what differs from run to run: durations, rounding errors, and breaks of lines."""
+    text = re.sub(r"± \S+", "± e", re.sub(r"in \d+\.\d+ s", "in t s", text))
+    return re.sub(r"\n(?=\w)", " ", text)
 
 
 @pytest.mark.parametrize("command", [c for c, _ in console_commands() if not c.startswith("gradcli")])

@@ -33,7 +33,7 @@ OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as over
 NEGLIGIBLE_PART = 2e-14  # part of a value (calibrated), or 4 rounding units of it, below which no effect is seen
 SCATTERS = 5  # times its scatter between points that are rounding units apart a claim may be off (calibrated)
 OWN_NOISE = 10.0  # times its scatter between close points a claim may be off without being wrong (calibrated)
-ALIKE = 0.1  # the part of the largest excess over its error that an entry is named for if it is off more: a choice
+BEYOND_DOUBT = 100.0  # times its error an entry is off that counts like any other that is off more: a choice
 JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps: no noise (calibrated)
 
 PASS, FAIL, UNDECIDED, NEGLIGIBLE, OPEN = 0, 1, 2, 3, 4
@@ -294,7 +294,7 @@ class Judgement:
             excess = np.where(negligible, -0.5, gap / (error + self.own_rounding[:, columns] + TINY))
         if wrong.any():
             excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
-            most_wrong = excess >= ALIKE * excess.max() if np.isfinite(excess.max()) else np.isinf(excess)
+            most_wrong = excess >= min(excess.max(), BEYOND_DOUBT) if np.isfinite(excess.max()) else np.isinf(excess)
             for off_by in (relative, gap):  # as float32: entries that are off as much are equal, whatever the rounding
                 with np.errstate(over="ignore"):
                     off_by = np.where(np.isnan(off_by), np.inf, off_by).astype(np.float32)

@@ -137,13 +137,16 @@ def test_a_wide_fit_that_misses_what_narrower_ones_saw_is_dropped():
     assert abs(found.value[0] - slope) <= found.error[0]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_error_covers_noise_that_a_narrow_fit_happens_to_miss(seed):
-    """Slopes of 300 sines with arguments of about 1e3, whose rounding shows in a few coefficients only."""
-    rng = np.random.default_rng(seed)
-    weights, scales, x = rng.normal(size=(300, 8)) / 3, 10.0 ** rng.uniform(-6, 6, 300), 1e3 * rng.normal(size=8)
+def test_the_error_covers_noise_that_a_narrow_fit_happens_to_miss():
+    """Slopes of 1000 sines with arguments of about 1e3, whose rounding shows in a few coefficients only.
+
+    Some 2 of 10,000 are missed, which ones depends on the processor; without rise_of_noise some 30.
+    """
+    rng = np.random.default_rng(0)
+    weights, scales, x = rng.normal(size=(1000, 8)) / 3, 10.0 ** rng.uniform(-6, 6, 1000), 1e3 * rng.normal(size=8)
     sampler = sampler_of(lambda x: scales * np.sin(weights @ x), x)
     slopes = (scales * np.cos(weights @ x))[:, None] * weights * np.abs(x)
     found = [estimate(sampler.element(i)) for i in range(8)]
     off = np.abs([e.value - slope for e, slope in zip(found, slopes.T, strict=True)])
-    assert (off <= 3 * np.array([e.error for e in found]) + 1e-9 * np.abs(slopes.T)).all()
+    covered = off <= 3 * np.array([e.error for e in found]) + 1e-9 * np.abs(slopes.T)
+    assert np.count_nonzero(~covered) <= 8
