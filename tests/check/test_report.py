@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import gradcli
 from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
+from gradcli.cli.main import cli
 from tests.tape.build import function
 
 X = np.array([1.0, 2.0, 4.0])
@@ -186,3 +188,21 @@ def test_a_wrong_part_of_one_of_several_outputs_is_named(f, path, part):
     words = f"{'the imaginary part of ' if part else ''}out{list(path)}"
     assert any(words in finding.text for finding in report.diagnosis)
     assert report.headline().startswith(f"d {'imaginary part of ' if part else ''}out{list(path)}/d x[2]: claimed 4, ")
+
+
+DRAWN = np.random.default_rng(0).random(2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        (["x**2", "x=3"], ["x=3.0"]),
+        (["x**2", "x=rand(2)"], [f"'x={DRAWN}'"]),
+        (["sum(x)*y[0]", "x=rand(2)", "y=[1,2]"], [f"'x={DRAWN}'", "'y=[1.0, 2.0]'"]),
+        (["sum(x)*y[0]", "x=rand(2)", "y=rand(2)"], ["'x=rand(2)'", "'y=rand(2)'"]),  # one draw follows the other
+        (["sum(x)", "x=rand(20)"], ["'x=rand(20)'"]),
+    ],
+)
+def test_a_command_that_repeats_a_check_writes_numbers_or_draws_them_again(words, again):
+    done = CliRunner().invoke(cli, ["gradcheck", *words, "--wrt", "x", "--grad", "3*x", "-f", "table"])
+    assert f" {' '.join(again)} --wrt x" in done.output.partition("again: gradcli gradcheck ")[2]

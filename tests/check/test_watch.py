@@ -3,8 +3,10 @@
 from types import SimpleNamespace
 
 from gradcli.check.in_command.gradcli_importlib_bootstrap import frameworks, notes
+from gradcli.check.watch import merge
 from gradcli.check.watched import worst_of
 from gradcli.show.check_results import CheckReport
+from gradcli.show.study_results import WatchedDerivative
 
 
 def test_a_point_without_time_left_hides_no_error():
@@ -30,3 +32,24 @@ def test_every_call_is_counted_and_large_arguments_are_rarely_copied(monkeypatch
             found.calls += 1
     assert copied == [1, 2, 4, 8, 16]
     assert watch.derivatives[key].calls == 20
+
+
+def test_what_processes_found_is_merged_to_the_worst_in_the_order_of_files():
+    def found(file, line, verdict, points, role="jac"):
+        return WatchedDerivative(role, "g", points, 10 * points, CheckReport("g", file, line, verdict, 0.0))
+
+    merged = merge(
+        [
+            found("b.py", 3, "pass", 1),
+            found("a.py", 9, "pass", 2),
+            found("b.py", 3, "fail", 4),
+            found(None, None, "pass", 1),
+        ]
+    )
+    assert [(item.report.file, item.report.verdict, item.points, item.calls) for item in merged] == [
+        (None, "pass", 1, 10),
+        ("a.py", "pass", 2, 20),
+        ("b.py", "fail", 5, 50),
+    ]
+    apart = merge([found("a.py", 3, "pass", 1, "jac"), found("a.py", 3, "fail", 1, "hess")])
+    assert [(item.role, item.report.verdict) for item in apart] == [("hess", "fail"), ("jac", "pass")]
