@@ -1,0 +1,23 @@
+"""The graph of a program: what is known of results that were not observed; tests/cases/graph.txt has the commands."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gradcli.analysis.graph import noted_outline
+
+SINGLE = ((2, 3), np.dtype("float64"))
+
+
+@pytest.mark.parametrize(
+    ("outline", "known"),
+    [
+        (SINGLE, ((2, 3), "float64")),
+        ([SINGLE, ((), np.dtype("int64"))], ((2, 3), "float64")),  # of several results, the first
+        ([], (None, None)),
+        (None, (None, None)),
+    ],
+)
+def test_shape_and_type_of_a_result_that_was_not_observed(outline, known):
+    assert noted_outline(SimpleNamespace(outline=outline)) == known
