@@ -399,19 +399,16 @@ def judge_pieces(chain: Chain, result: Estimate, places: np.ndarray) -> None:
         k = int(chain.against[j])
         fits, value = chain.fits, float(result.value[j])
         least = max(JUMP_UNITS * float(line.rounding(line.base[None])[j]), 10 * float(fits[0].noise[j]), 1e-300)
-        clear = max((f.width for f in fits[:k] if f.noise[j] <= MUCH_NOISE * fits[0].noise[j]), default=0.0)
-        # the narrowest fit that sees as much, close to the point, where the slope is still that of the point
-        rough = [f.width > clear and fits[k].noise[j] <= MUCH_NOISE * f.noise[j] for f in fits[: k + 1]]
-        seen = int(np.argmax(rough))
-        t, steps = steps_between(line, int(j), value, fits[seen].points)
+        t, steps = steps_between(line, int(j), value, fits[k].points)
         place = int(np.argmax(steps))
-        if (seen, place) not in jumps and len(jumps) < MOST_SCANNED and steps[place] > least:
-            jumps[seen, place] = jumps_between(line, int(j), t[place], t[place + 1], least, value, clear)
+        clear = max((f.width for f in fits[:k] if f.noise[j] <= MUCH_NOISE * fits[0].noise[j]), default=0.0)
+        if (k, place) not in jumps and len(jumps) < MOST_SCANNED and steps[place] > least:
+            jumps[k, place] = jumps_between(line, int(j), t[place], t[place + 1], least, value, clear)
         alike = steps[place] > least and any(jumps.values())  # an output that is not scanned is like the others
-        if not jumps.get((seen, place), alike):
+        if not jumps.get((k, place), alike):
             continue
-        width, points = fits[k].width, fits[k].points
-        _, steps = steps_between(line, int(j), value, np.linspace(points.min(), points.max(), SCAN))
+        width = fits[k].width
+        _, steps = steps_between(line, int(j), value, np.linspace(t[0], t[-1], SCAN))
         edges = np.count_nonzero(steps > 0.3 * steps.max())
         length = max(clear, width / edges if edges <= SCAN // 4 else 0.0)
         wide = [f for f in fits[k:] if np.isfinite(f.error[j])]
