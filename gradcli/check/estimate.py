@@ -139,14 +139,13 @@ class Chain:
         best = np.full(self.count, np.inf)
         rounding = ROUNDS_OFF * self.line.flat.unit * self.change
         narrower: list[np.ndarray] = []
+        rises = self.rises_of_noise()
         for k, (width, value, error, noise, *_) in enumerate(self.fits):
             if narrower:  # noise does not fall with the width: few nodes may happen not to see it
                 least = 0.5 * np.sort(narrower, axis=0)[(len(narrower) - 1) // 2]
                 error = error * np.maximum(least / np.maximum(noise, TINY), 1.0)
             narrower.append(noise)
-            if k + 1 < len(self.fits):
-                error = error * self.rise_of_noise(k)
-            error = np.maximum(error, rounding / width)
+            error = np.maximum(error * rises[k], rounding / width)
             open_ = (self.against < 0) & np.isfinite(error)
             with np.errstate(invalid="ignore"):
                 span = self.high - self.low
@@ -162,15 +161,23 @@ class Chain:
             best = np.where(better, error, best)
             self.width, self.noise = np.where(better, width, self.width), np.where(better, noise, self.noise)
 
-    def rise_of_noise(self, k: int) -> np.ndarray:
-        """Return how much larger the noise of wider fits is than that of fit k, which may have missed it; else 1.
+    def rises_of_noise(self) -> list[np.ndarray]:
+        """Return how much larger the noise of wider fits is than that of each, which may have missed it; else 1.
 
         Noise stays where fits widen. What rises with the width is structure: a kink 30 times, a curve 900 and more.
         """
-        noise, wider, widest = (self.fits[min(i, len(self.fits) - 1)].noise for i in (k, k + 1, k + 2))
-        steady = (widest <= STEADY * wider) & (k + 2 < len(self.fits))
-        rise = np.where(steady, np.maximum(wider, widest), wider) / np.maximum(noise, TINY)
-        return np.where(rise <= np.where(steady, MOST_MISSED, STEADY), np.maximum(rise, 1.0), 1.0)
+        rises: list[np.ndarray] = []
+        seen: list[np.ndarray] = []  # the noise of wider fits, with what these have missed
+        for fit_ in reversed(self.fits):
+            rise = np.ones(self.count)
+            if seen:
+                wider, widest = seen[-1], seen[max(len(seen) - 2, 0)]
+                steady = (widest <= STEADY * wider) & (len(seen) > 1)
+                rise = np.where(steady, np.maximum(wider, widest), wider) / np.maximum(fit_.noise, TINY)
+                rise = np.where(rise <= np.where(steady, MOST_MISSED, STEADY), np.maximum(rise, 1.0), 1.0)
+            rises.append(rise)
+            seen.append(fit_.noise * rise)
+        return rises[::-1]
 
     @property
     def value(self) -> np.ndarray:
