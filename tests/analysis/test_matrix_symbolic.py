@@ -224,3 +224,10 @@ def test_an_error_points_at_its_place(text, shapes, place):
         matrix_formulas(program_of(text), shapes_in(shapes), Request())
     span = caught.value.span
     assert text[span.start : span.end] == place
+
+
+@pytest.mark.parametrize("shape", [("m", "n"), ("n",), ("n", "n", "n")])
+@pytest.mark.parametrize("option", ["symmetric", "spd"])
+def test_only_square_matrices_are_symmetric(option, shape):
+    with pytest.raises(GradcliError, match=f"--{option}: 'A' is not a square matrix"):
+        matrix_formulas(program_of("sum(A)"), {"A": shape}, Request(**{option: ["A"]}))

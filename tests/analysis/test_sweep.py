@@ -147,3 +147,10 @@ def test_parts_that_somebody_removes_end_in_an_error(tmp_path, monkeypatch, caps
     assert main(["sweep", "x**2", str(tmp_path / "p.csv"), "-o", str(tmp_path / "o.csv")]) == 2
     assert "parts of" in (said := capsys.readouterr().err) and "were removed while it was made" in said
     assert os.listdir(tmp_path) == ["p.csv"]
+
+
+def test_an_error_of_a_row_keeps_the_exit_code_of_its_cause():
+    caused = RowError(3, GradcliError("x = nan", hint="leave it out", kind="value", exit_code=2))
+    assert (caused.row, caused.exit_code, caused.hint, caused.kind) == (3, 2, "leave it out", "value")
+    raised = RowError(4, ZeroDivisionError("division by zero"))
+    assert (raised.row, raised.exit_code, raised.message) == (4, 3, "division by zero")

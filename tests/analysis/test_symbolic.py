@@ -3,7 +3,7 @@
 import pytest
 import sympy
 
-from gradcli.analysis.symbolic import shortest_form
+from gradcli.analysis.symbolic import kink_at, shortest_form
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,13 @@ def test_no_form_to_read_has_fewer_poles():
     expr = x / (x - 1) ** 2 - 1 / (x - 1) ** 2  # is 1/(x - 1), and both have a pole at 1
     assert sympy.fraction(shortest_form(expr))[1].subs(x, 1) == 0
     assert shortest_form(0.1 * x + 0.2 * x**2) == 0.1 * x + 0.2 * x**2
+
+
+def test_a_derivative_at_a_kink_has_the_slopes_of_both_sides():
+    x = sympy.Symbol("x")
+    slope = sympy.Piecewise((-1, x < 0), (3, True))
+    assert kink_at(slope, {x: sympy.Integer(0)}) == (
+        "at a kink: the slopes on both sides are -1 and 3; the formula gives 3"
+    )
+    assert kink_at(slope, {x: sympy.Rational(1, 10)}) is None
+    assert kink_at(2 * x, {x: sympy.Integer(0)}) is None
