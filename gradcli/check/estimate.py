@@ -38,7 +38,7 @@ KINK_ALIKE = 0.1  # the part of a kink's gap by which close points may differ ab
 PER_ESTIMATE = FEW + 2 * len(PAIRS) + 1  # calls of an estimate of a smooth function: a fit, PAIRS, and the point
 MOST_WIDTHS, MOST_WIDER = 16, 8  # fits in a row: a choice, as 30**16 is beyond the digits of float64
 MOST_REACH = 40.0  # the widest fit, in units of the scale or of 1, whichever is larger
-ROUNDS_OFF = 4.0  # rounding units of the change over the scale that a fit cannot see through: SAFETY NOISE_SIGMAS / 3
+CHANGE_UNITS = 4.0  # least error, in rounding units of the change over the scale and per width: SAFETY NOISE_SIGMAS / 3
 MUCH_NOISE = 30.0  # times the least noise of all fits: then a fit is limited by its degree
 STEADY = 10.0  # times its noise that of the next fit is still noise
 MOST_MISSED = 1e3  # times what it shows a fit of few coefficients may have missed of a noise that is steady
@@ -129,7 +129,7 @@ class Chain:
     def intersect(self) -> None:
         """Intersect the intervals from narrow to wide.
 
-        Values that are small because larger ones cancel are rounded like these, be the noise of a fit as low as it is.
+        Where large values cancel, results are rounded as the large ones are, even if a narrow fit sees no noise.
         Intervals that miss each other by less than their own widths are noise: the tighter one is kept.
         """
         self.low, self.high = np.full(self.count, -np.inf), np.full(self.count, np.inf)
@@ -137,7 +137,7 @@ class Chain:
         self.width = np.full(self.count, np.nan)
         self.noise = np.zeros(self.count)
         best = np.full(self.count, np.inf)
-        rounding = ROUNDS_OFF * self.line.flat.unit * self.change
+        rounding = CHANGE_UNITS * self.line.flat.unit * self.change
         narrower: list[np.ndarray] = []
         rises = self.rises_of_noise()
         for k, (width, value, error, noise, *_) in enumerate(self.fits):

@@ -33,7 +33,7 @@ OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as over
 NEGLIGIBLE_PART = 2e-14  # part of a value (calibrated), or 4 rounding units of it, below which no effect is seen
 SCATTERS = 5  # times its scatter between points that are rounding units apart a claim may be off (calibrated)
 OWN_NOISE = 10.0  # times its scatter between close points a claim may be off without being wrong (calibrated)
-BEYOND_DOUBT = 100.0  # times its error an entry is off that counts like any other that is off more: a choice
+BEYOND_DOUBT = 100.0  # times its error that an entry is off: then the relative error decides which is named: a choice
 JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps: no noise (calibrated)
 
 PASS, FAIL, UNDECIDED, NEGLIGIBLE, OPEN = 0, 1, 2, 3, 4
@@ -172,7 +172,7 @@ class Judgement:
         return size * max(float(self.flat.scales[i]), 1.0) <= units * self.rounding_at(j, i)
 
     def rounding_at(self, j: int, i: int) -> float:
-        """Return the rounding of row j at element i and up to its scale, or 1, away: a singularity may lie between."""
+        """Return how row j is rounded at element i and at the ends of its scale, or of 1: between may be a pole."""
         line, _ = self.estimates[i]
         near = [t for t in line.kept if abs(t) <= WIDE * max(1.0, 1 / line.scale)]
         values = line.combine(np.array([line.kept[t] for t in (min(near), 0.0, max(near))]))
@@ -295,7 +295,7 @@ class Judgement:
         if wrong.any():
             excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
             most_wrong = excess >= min(excess.max(), BEYOND_DOUBT) if np.isfinite(excess.max()) else np.isinf(excess)
-            for off_by in (relative, gap):  # as float32: entries that are off as much are equal, whatever the rounding
+            for off_by in (relative, gap):  # as float32, so that rounding does not decide between equal errors
                 with np.errstate(over="ignore"):
                     off_by = np.where(np.isnan(off_by), np.inf, off_by).astype(np.float32)
                 most_wrong &= off_by == off_by[most_wrong].max()

@@ -140,7 +140,7 @@ def test_a_wide_fit_that_misses_what_narrower_ones_saw_is_dropped():
 def test_the_error_covers_noise_that_a_narrow_fit_happens_to_miss():
     """Slopes of 1000 sines with arguments of about 1e3, whose rounding shows in a few coefficients only.
 
-    Some 2 of 10,000 are missed, which ones depends on the processor; without rises_of_noise some 30.
+    About 2 of 10,000 errors are too small; which ones depends on the processor. Without rises_of_noise, 30 are.
     """
     rng = np.random.default_rng(0)
     weights, scales, x = rng.normal(size=(1000, 8)) / 3, 10.0 ** rng.uniform(-6, 6, 1000), 1e3 * rng.normal(size=8)
