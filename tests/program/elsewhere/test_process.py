@@ -58,7 +58,7 @@ def test_the_samples_pass_and_fail_when_spoilt(suffix, tmp_path):
 def test_a_process_is_started_anew_after_its_end(tmp_path):
     path = tmp_path / "once.py"
     path.write_text("print('{\"pid\": %d}' % __import__('os').getpid(), flush=True); input(); input()")
-    process = Process([sys.executable, str(path)], "once", 5)
+    process = Process([sys.executable, str(path)], "once", 60)
     first = process.ask("a", {})["pid"]
     with pytest.raises(GoneError, match="ended with status 0"):
         process.ask("b", {})
@@ -73,7 +73,7 @@ def test_an_answer_or_a_word_without_end(monkeypatch, capfd):
     process = Process([sys.executable, "-c", code.format(1000, 1)], "floods", 20)
     with pytest.raises(GoneError, match="an answer of more than 16 MiB"):
         process.ask("a", {})
-    process = Process([sys.executable, "-c", code.format(100, 2)], "floods", 20)
+    process = Process([sys.executable, "-c", code.format(100, 2)], "floods", 60)
     assert process.ask("a", {}) == {}
     process.close()
     assert capfd.readouterr().err.count("x") > 9_000_000
