@@ -70,7 +70,7 @@ def test_an_answer_or_a_word_without_end(monkeypatch, capfd):
     """Neither fills the memory; the first is no answer, the second is handed on in pieces."""
     monkeypatch.setattr("gradcli.program.elsewhere.process.LONGEST_ANSWER", 1 << 24)
     code = "import os, sys\nfor i in range({}): os.write({}, b'x' * 100000)\nprint('{{}}', flush=True); input()"
-    process = Process([sys.executable, "-c", code.format(1000, 1)], "floods", 20)
+    process = Process([sys.executable, "-c", code.format(1000, 1)], "floods", 60)
     with pytest.raises(GoneError, match="an answer of more than 16 MiB"):
         process.ask("a", {})
     process = Process([sys.executable, "-c", code.format(100, 2)], "floods", 60)
