@@ -305,7 +305,7 @@ OPTIONS: dict[str, Callable] = {
     "eps": option("--eps X", "Use finite differences with the step X, as PyTorch does.", callback=as_positive),
     "keyword": option(
         "-k PATTERN",
-        "Run the checks whose file or name contains PATTERN. If one is named PATTERN, run only that.",
+        "Run the checks whose file or name contains PATTERN. If a check has exactly this name, run only this check.",
         name="keyword",
     ),
     "show": option(
@@ -404,8 +404,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "engine": option(
         "--engine",
-        "Framework that differentiates FILE.py:NAME [the one it uses]. object is a small framework that FILE.py "
-        "defines or imports, like micrograd; it works only in gradcheck.",
+        "Framework that differentiates FILE.py:NAME [the one that FILE.py uses]. The value object stands for a small "
+        "framework that FILE.py defines or imports, such as micrograd. Only gradcheck accepts it.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",

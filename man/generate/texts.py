@@ -172,16 +172,16 @@ verdict, and which errors it can miss.
 # Verdicts
 
 A check passes if every element of the claim agrees with the numeric derivative, within the error of the numeric
-derivative. The report then gives the resolution: gradcheck would have detected any larger relative error, in any
-element. If small elements have a larger resolution than large ones, the report gives both.
+derivative. The report then gives the resolution, which is the smallest relative error that gradcheck would have
+detected in every element. If it is not as good for small elements as for large ones, the report gives both.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than the error. The report
 names the worst element, with both values, and a mistake that would explain all wrong elements.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or a
-resolution above 2 % for an element. The 2 % do not apply to an element whose effect on the output is less than a
-hundredth of the largest effect. Elements that change the output by less than its rounding error are reported as not
-decidable.
+resolution above 2 % for an element. The effect of an element is its derivative times the size of the input element.
+The limit of 2 % does not apply to elements whose effect is less than a hundredth of the largest one. Elements whose
+effect is less than the rounding error of the output are reported as not decidable.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
 For a single input element, this is the interval between the two slopes. If they are not known well enough, the check is
@@ -206,7 +206,7 @@ check that passes calls the function at most about 200 + 20 log2(n) times. A che
 which include the search for the wrong element. If the inputs have at most eight elements in total, gradcheck checks
 each of them by itself. With `--show all`, it always does so, with about 15 calls for each element.
 
-`--calls N` limits the number of calls; in a declaration, write `calls=N`. Calls that a framework makes to compute
+`--calls N` limits the number of calls; in `@gradcli.check`, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
 a verdict, the check is inconclusive. The message then gives a sufficient number, as does `calls_needed` in JSON.
 
@@ -214,8 +214,9 @@ a verdict, the check is inconclusive. The message then gives a sufficient number
 more.
 
 Checks of Python functions run in another process than gradcheck, or in N processes with `-j N`. If a check crashes,
-exits or exceeds `--timeout`, its verdict is error, and the other checks continue. If a file imports PyTorch or JAX,
-they continue only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
+exits or exceeds `--timeout`, its verdict is error, and the other checks continue. There is one exception: if the file
+imports PyTorch or JAX, the other checks continue only with `-j 2` or more. gradcheck terminates processes that a check
+leaves behind.
 
 # Element by element
 
@@ -419,8 +420,8 @@ that all machines share. If a worker dies, another one computes its part again.
 # What is reported
 
 The script runs once and prints its own output. Then `why` reports each gradient, with its state: ok, none, zero, nan or
-inf. The state is taken when the script or an optimizer last used the gradient or, if nothing used it, at the end of
-the script. A gradient that contains only rounding errors counts as zero.
+inf. This is the state that the gradient had when the script or an optimizer last used it. If nothing used it, it is
+the state at the end of the script. A gradient that contains only rounding errors counts as zero.
 
 In this page, the output is the tensor on which the script calls backward(). If a gradient is None, `why` follows the
 data from the tensor to the output, also through Python numbers and NumPy arrays. It reports the line at which the data
@@ -431,7 +432,7 @@ If you give no NAME, `why` does not complain about gradients that are usually me
 - It leaves out frozen parameters of modules.
 - If the script has an optimizer, `why` leaves out a module's parameters that have no gradient and are not held by any
   optimizer.
-- It reports a bias as ok if its gradient is zero because a normalization follows.
+- A bias has the gradient zero if a normalization follows, which removes it. `why` reports such a bias as ok.
 
 If the script raises an error because a gradient is missing, a hint gives the cause.
 
@@ -505,7 +506,7 @@ PROJECT = "gradcli-environment(7) describes how the default is chosen."
 FORMULAS = "Deriving formulas has a limit of its own [20 s]."
 DIGITS = "Computing in high precision has a limit of its own [20 s]."
 BOTH = "Deriving formulas and computing in high precision have limits of their own [20 s]."
-ANSWERS = "If the function runs in another program, the limit applies to each of its answers [60 s]."
+ANSWERS = "If the function runs in another program, the limit applies to each answer of this program instead [60 s]."
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error.",
@@ -520,7 +521,7 @@ OPTIONS = {
 }
 SCRIPT_ONLY = {
     "--max-elements": "It has no effect here, since scripts make their own arrays.",
-    "--safe": "SCRIPT is therefore always refused.",
+    "--safe": "As `why` runs SCRIPT, it then ends with an error.",
     "--seed": "",
 }
 OPTIONS_OF: dict[str, dict[str, str]] = {

@@ -69,8 +69,8 @@ gradcheck evaluates the function along a line through the point. It does so at C
 widths around the point. On each interval, it fits a Chebyshev series to the values. The coefficients of the series
 decrease until only the noise of the values is left. The series gives the slope, and the noise gives the error of the
 slope (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild, Estimating
-Computational Noise, 2011). A wide interval gives a more precise estimate than a narrow one, but it counts only if the
-two estimates agree. If they disagree, the wide interval has missed details of the function.
+Computational Noise, 2011). The estimate on a wide interval is more precise than that on a narrow one, but it is used
+only if the two agree. If they disagree, the wide interval has missed details of the function.
 
 Some functions have values that jump between close points:
 
@@ -184,26 +184,27 @@ derivatives are multiplied by the same random incoming gradients, which are also
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
 mean square error of this backward pass, or half an ulp if that is larger. An ulp is the distance between neighbouring
-numbers of the type, at the root mean square size of the derivative. The verdict is found for each input:
+numbers of the type that are as large as the root mean square of the derivative. The verdict is found for each input:
 
 - The claim passes if its root mean square error is below 2 times the yardstick.
-- It fails if the error is above 4 times the yardstick in bfloat16, 8 times in float16, or 16 times in float32. It
-  fails only if the error also exceeds a second limit: the same factor times the change of the derivative when the
-  inputs change by one rounding error.
+- It fails if the error exceeds two limits. The first is 4 times the yardstick in bfloat16, 8 times in float16, and 16
+  times in float32. The second is the same number times the change of the derivative when the inputs change by one
+  rounding error.
 - In all other cases, the check is inconclusive.
 
 Even if its root mean square error is small enough, a claim fails in these cases:
 
 - The error of a single element is more than 8 (bfloat16), 16 (float16) or 32 (float32) times the largest error that
   rounding explains.
-- The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. This is so if,
-  in a regression of the errors on the derivative, the slope is more than 8 times its standard error, and the slope
-  times an element of typical size is more than 1 ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
+- The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
+  gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
+  more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),
+  2 ulps (float16) or 4 ulps (float32).
 - Within a row, column or other slice, the errors are proportional to the derivative, the input or the output, or all
   are shifted by the same constant.
 
 The report gives the error of the claim and the yardstick in ulps. It also gives the bias, which is the slope of the
-regression. Without `--dtype`, both functions run in float64. If they compute in a narrower type internally, gradcheck
+fitted line. Without `--dtype`, both functions run in float64. If they compute in a narrower type internally, gradcheck
 measures the errors in ulps of this type. An error below about one ulp cannot be detected.
 
 `make calibrate` checks {kernels} kernels for nine PyTorch functions. About half of them are right: they compute in
