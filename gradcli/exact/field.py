@@ -169,6 +169,8 @@ class ExactArray(np.ndarray):
         if function is np.argsort:  # put nan last: Python's comparisons do not
             infinite = recorder().field.number(np.inf)
             args = (map_elements(lambda e: infinite if e != e else e, args[:1]), *args[1:])
+        if function is np.argpartition:  # which order of several it gives depends on the type, and on the processor
+            args = (map_elements(float, args[:1]).astype(float), *args[1:])
         return exact(function(*args, **kwargs))
 
     @property
