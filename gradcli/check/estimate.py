@@ -171,7 +171,7 @@ class Chain:
         for fit_ in reversed(self.fits):
             rise = np.ones(self.count)
             if seen:
-                wider, widest = seen[-1], seen[max(len(seen) - 2, 0)]
+                wider, widest = seen[-1], seen[-2:][0]
                 steady = (widest <= STEADY * wider) & (len(seen) > 1)
                 rise = np.where(steady, np.maximum(wider, widest), wider) / np.maximum(fit_.noise, TINY)
                 rise = np.where(rise <= np.where(steady, MOST_MISSED, STEADY), np.maximum(rise, 1.0), 1.0)
