@@ -1,4 +1,4 @@
-# Every target makes its own environment in .venv, with nothing but python3 and its venv module.
+# Every target creates the environment that it needs. This requires only python3 and its venv module.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,16 +7,16 @@ ELSEWHERE := .venv-elsewhere
 FOUND := .venv-found
 SITE := .venv-site
 READY := $(VENV)/.ready
-# What was compiled once serves every process that the tests start.
+# Let Python keep compiled modules, because the tests start many processes that use them.
 export PYTHONDONTWRITEBYTECODE :=
-# Most of what is installed is never imported; Python compiles the rest when it is.
+# Most installed modules are never imported; Python compiles the others when they are.
 INSTALL := pip install --quiet --disable-pip-version-check --no-compile
-# The first pip that knows dependency groups.
+# pip 25.1 is the first version with dependency groups.
 UPGRADE := $(INSTALL) --upgrade 'pip>=25.1'
 
 .PHONY: demo test test-all test-oldest test-elsewhere test-found lint format man site bank bench calibrate clean
 
-# The tests run on all cores already; the threads of BLAS and PyTorch would wait for each other.
+# The tests already run on all cores, so threads of BLAS and PyTorch would only wait for each other.
 test test-%: export OMP_NUM_THREADS := 1
 
 demo: $(READY)
@@ -25,7 +25,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# Those too that `test` leaves out: more seeds, volume, large cases.
+# Also the tests that `test` leaves out: more seeds, volume, large cases.
 test-all: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
 
@@ -34,16 +34,16 @@ test-%: $(READY)
 	CASES="$(basename $(notdir $(wildcard gradcli/$*/*.py gradcli/$*/*/*.py)))" \
 		$(BIN)/python -m pytest -n auto --dist worksteal tests/$* tests/test_cases.py
 
-# A part of the tests with the oldest versions of what gradcli needs; TESTS=tests runs them all.
+# Some of the tests, with the oldest supported versions of the dependencies; TESTS=tests runs all of them.
 TESTS := tests/tape tests/lang tests/test_readme.py
 test-oldest: $(OLDEST)/.ready
 	$(OLDEST)/bin/python -m pytest -n auto --dist worksteal $(TESTS)
 
-# The tests that need other engines, in an environment that has these.
+# The tests that need other engines, in an environment with these engines.
 test-elsewhere: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -m pytest -n auto --dist worksteal tests/elsewhere
 
-# The samples of wrong derivatives, with each release that they name.
+# The samples of wrong derivatives, each with the release that it names.
 RELEASES := $(shell sed -n 's/^require("\(.*\)", "\(.*\)")/\1@\2/p' samples/found/*.py | sort -u)
 test-found: $(RELEASES:%=$(FOUND)/%/.ready)
 	for release in $(RELEASES); do $(FOUND)/$$release/bin/python -m pytest tests/test_found.py || exit; done
@@ -66,17 +66,17 @@ site: $(SITE)/.ready
 	@mkdir -p build/site-sources
 	$(SITE)/bin/python -m sphinx -q -W --keep-going -E -c man/site build/site-sources build/site
 
-# Counts how often the verdict is right; the page gradcli-verdict(7) holds the table.
+# Count how often the verdict is right, for the table in gradcli-verdict(7).
 calibrate: $(READY) $(ELSEWHERE)/.ready
 	$(BIN)/python -W ignore -m tests.calibrate --functions 1000 man/generate/calibration.json
 	$(ELSEWHERE)/bin/python -W ignore -m tests.calibrate_reference --kernels 1000 man/generate/calibration_reference.json
 	$(BIN)/python -m man.generate man
 
-# Time compared with other engines, and checkers on one bank; the page gradcli-bench(7) holds the tables.
+# Compare the speed with other engines, and checkers on one bank, for the tables in gradcli-bench(7).
 bench: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -W ignore -m tests.bench $(MEASURED)
 
-# Runs a gradient checker on the bank of right and wrong claims: one of tests/bank/checkers, or a Python file.
+# Run a gradient checker on the bank of right and wrong claims: one of tests/bank/checkers, or a Python file.
 CHECKER := gradcli
 bank: $(ELSEWHERE)/.ready
 	$(ELSEWHERE)/bin/python -W ignore -m tests.bank $(CHECKER)

@@ -71,7 +71,7 @@ def _find(name: str) -> Any:
 
 
 def find_method(name: str) -> Any:
-    """Return the method of Tensors of this name outside the core, or None."""
+    """Return the Tensor method of this name that is defined outside the core, or None."""
     return import_module(f"{__name__}.api").method(name)
 
 

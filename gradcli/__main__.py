@@ -1,7 +1,7 @@
 """`python -m gradcli`, and the `gradcli` script.
 
 The garbage collector is off until a command's modules are imported, and the process ends without the interpreter's
-teardown: both are noticeable in a command that runs for a tenth of a second.
+teardown. Both save noticeable time in a command that runs for a tenth of a second.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ def main() -> NoReturn:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.write("interrupted\n")
         code = 130
-    except BaseException as error:  # the code that ran has changed what reports need, such as Python's own modules
+    except BaseException as error:  # the code that ran has changed what reports need, such as Python's modules
         if output is None:
             raise
         report_broken(error, output.results() if {"json", "--json"} & set(words) and not output.begun() else None)
@@ -44,11 +44,11 @@ def end_by_sigterm() -> None:
             os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 
-BROKEN = "the code that ran has broken Python, so there is no result"
+BROKEN = "the code that ran has corrupted the Python interpreter, so there is no result"
 
 
 def report_broken(error: BaseException, results: Any) -> None:
-    """Report an error without the rest of gradcli, as JSON too if the results are to be JSON."""
+    """Report an error without using the rest of gradcli. results: a stream to write it to as JSON, too, or None."""
     text = f"error: {BROKEN}\n  {type(error).__name__}: {error}\n"
     os.write(2, text.encode(errors="backslashreplace"))
     if results is not None:
@@ -80,7 +80,7 @@ def run_command_line() -> int:
 
 PURE = {"click", "rich", "sympy", "mpmath", "pygments", "markdown_it", "mdurl"}
 COMPILED = {"numpy", "scipy", "pyarrow"}
-"""Packages that gradcli lends to a project's Python, and those that it lends to the same version only."""
+"""Packages that gradcli lends to any project's Python, and those that it lends only to the same Python version."""
 
 
 class Lender:
@@ -96,7 +96,7 @@ class Lender:
 
 
 def lend(cache_tag: str, path: list[str]) -> None:
-    """Let this Python find the packages that gradcli needs, after its own, in the folders of another Python."""
+    """Let this Python find packages that it lacks and gradcli needs in the folders of another Python."""
     same = cache_tag == sys.implementation.cache_tag
     sys.meta_path.append(Lender(PURE | COMPILED if same else PURE, path))
 

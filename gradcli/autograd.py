@@ -32,7 +32,7 @@ for submodule, names in SUBMODULES.items():
 
 
 class CallableModule(ModuleType):
-    """A module that can be called as the function of its name."""
+    """A module that can be called like the function of the same name."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> bool:
         """Check a gradient; see `gradcli.check.pytorch.gradcheck`."""

@@ -66,11 +66,11 @@ MOST_UNBROKEN = 1000
 """Longer pieces without a blank, such as a path or an expression, are cut in messages."""
 KEPT_CHARACTERS = 60
 OTHERS_WORDS = ("target", "defect")
-"""Kinds of errors whose message is not ours and is repeated in full."""
+"""Kinds of errors whose message is not gradcli's own, so it is repeated in full."""
 
 
 def shorten(text: str) -> str:
-    """Cut long quoted pieces, and long pieces without blanks, of a message."""
+    """Cut long quoted pieces, and long pieces without blanks, in a message."""
     text = re.sub(r"(?<!\w)'([^'\n]*)'(?!\w)", lambda found: f"'{brief(found[1])}'", text)
     return re.sub(rf"\S{{{MOST_UNBROKEN - 1},}}[^\s:;,]", lambda found: brief(found[0]), text)
 
@@ -134,13 +134,13 @@ ENDINGS = (KeyboardInterrupt, TimeIsUp)
 
 
 class NotBatchableError(RuntimeError):
-    """The values of a batched tensor were asked for: vmap falls back to a loop."""
+    """The values of a batched tensor were requested, so vmap falls back to a loop."""
 
 
 def visible(text: str) -> str:
-    """Escape the characters that a terminal would obey: controls, and those of text direction. Lines stay lines.
+    """Escape characters that a terminal would act on: control and text direction characters, but not newline and tab.
 
-    JSON keeps its meaning, because it has no control characters below the blank, and its escapes are the same.
+    JSON keeps its meaning: it contains no control characters below the space, and its escapes are the same.
     """
     return text if text.isprintable() else re.sub(r"[^ -~\n\t]", visible_character, text)
 
@@ -218,7 +218,7 @@ def did_you_mean(word: str, known) -> str | None:
 
 
 def unknown_name(message: str, name: str, known: Iterable[str], listed: str, span: Span | None = None) -> GradcliError:
-    """Return the error for an unknown name. listed: how the list of known names begins in the hint."""
+    """Return the error for an unknown name. listed: the words before the known names in the hint."""
     hint = did_you_mean(name, known) or f"{listed} {', '.join(known)}".rstrip()
     return GradcliError(message, span=span, hint=hint, kind="name")
 
@@ -230,7 +230,7 @@ def check_known(names: Iterable[str], known: Iterable[str], option: str) -> None
 
 
 def refuse_unknown(names: Iterable[str], known: Collection[str], what: str, listed: str) -> None:
-    """Raise GradcliError for a name that is not known. what: the message before it. listed: as in unknown_name."""
+    """Raise GradcliError for an unknown name. what: the message before the name. listed: as in unknown_name."""
     there = set(known)
     for name in names:
         if name not in there:

@@ -20,12 +20,12 @@ globals().update({name: resolve(f"fft.{name}") for name in TRANSFORMS})
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Frequencies of fft for n elements at distance d."""
+    """Frequencies of fft for n samples with spacing d."""
     return make_leaf(np.fft.fftfreq(n, d), dtype or defaults.float, requires_grad, device)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Frequencies of rfft for n elements at distance d."""
+    """Frequencies of rfft for n samples with spacing d."""
     return make_leaf(np.fft.rfftfreq(n, d), dtype or defaults.float, requires_grad, device)
 
 

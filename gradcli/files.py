@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def replacing(path: str) -> Iterator[BinaryIO]:
-    """Yield a file that replaces another when the block ends without error: links are followed, the mode is kept."""
+    """Yield a file that replaces another if the block ends without error. Links are followed, and the mode is kept."""
     target = os.path.realpath(path)
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".gradcli-")
     try:

@@ -49,13 +49,13 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def is_vector(a: Tensor, b: Tensor) -> bool:
-    """Return whether a right-hand side holds vectors, not matrices."""
+    """Return whether a right-hand side contains vectors, not matrices."""
     return b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
 
 
 @on_matrices(square=True)
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """The X with A X = B, or X A = B unless left; B holds vectors or matrices."""
+    """Solution X of A X = B, or of X A = B if left is False. B contains vectors or matrices."""
     if is_vector(A, B):
         return solve_columns(A, B[..., None])[..., 0]
     return solve_columns(A, B) if left else solve_columns(A.mT, B.mT).mT
@@ -63,14 +63,14 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 @on_matrices(square=True)
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """The X with A X = B, or X A = B unless left, where only one triangle of A is read."""
+    """Solution X of A X = B, or of X A = B if left is False. Only one triangle of A is read."""
     if left:
         return table_solve_triangular(A, B, lower=not upper, unit=unitriangular)
     return table_solve_triangular(A.mT, B.mT, lower=upper, unit=unitriangular).mT
 
 
 def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """Return the absolute bound, and the one relative to the largest, that singular values must exceed."""
+    """Return the two bounds that singular values must exceed: absolute, and relative to the largest one."""
     absolute = 0.0 if atol is None else as_raw(atol)
     if rtol is None:
         usual = default_tolerance(A) if A.shape[-1] and A.shape[-2] else 0.0
@@ -86,7 +86,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
 @on_matrices()
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None) -> LstsqResult:
-    """The X that makes |B - A X| smallest, its squares where A has full rank, the rank and the singular values."""
+    """X that minimizes |B - A X|, the squared residuals if A has full rank, the rank, and the singular values."""
     vector = is_vector(A, B)
     right = B[..., None] if vector else B
     relative = default_tolerance(A) if rcond is None else rcond
@@ -112,7 +112,7 @@ def matrix_norm(
 
 @on_matrices(axes=0)
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Vector norm over one axis or, without ord, over dim; matrix norm over two."""
+    """Vector norm if dim is a single axis or ord is None; otherwise the matrix norm over two axes."""
     axes = dim if dim is None or isinstance(dim, tuple | list) else (dim,)
     if ord is None:
         return vector_norm(A, 2, axes, keepdim, dtype=dtype)
@@ -127,7 +127,7 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
 
 @on_matrices()
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
-    """How many singular values exceed max(atol, rtol * largest)."""
+    """Number of singular values that exceed max(atol, rtol * largest)."""
     raw = as_raw(A)
     values = np.sort(abs(np.linalg.eigvalsh(raw)))[..., ::-1] if hermitian else np.linalg.svdvals(raw)
     absolute, relative = (as_raw(tol), 0.0) if tol is not None else tolerances(A, atol, rtol)

@@ -49,7 +49,7 @@ def trace(output: Any) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Give an IPython shell the magics; IPython calls this for `%load_ext gradcli`."""
+    """Register the magics with an IPython shell; IPython calls this for `%load_ext gradcli`."""
 
     def grad(line: str, cell: str) -> None:
         """Run a cell, and show values, gradients and graph of its result. Raises UsageError if it has none."""
@@ -108,7 +108,7 @@ def differentiate_cell(shell: Any, line: str, cell: str) -> tuple[Gradients, Gra
         try:
             run_backward(output, Request())
         except GradcliError as error:
-            raise UsageError(f"%%grad: {error.message}; take the sum of it, or one element") from None
+            raise UsageError(f"%%grad: {error.message}; take the sum or one element") from None
     inputs = tuple(describe_input(run, name, leaf, True) for name, leaf in leaves.items())
     value = None if output is None else output.detach().numpy()
     return Gradients("notebook", value, inputs, {}), picture
@@ -119,7 +119,7 @@ def check_cell(shell: Any, line: str, cell: str) -> CheckSummary | None:
     from IPython.core.error import UsageError
 
     if line.strip():
-        raise UsageError("%%gradcheck takes no options; pass those of a check to @gradcli.check(...)")
+        raise UsageError("%%gradcheck takes no options; pass them to @gradcli.check(...)")
     from .check.declare import REGISTRY
     from .show.check_results import CheckSummary
 

@@ -1,4 +1,4 @@
-"""Optimizers and schedules of learning rates with the names and arguments of torch.optim."""
+"""Optimizers and learning rate schedules with the names and arguments of torch.optim."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Optimizer:
         self.param_groups.append({**self.defaults, **param_group})
 
     def step(self, closure: Callable | None = None) -> Any:
-        """Change every parameter that has a gradient. closure: recomputes the loss, which is returned."""
+        """Update every parameter that has a gradient. closure: recomputes the loss, which step then returns."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -104,8 +104,8 @@ class Optimizer:
 class Decaying(Optimizer):
     """An optimizer with checked settings and weight decay. Derived classes define `move`.
 
-    sums: names of what it keeps of each parameter, besides the number of steps. is_decoupled: the decay changes the
-    parameters themselves instead of their gradients.
+    sums: names of the arrays that it keeps for each parameter, in addition to the number of steps. is_decoupled:
+    whether the decay changes the parameters themselves instead of their gradients.
     """
 
     sums: tuple[str, ...] = ()
@@ -134,10 +134,10 @@ class Decaying(Optimizer):
 
 
 class SGD(Decaying):
-    """p -= lr d, where d is the gradient plus weight_decay p, or with momentum a running sum of those.
+    """Stochastic gradient descent: p -= lr * d, where d is the gradient plus weight_decay * p.
 
-    The sum is momentum sum + (1 - dampening) d; nesterov steps by d + momentum sum (Sutskever et al. 2013). maximize:
-    climb instead.
+    With momentum, the step is the running sum b = momentum * b + (1 - dampening) * d instead of d; with nesterov, it is
+    d + momentum * b (Sutskever et al. 2013). maximize: ascend instead of descending.
     """
 
     def __init__(
@@ -171,9 +171,9 @@ class SGD(Decaying):
 
 
 class Adam(Decaying):
-    """Steps of lr mean / (sqrt(mean of squares) + eps), with bias-corrected running means (Kingma and Ba 2015).
+    """p -= lr * mean / (sqrt(mean of squares) + eps), with bias-corrected running means (Kingma and Ba 2015).
 
-    weight_decay p is added to the gradient. maximize: climb instead.
+    weight_decay * p is added to the gradient. maximize: ascend instead of descending.
     """
 
     sums = ("exp_avg", "exp_avg_sq")
@@ -208,7 +208,7 @@ class Adam(Decaying):
 
 
 def as_real(raw: np.ndarray) -> np.ndarray:
-    """Return complex numbers as pairs of real ones that share memory; real numbers as they are."""
+    """Return complex numbers as pairs of real ones that share their memory, and real numbers unchanged."""
     return np.atleast_1d(raw).view(raw.real.dtype) if raw.dtype.kind == "c" else raw
 
 
@@ -220,9 +220,9 @@ class AdamW(Adam):
 
 
 class RMSprop(Decaying):
-    """p -= lr d, where d is the gradient over the root of a running mean of its squares (Hinton 2012), plus eps.
+    """p -= lr * d, where d = gradient / (sqrt(running mean of its squares) + eps) (Hinton 2012).
 
-    centered: subtract the square of a running mean of gradients under the root. momentum: step by a running sum of d.
+    centered: subtract the square of the running mean of gradients under the root. momentum: step by a running sum of d.
     """
 
     sums = ("square_avg", "grad_avg", "momentum_buffer")
@@ -255,7 +255,7 @@ class RMSprop(Decaying):
 
 
 class Adagrad(Decaying):
-    """p -= lr / (1 + steps lr_decay) g / (sqrt(sum of squares of g) + eps) (Duchi et al. 2011)."""
+    """p -= lr / (1 + steps * lr_decay) * g / (sqrt(sum of squares of g) + eps) (Duchi et al. 2011)."""
 
     sums = ("sum",)
 
@@ -286,7 +286,7 @@ class Adagrad(Decaying):
 
 
 class LRScheduler:
-    """A schedule. Derived classes define `get_lr`: the groups' rates at `last_epoch`."""
+    """A learning rate schedule. Derived classes define `get_lr`, which returns the groups' rates at `last_epoch`."""
 
     def __init__(self, optimizer: Optimizer):
         if not isinstance(optimizer, Optimizer):
@@ -341,7 +341,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class LambdaLR(LRScheduler):
-    """Multiplies the initial rates by lr_lambda(epoch): one function for all groups, or a list of one for each."""
+    """Multiplies the initial rates by lr_lambda(epoch): one function for all groups, or a list with one per group."""
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any):
         count = len(optimizer.param_groups)
@@ -380,7 +380,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.num_bad_epochs = self.cooldown_counter = 0
 
     def step(self, metrics: Any) -> None:  # type: ignore[override]
-        """Advance by one epoch, at the end of which the loss, or another metric, was `metrics`."""
+        """Advance by one epoch. metrics: the loss, or another metric, at its end."""
         value, sign = float(metrics), 1 if self.mode == "min" else -1
         margin = self.threshold * (abs(self.best) if self.threshold_mode == "rel" else 1)
         self.last_epoch += 1

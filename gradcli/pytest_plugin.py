@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("gradcli", "gradients (gradcli)")
     for option, text in (
         ("--gradcheck", "run the checks declared with @gradcli.check in all Python files"),
-        ("--gradcheck-allow-inconclusive", "an inconclusive gradcheck is not a failure"),
+        ("--gradcheck-allow-inconclusive", "do not fail if a gradcheck is inconclusive"),
     ):
         group.addoption(option, action="store_true", help=text)
 
@@ -39,8 +39,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 class DeclaringFile(pytest.Module):
     """A file that may declare checks.
 
-    pytest imports test modules and files named on the command line. Others are imported as by `gradcli gradcheck`:
-    files in different folders may have the same name, and import modules of the same name.
+    pytest imports test modules and files named on the command line. Other files are imported as `gradcli gradcheck`
+    does it, because files in different folders may have the same name, or import modules of the same name.
     """
 
     def collect(self) -> Iterator[Any]:

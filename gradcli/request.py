@@ -9,22 +9,22 @@ DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements
 
 ADAPTED = ("torch", "jax", "autograd")
 ENGINES = (*ADAPTED, "gradcli", "object")
-"""Engines for functions of Python files: frameworks with an adapter in program/elsewhere, our own, one in the file."""
+"""Engines of Python functions: frameworks with an adapter in program/elsewhere, gradcli, and one in the user's file."""
 SHORT_TYPES = ("bfloat16", "float16")
-"""Types of few digits, checked against a reference (--reference)."""
+"""Low-precision types, which are checked against a reference (--reference)."""
 TYPES = ("float32", "float64", "complex128", *SHORT_TYPES)
 
 
 class Request(NamedTuple):
     """The options of a command, or of a declared check.
 
-    command: its name; words: what follows it; expression: -e; argv: what follows --; named: the options that were
-    given. values: of inputs, by name; typed: their texts; shapes: of inputs to draw, and of outputs; repeated: the
-    options that repeat a check, as typed. wrt, out: the inputs to differentiate, and the output. gradient: the vector
-    for an output that is not a scalar. hooks: in the order given. retain: intermediate results whose gradient is
-    reported, None for all. grad, vjp, jvp: the claimed derivative: a name in the target's file, a function, a
-    declaration in C, or formulas. hess: formulas for second derivatives. reference: the function to compare with.
-    keyword: selects checks. show: "all" reports every element.
+    command: its name; words: its arguments; expression: -e; argv: the words after --; named: the options that were
+    given. values: values of inputs by name; typed: the same as text; shapes: shapes of random inputs and of outputs;
+    repeated: the options that repeat a check, as typed. wrt, out: the inputs to differentiate, and the output.
+    gradient: the vector for an output that is not a scalar. hooks: in the order given. retain: intermediate results
+    whose gradient is reported, None for all. grad, vjp, jvp: the claimed derivative, as a name in the target's file, a
+    function, a C declaration, or formulas. hess: formulas for second derivatives. reference: the function to compare
+    with. keyword: selects checks. show: "all" reports every element.
     """
 
     command: str = "grad"
@@ -123,7 +123,7 @@ class Request(NamedTuple):
         return None if given == (None, None, None) else given
 
     def over(self, declared: "Request") -> "Request":
-        """Return a declared request, with the options of this one that say how checks are made."""
+        """Return a declared request with those options of this one that say how to check."""
         ours = {name: getattr(self, name) for name in HOW_CHECKED.split() if name in self.named}
         return declared._replace(**ours, show=self.show, max_elements=self.max_elements, project=self.project)
 

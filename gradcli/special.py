@@ -11,7 +11,7 @@ SAME = """
     modified_bessel_k0 modified_bessel_k1 multigammaln ndtr ndtri polygamma psi round scaled_modified_bessel_k0
     scaled_modified_bessel_k1 sinc softmax spherical_bessel_j0 xlog1py xlogy zeta
 """.split()
-"""Functions that are the same as the ones of the table or of gradcli itself."""
+"""Functions that are the same as in the table of primitives or in gradcli itself."""
 
 globals().update({name: resolve(name) for name in SAME})
 __all__: list[str] = []

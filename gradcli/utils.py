@@ -17,7 +17,7 @@ from .tape.tensor import Tensor
 
 
 class Dataset:
-    """Samples by number: derived classes define `__getitem__` and `__len__`."""
+    """Samples by index. Derived classes define `__getitem__` and `__len__`."""
 
     def __class_getitem__(cls, item: Any) -> type:
         return cls
@@ -27,7 +27,7 @@ class Dataset:
 
 
 class TensorDataset(Dataset):
-    """Rows of tensors of one length. Raises AssertionError for other lengths."""
+    """Rows of tensors of the same length. Raises AssertionError if their lengths differ."""
 
     def __init__(self, *tensors: Tensor):
         if any(x.shape[0] != tensors[0].shape[0] for x in tensors):
@@ -67,7 +67,7 @@ def random_split(dataset: Any, lengths: Sequence[float]) -> list[Subset]:
 
 
 def default_collate(batch: Sequence) -> Any:
-    """Join samples: stack tensors, arrays and numbers, join tuples and dicts by part, list others."""
+    """Join samples: stack tensors, arrays and numbers, join tuples and dicts element by element, list others."""
     first = batch[0]
     if isinstance(first, Tensor):
         return stack(list(batch))
@@ -84,7 +84,7 @@ def default_collate(batch: Sequence) -> Any:
 
 
 class DataLoader:
-    """Iterates over a data set in batches, in this process: num_workers and pin_memory are ignored."""
+    """Iterates over a data set in batches, in this process; num_workers and pin_memory are ignored."""
 
     def __init__(
         self,

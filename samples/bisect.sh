@@ -1,10 +1,10 @@
 #!/bin/sh
-# Which commit broke a gradient? This makes a small repository, and `git bisect run gradcli gradcheck --bisect` finds it.
+# Find the commit that broke a gradient: `git bisect run gradcli gradcheck --bisect`, tried in a small repository.
 #
 #     sh samples/bisect.sh
 #
-# There are eight revisions. One cannot be imported and is skipped: gradcheck would exit with 3, --bisect exits with 125.
-# From the sixth on, the gradient lacks its 1/n.
+# There are eight revisions. One cannot be imported: gradcheck exits with 3, but with --bisect it exits with 125 (skip).
+# From the sixth revision on, the gradient lacks the factor 1/n.
 
 set -eu
 

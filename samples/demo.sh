@@ -19,14 +19,14 @@ show() {
 echo 'Is my gradient right? This one is wrong, and the report says why:'
 show gradcheck samples/gradients.py:mean_square --grad mean_square_gradient x='[1, 2, 4]'
 echo
-echo 'These are right at the points that the file declares:'
+echo 'These gradients are right at the points that the file declares:'
 show gradcheck samples/gradients.py
 echo
-echo 'What is the derivative, of a formula or of a script?'
+echo 'What is the derivative of a formula or a script?'
 show grad 'x**2 * sin(y)' x=2 y=3
 show grad samples/script.py a=9
 echo
-echo 'How does backward find it?'
+echo 'How does backward compute it?'
 show trace 'u = x * y; sin(u) + u' x=2 y=3
 echo
 echo 'Which derivatives does an unchanged program pass to a solver?'

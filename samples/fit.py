@@ -1,4 +1,4 @@
-"""Rosenbrock's valley by Newton's method: the gradient is right, the Hessian has a small mistake.
+"""Minimize Rosenbrock's function by Newton's method: the gradient is right, but the Hessian has a small mistake.
 
 gradcli watch -- python samples/fit.py
 """

@@ -6,7 +6,7 @@ import gradcli
 
 
 def cross_entropy_gradient(w, x, y):
-    """The gradient of the loss below for w."""
+    """The gradient of cross_entropy with respect to w."""
     p = 1 / (1 + np.exp(-x @ w))
     return x.T @ (p - y) / len(y)
 

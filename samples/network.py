@@ -1,7 +1,7 @@
 """One training step of a network with two layers, and a hook on its last layer.
 
 Run it with `python samples/network.py`, or print the gradients of all weights with `gradcli grad samples/network.py`;
-`--hook net.out=print` prints the gradients that pass the last layer.
+`--hook net.out=print` prints the gradients that pass through the last layer.
 """
 
 import gradcli

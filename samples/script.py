@@ -1,6 +1,6 @@
-"""A script is ordinary Python that builds its graph as it runs: here Newton's iteration for a square root.
+"""A script is ordinary Python that builds its graph as it runs, here Newton's iteration for a square root.
 
-The number of iterations depends on the data, and the graph is that of the current run. The derivative of sqrt(a) is
+The number of iterations depends on the data, and the graph records those of this run. The derivative of sqrt(a) is
 1 / (2 sqrt(a)). The leaves are the inputs: `gradcli grad samples/script.py a=9` runs the script at another point.
 """
 

@@ -3,7 +3,7 @@
 #
 #     sh samples/sweep.sh [FOLDER]
 #
-# The third needs `pip install 'dask[distributed]' pyarrow`; all three must give the same. ROWS: the number of points (3000).
+# The third needs `pip install 'dask[distributed]' pyarrow`. All results must be equal. ROWS: number of points (3000).
 set -eu
 
 folder=${1:-$(mktemp -d)}
@@ -30,7 +30,7 @@ if ! command -v dask > /dev/null; then
     echo "skipped: the command 'dask' is missing; pip install 'dask[distributed]' pyarrow"
     exit 0
 fi
-# By hand, as on several machines that share a folder: one scheduler, and as many workers as there are processors.
+# Start one scheduler and two workers by hand, as on several machines that share a folder.
 dask scheduler --scheduler-file cluster.json --host 127.0.0.1 --port 0 --no-dashboard > dask.log 2>&1 &
 started=$!
 trap 'kill -9 $started' EXIT

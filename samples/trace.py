@@ -1,4 +1,4 @@
-"""Three lines on which to watch backward: gradcli trace samples/trace.py, or gradcli graph samples/trace.py."""
+"""Three lines, to follow backward step by step: gradcli trace samples/trace.py, or gradcli graph samples/trace.py."""
 
 import gradcli
 

@@ -1,6 +1,6 @@
-"""Gradients that are None and nan, and one that is fine: `gradcli why samples/why.py` says why.
+"""One gradient is nan, one is None, and one is fine: `gradcli why samples/why.py` explains why.
 
-It runs under plain `python`, too.
+The script also runs with plain `python`.
 """
 
 import gradcli

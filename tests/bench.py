@@ -1,10 +1,10 @@
-"""Speed as ratios, and gradient checkers on one bank: gradcli beside its peers, in one run on one machine.
+"""Benchmark gradcli against its peers: ratios of speed, and gradient checkers on one bank, in one run on one machine.
 
 python -m tests.bench         prints the tables
-python -m tests.bench FILE    writes them, too, as JSON: `man.generate` puts it into gradcli-bench(7)
+python -m tests.bench FILE    also writes them as JSON, which `man.generate` puts into gradcli-bench(7)
 
-A ratio below 1 says that gradcli is faster; it is the median over interleaved pairs, after a warm-up. Peers that are
-not installed are left open. Results are compared before anything is timed.
+A ratio below 1 means that gradcli is faster. It is the median over interleaved pairs, after a warm-up. Peers that are
+not installed get no ratio. Results are compared before anything is timed.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from .bank import trials
 
 HAND, CLICK = "hand-written NumPy", "importing only NumPy and click"
 PEERS = {"PyTorch": "torch", "JAX": "jax", "HIPS autograd": "autograd", "a script with PyArrow": "pyarrow"}
-"""The modules that references need."""
+"""The module that each reference needs."""
 COMMAND = [sys.executable, "-m", "gradcli", "grad", "x**2*sin(y)", "x=2", "y=3"]
 SCRIPTS = {
     CLICK: "import numpy, click",
@@ -62,7 +62,7 @@ pq.write_table(pa.table(columns), "hand.parquet", compression="snappy")
 
 
 def paired(ours: Callable, theirs: Callable, repeat: int = 7) -> float:
-    """Return the median of ours / theirs, the two run in turn after a warm-up."""
+    """Return the median ratio of ours to theirs, run alternately after a warm-up."""
     ours(), theirs()
     ratios = []
     for _ in range(repeat):
@@ -207,7 +207,7 @@ def gradcheck(peer: str) -> float:
 
 
 def processor_seconds(words: list[str], folder: str) -> float:
-    """Return what a command takes of the processors, for itself and for the system."""
+    """Return the CPU time of a command, user plus system."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(words, cwd=folder, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -215,7 +215,7 @@ def processor_seconds(words: list[str], folder: str) -> float:
 
 
 def sweep(_: str) -> float:
-    """A sweep beside a script that computes all rows in one pass: processor time, Parquet in and out."""
+    """CPU time of a sweep relative to a script that computes all rows in one pass, with Parquet in and out."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -235,7 +235,7 @@ def sweep(_: str) -> float:
 
 
 class Row(NamedTuple):
-    """Some work, what gradcli is measured against in it, and what measures it."""
+    """Some work, the reference that gradcli is compared with, and the function that measures the ratio."""
 
     work: str
     reference: str
@@ -265,7 +265,7 @@ SHOWN = ("right", "accused", "wrong", "found", "open", "calls", "milliseconds")
 
 
 def count_verdicts(checker: str) -> dict[str, Any] | None:
-    """Return how a checker does on random functions; None if its package is not installed."""
+    """Return the counts of a checker on random functions; None if its package is not installed."""
     try:
         judge = bank.load(checker)
     except ModuleNotFoundError:
@@ -276,11 +276,11 @@ def count_verdicts(checker: str) -> dict[str, Any] | None:
 
 
 SIZES = [10**k for k in range(2, 7)]
-LONGEST = 60.0  # seconds that a check of one size may take: larger sizes are left out
+LONGEST = 60.0  # seconds; sizes expected to take longer are left out
 
 
 def scaled_loss(n: int) -> tuple[Callable, np.ndarray, np.ndarray, np.ndarray]:
-    """Return a smooth loss of n inputs, a point, its gradient there, and one with an element that is off by 5 %."""
+    """Return a smooth loss of n inputs, a point, the gradient there, and that gradient with one element off by 5 %."""
     x, c = RNG.normal(size=n), RNG.normal(size=n) + 2
     right = np.cos(x) * c
     return lambda x: np.sum(np.sin(x) * c), x, right, right * np.where(np.arange(n) == n // 3, 1.05, 1.0)
@@ -292,11 +292,11 @@ SCALED: dict[str, tuple[str, dict[str, bool]]] = {
     "PyTorch gradcheck": ("pytorch", {}),
     "SciPy check_grad": ("scipy", {}),
 }
-"""The checkers, with their modules in tests/bank/checkers and options."""
+"""The checkers, with their modules in tests/bank/checkers and their options."""
 
 
 def scale(checker: str, sizes: Sequence[int] = SIZES) -> list[dict[str, Any]]:
-    """Return calls and seconds of checks of a right gradient by size, and whether one wrong element is found."""
+    """Return for each size the calls and seconds for a right gradient, and whether one wrong element is found."""
     module, options = SCALED[checker]
     rows: list[dict[str, Any]] = []
     try:
@@ -304,7 +304,7 @@ def scale(checker: str, sizes: Sequence[int] = SIZES) -> list[dict[str, Any]]:
     except ModuleNotFoundError:
         return rows
     f, x, right, _ = scaled_loss(2)
-    judge(f, x, right)  # imports
+    judge(f, x, right)  # so that imports are not timed
     for n in sizes:
         if rows and rows[-1]["seconds"] * (n / rows[-1]["n"]) ** (2 if rows[-1]["calls"] > n / 20 else 1) > LONGEST:
             break
@@ -317,7 +317,7 @@ def scale(checker: str, sizes: Sequence[int] = SIZES) -> list[dict[str, Any]]:
 
 
 def processor() -> str:
-    """Return the name of the processor, where Linux says it."""
+    """Return the name of the processor, on Linux from /proc/cpuinfo."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -330,7 +330,7 @@ def is_there(module: str) -> bool:
 
 
 def measure() -> dict[str, Any]:
-    """Return both tables, printed as they come."""
+    """Return all tables, printing each row as soon as it is measured."""
     ratios, checkers = [], []
     load = f"{os.getloadavg()[0]:.1f} processes to run on its {os.cpu_count()} processors"
     for work, reference, run in ROWS:

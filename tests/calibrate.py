@@ -1,7 +1,7 @@
-"""How often the verdict is right: a table of the banks, with counts of right and of wrong claims.
+"""Measure how often the verdict is right: for each bank, count the outcomes of right and wrong claims.
 
 python -m tests.calibrate                       prints the table
-python -m tests.calibrate --functions 500 FILE  writes it, too, as JSON: `man.generate` puts it into gradcli-verdict(7)
+python -m tests.calibrate --functions 500 FILE  also writes JSON, which `man.generate` puts into gradcli-verdict(7)
 """
 
 import argparse
@@ -24,7 +24,7 @@ COUNTED = ("right", "accused", "left open", "wrong", "found", "not decided", "wi
 
 
 def backward_passes(count: int) -> Iterator[Trial]:
-    """Yield backward passes that are right, not linear, clipped or rounded, and gradients kept, rough or partial."""
+    """Yield backward passes that are right, nonlinear, clipped or rounded, and stale, rough or partial gradients."""
     for k in range(count):
         function = hunt.Function(np.random.default_rng([22, k]))
         with np.errstate(all="ignore"):
@@ -38,7 +38,7 @@ def backward_passes(count: int) -> Iterator[Trial]:
 
 
 def regions(_: int) -> Iterator[Trial]:
-    """Yield gradients that are wrong by 50 % to 0.1 % in a region away from the point, searched with 60 points."""
+    """Yield right gradients, and ones off by 0.1 % to 50 % in a region away from the point; search with 60 points."""
     for region in test_search.REGIONS.values():
         for off in (0.0, 0.5, 0.01, 0.001):
             label, claim = "wrong" if off else "right", {"grad": test_search.off_in(region, off), "search": 60}
@@ -57,7 +57,7 @@ BANKS = {
 
 
 def outcome(trial: Trial) -> str:
-    """Return which of the counts besides its label a trial belongs to; "" for a right claim that passes."""
+    """Return the count that a trial adds to besides its label; "" for a right claim that passes."""
     label, f, x, claim, size = trial
     report = check_gradient(f, at={"x": x}, **claim)
     if label == "right":

@@ -1,7 +1,7 @@
-"""How often a comparison with a reference in few digits is right: kernels of tests/elsewhere/kernels.py, by type.
+"""Measure how often comparing low-precision kernels with a reference is right, by type (tests/elsewhere/kernels.py).
 
-python -m tests.calibrate_reference               prints the table; it needs PyTorch
-python -m tests.calibrate_reference --kernels 1000 FILE   writes it, too: `man.generate` puts it into gradcli-verdict(7)
+python -m tests.calibrate_reference               prints the table (needs PyTorch)
+python -m tests.calibrate_reference --kernels 1000 FILE   also writes JSON, for gradcli-verdict(7) (see `man.generate`)
 """
 
 import argparse
@@ -19,7 +19,7 @@ OUTCOMES = {True: {"pass": "", "fail": "accused"}, False: {"pass": "missed", "fa
 
 
 def calibrate(count: int, verbose: bool = False, first: int = 0) -> list[dict[str, Any]]:
-    """Return one row of counts per type: half of the kernels are right, sizes and scales are drawn."""
+    """Return one row of counts per type. Half of the kernels are right; sizes and scales are random."""
     rows = []
     for number, dtype in enumerate(kernels.TYPES):
         counts: Counter = Counter()
@@ -43,8 +43,8 @@ def calibrate(count: int, verbose: bool = False, first: int = 0) -> list[dict[st
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernels", type=int, default=300)
-    parser.add_argument("--first", type=int, default=0, help="the seed of the first kernel")
-    parser.add_argument("-v", action="store_true", help="print what is not decided rightly")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first kernel")
+    parser.add_argument("-v", action="store_true", help="print kernels with a wrong or undecided verdict")
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE")
     asked = parser.parse_args()
     table = {"kernels": asked.kernels, "types": calibrate(asked.kernels, asked.v, asked.first)}

@@ -1,4 +1,4 @@
-"""The command as tests call it: in a fork of a process that has imported this package, or in a process of its own."""
+"""Run gradcli for tests, in a fork of a process that has already imported it or in a process of its own."""
 
 import os
 import re
@@ -17,19 +17,19 @@ SETTINGS = {
     **{"PYTHONPATH": str(ROOT), "GRADCLI_PYTHON": sys.executable, "VIRTUAL_ENV": sys.prefix},
 }
 LEFT_OUT = re.compile("CONDA_|FORCE_COLOR|CLICOLOR|GIT_|LANG|LINES|PYTEST_|PYTHON(IO|UNB|WARN|SAFE|DEV|UTF8|STARTUP)")
-"""How variables begin that would change what the tests' commands print, and what git and pytest in them do."""
+"""Prefixes of variables that would change the output of tested commands, or what git and pytest do in them."""
 FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@" %s; }\n'
-"""What makes `gradcli` a command of bash."""
+"""Defines `gradcli` as a function in bash."""
 WORD = r"""(?:'[^']*'|"[^"$`\\\\!]*"|[\w./:=,+@%^\-\[\]])+"""
 LINE = re.compile(rf"gradcli(?: +{WORD})*")
-"""A line that is one command, whose words bash hands on as they are but for the quotes."""
+"""A line with one command, whose arguments bash passes on unchanged except for the quotes."""
 LINES = re.compile(rf"{LINE.pattern}(?:(?:; |\n){LINE.pattern})*")
 NEEDS_PROCESS = re.compile(r"\b(rmdir|ulimit|kill|trap)\b")
-"""What a line does to a command that only a process of its own feels."""
+"""Commands in a line that affect gradcli only if it runs in a process of its own."""
 
 
 def run(words: list, cwd: Any = ROOT, **variables: str) -> subprocess.CompletedProcess:
-    """Run a command in a folder, with variables of the environment."""
+    """Run a command in a folder with additional environment variables."""
     given = {"cwd": cwd, "env": environment(variables), "timeout": 300}
     return subprocess.run([*map(str, words)], capture_output=True, text=True, check=False, **given)
 
@@ -42,9 +42,9 @@ def environment(variables: dict[str, str]) -> dict[str, str]:
 def gradcli(
     *words: object, cwd: Any = None, process: bool = False, frameworks: tuple[str, ...] = (), **variables: str
 ) -> subprocess.CompletedProcess:
-    """Run gradcli: in a fork, or where its start or its end matters in a process of its own.
+    """Run gradcli in a fork, or in a process of its own if how it starts or ends matters.
 
-    frameworks: what the process that is forked has imported too.
+    frameworks: packages that the forked process has already imported.
     """
     if process or not fork_server.can_take(variables):
         return run([sys.executable, "-m", "gradcli", *words], cwd, **variables)
@@ -55,7 +55,7 @@ def gradcli(
 def shell(
     line: str, cwd: Any = ROOT, pipe: str = "", frameworks: tuple[str, ...] = (), **variables: str
 ) -> subprocess.CompletedProcess:
-    """Run a line of bash in which `gradcli` is a command, run as by the function above, with a pipe behind it."""
+    """Run a line of bash in which `gradcli` runs as by the function above, with its output passed through a pipe."""
     process = not fork_server.can_take(variables) or bool(NEEDS_PROCESS.search(line))
     if LINES.fullmatch(line) and not (process or pipe):
         given = {"cwd": cwd, "frameworks": frameworks, **variables}
@@ -68,6 +68,6 @@ def shell(
 
 
 def compile_c(source: Any, library: Any, *words: str) -> Any:
-    """Compile a shared library, and return it."""
+    """Compile a shared library and return its path."""
     subprocess.run(["cc", *words, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
     return library

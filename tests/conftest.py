@@ -1,4 +1,4 @@
-"""What tests of several folders need."""
+"""Fixtures and hooks for all tests."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from .command import ROOT, environment
 
 @pytest.fixture(scope="session")
 def path(tmp_path_factory) -> str:
-    """Return a search path on which `gradcli` is this package, with the commands that stand beside this Python."""
+    """Return a PATH with a `gradcli` that runs this package, and with the commands installed next to this Python."""
     script = tmp_path_factory.mktemp("bin") / "gradcli"
     command = "-m gradcli"
     if fork_server.can_take({}):
@@ -24,7 +24,7 @@ def path(tmp_path_factory) -> str:
 
 
 class FailuresAsTheyCome:
-    """Prints a failure when it happens, not only at the end of a long run."""
+    """Print failures as they happen, not only at the end of a long run."""
 
     def __init__(self, terminal):
         self.terminal = terminal
@@ -35,7 +35,7 @@ class FailuresAsTheyCome:
 
 
 def pytest_sessionstart(session):
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # the tests run in the background of a shell
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # the tests run in a shell's background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     plugins = session.config.pluginmanager
     terminal = plugins.getplugin("terminalreporter")

@@ -1,15 +1,15 @@
-"""Asks a fork server for a run of gradcli; as a program it is `gradcli` in the lines of a shell (see fork_server)."""
+"""Ask a fork server to run gradcli. As a program, this is `gradcli` in shell lines of the tests (see fork_server)."""
 
-import _socket  # `socket` imports much, and this starts once for every command of a line
+import _socket  # `socket` imports a lot, and each command of a line starts this program
 import marshal
 import os
 import sys
 
 MOST_DESCRIPTORS = 64
 AT_START = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS_", "OMP_", "MKL_", "SYMPY_")
-"""How the names of variables begin that are read at the start of Python, or of libraries."""
+"""Prefixes of variables that Python or a library reads only when it starts."""
 EXPECTED = "GRADCLI_AT_START"
-"""The variable that holds those with which the server was started."""
+"""The variable that records the values of these with which the server was started."""
 
 
 def at_start(environment):
@@ -18,9 +18,9 @@ def at_start(environment):
 
 
 def ask(place, words, folder, environment, descriptors):
-    """Send a call to a server, and return the channel that its exit code will come by.
+    """Send a call to a server and return the channel on which its exit code will arrive.
 
-    words: the command's arguments. folder: where to run it, "" for the one that the server finds as descriptor's.
+    words: the command's arguments. folder: where to run it, "" for the server's own folder.
     descriptors: {number in the command: descriptor here}.
     """
     channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -34,7 +34,7 @@ def ask(place, words, folder, environment, descriptors):
 
 
 def status(channel):
-    """Return the exit code of a call when it ends, as subprocess tells it."""
+    """Wait until a call ends and return its exit code, negative for a signal as in subprocess."""
     text = channel.recv(64)
     channel.close()
     return marshal.loads(text)
@@ -53,9 +53,9 @@ def open_descriptors():
 
 
 def main():
-    """Run gradcli with this process's words, descriptors, folder and variables, and end as it ends.
+    """Run gradcli with this process's arguments, descriptors, folder and variables, and exit with its code.
 
-    In a process of its own where a line has set a variable that a fork would not read.
+    Start a new Python instead if the line has set a variable that a fork would not read.
     """
     if os.environ.get(EXPECTED) not in (None, at_start(os.environ)):
         os.execv(sys.executable, [sys.executable, "-m", "gradcli", *sys.argv[2:]])

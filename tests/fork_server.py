@@ -1,8 +1,8 @@
-"""Runs commands in forks of a process that has imported gradcli already: for tests where the start is not the point.
+"""Run commands in forks of a process that has already imported gradcli, for tests that do not depend on its start.
 
-A start costs 0.3 s, a fork 0.01 s. `call` asks this process's server, which the first call starts and which ends
-with this process. A fork gets its caller's descriptors, folder, variables and words, makes its standard streams
-anew and ends as the command does. What Python reads at its own start cannot be given to a fork: see `can_take`.
+Starting takes 0.3 s, a fork 0.01 s. `call` asks the server of this process, which the first call starts and which ends
+with this process. A fork gets its caller's descriptors, folder, variables and arguments, sets up its own standard
+streams, and exits as the command does. It cannot receive settings that Python reads at startup: see `can_take`.
 """
 
 import contextlib
@@ -24,25 +24,25 @@ from typing import Any, NoReturn
 from . import fork_client
 
 FAR = 512
-"""Descriptors from here on are free: received ones wait there while lower ones are closed."""
+"""Descriptors from here on are free. Received ones are moved there while lower ones are closed."""
 LATE = {
     "torch": ["torch.fx.experimental.symbolic_shapes"],
     "ase": ["ase.io.extxyz", *(f"ase.calculators.{name}" for name in "emt lj morse tip3p".split())],
 }
-"""What a framework imports at its first backward pass only, or a model when it is loaded, which takes a second."""
+"""Modules that a framework imports only at its first backward pass, or when a model is loaded. That takes a second."""
 OFTEN = ("numpy.random", "numpy.ma", "resource", "difflib", "encodings.ascii", "rich._emoji_codes")
-"""What many commands import when they need it."""
+"""Modules that many commands import on demand."""
 PATIENCE = 300
-"""Seconds that a command may take."""
+"""Time limit of a command in seconds."""
 
 
 def can_take(variables: dict[str, str]) -> bool:
-    """Return whether forks work here, and none of the variables is for a new process only."""
+    """Return whether forks work here and no variable is read only by a new process."""
     return hasattr(os, "fork") and not any(name.startswith(fork_client.AT_START) for name in variables)
 
 
 class Server:
-    """A server of this process, which has imported some frameworks too."""
+    """A server started by this process, with some frameworks imported."""
 
     def __init__(self, frameworks: tuple[str, ...], environment: dict[str, str]):
         self.folder = tempfile.TemporaryDirectory()
@@ -51,7 +51,7 @@ class Server:
             [sys.executable, "-m", __name__, self.place, *frameworks],
             env={**environment, "OPENBLAS_NUM_THREADS": "1"},
             cwd=Path(__file__).parents[1],
-            stdin=subprocess.PIPE,  # its end tells the server that this process has ended
+            stdin=subprocess.PIPE,  # closed when this process ends, which ends the server
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -60,18 +60,18 @@ class Server:
 
 
 SERVERS: dict[tuple[str, ...], Server] = {}
-"""Those of this process, each from its first call on."""
+"""The servers of this process, each started by its first call."""
 
 
 def place_of(environment: dict[str, str], frameworks: tuple[str, ...] = ()) -> str:
-    """Return the path of a server's socket; start the server where there is none, with variables."""
+    """Return the path of a server's socket. Start the server, with these variables, if it does not run yet."""
     if frameworks not in SERVERS:
         SERVERS[frameworks] = Server(frameworks, environment)
     return SERVERS[frameworks].place
 
 
 def call(place: str, words: list[str], cwd: Any, environment: dict[str, str]) -> Any:
-    """Run gradcli in a fork of the server at a place and return what came out."""
+    """Run gradcli in a fork of the server at a socket, and return its exit code and output."""
     ends = [os.pipe(), os.pipe()]
     with open(os.devnull, "rb") as nothing:
         channel = fork_client.ask(
@@ -85,7 +85,7 @@ def call(place: str, words: list[str], cwd: Any, environment: dict[str, str]) ->
 
 
 def read_all(descriptors: list[int], until: float, words: list[str], channel: socket.socket) -> list[str]:
-    """Return what comes out of pipes as text, as subprocess.run does."""
+    """Read pipes to their ends and return the text, as subprocess.run does."""
     pieces: dict[int, list[bytes]] = {read: [] for read in descriptors}
     with selectors.DefaultSelector() as selector:
         for read in descriptors:
@@ -105,7 +105,7 @@ def read_all(descriptors: list[int], until: float, words: list[str], channel: so
 
 
 def serve(path: str, *frameworks: str) -> None:
-    """Fork a process for every call, and tell its status, until standard input ends."""
+    """Fork a process for each call and report its exit code, until standard input ends."""
     load(frameworks)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(path)
@@ -135,14 +135,14 @@ def serve(path: str, *frameworks: str) -> None:
                             tell(calls.pop(pid), status)
                 elif key.fileobj == 0:
                     return
-                elif key.data in calls:  # the caller is gone, by a time limit of its own
+                elif key.data in calls:  # the caller has given up at its time limit
                     selector.unregister(key.fileobj)
                     calls.pop(key.data).close()
                     os.kill(key.data, signal.SIGKILL)
 
 
 def load(frameworks: tuple[str, ...]) -> None:
-    """Import frameworks and what commands import, but what they tell of where it is loaded (SciPy, in locks)."""
+    """Import frameworks and what commands import, except packages that a lock records if they are loaded (SciPy)."""
     import importlib
     import pkgutil
 
@@ -155,10 +155,10 @@ def load(frameworks: tuple[str, ...]) -> None:
             importlib.import_module(name)
     import sympy
 
-    sympy.simplify(sympy.Symbol("x") ** 2 + 1)  # what the first formula of a process imports takes 0.2 s
+    sympy.simplify(sympy.Symbol("x") ** 2 + 1)  # the imports for a first formula take 0.2 s
 
     loaded = {name.partition(".")[0] for name in sys.modules}
-    assert not loaded & {"scipy", "torch", "jax"}, "a fork would tell of these in a lock"
+    assert not loaded & {"scipy", "torch", "jax"}, "a fork would record these in a lock"
     for framework in frameworks:
         for name in (framework, *LATE.get(framework, ())):
             importlib.import_module(name)
@@ -174,7 +174,7 @@ def ended() -> Any:
 
 
 def tell(channel: socket.socket, status: int) -> None:
-    """Tell a caller how its process ended."""
+    """Send a caller the exit code of its process."""
     with contextlib.suppress(OSError):
         channel.sendall(marshal.dumps(os.waitstatus_to_exitcode(status)))
     channel.close()
@@ -228,7 +228,7 @@ def become(words: list[str], folder: str, environment: dict[str, str], descripto
 
 
 def stream(number: int, there: bool) -> Any:
-    """Return a standard stream as Python makes it at its start."""
+    """Return a standard stream set up as Python does at startup."""
     like: Any = (sys.__stdin__, sys.__stdout__, sys.__stderr__)[number]
     if not there:
         return None

@@ -1,12 +1,12 @@
-"""Record what gradcli prints and how it judges, and compare a later state with the record: the net of a refactoring.
+"""Record the output and verdicts of gradcli, and compare a later state with the record: a safety net for refactoring.
 
-python -m tests.freeze write FILE      before: record everything (some minutes)
-python -m tests.freeze compare FILE    after: print what differs; exit code 1 where something does
+python -m tests.freeze write FILE      before: record everything (a few minutes)
+python -m tests.freeze compare FILE    after: print what differs; exit code 1 if anything does
 
 A record holds the exit code and the output of every command in tests/cases and of every sample, and the verdicts on
-the bank and on the hunt of tests/bank. It says what these print on one machine in one environment, so it is not
-committed. `--only WORDS` takes the entries whose names contain one of the words: `--only sweep.txt bank`.
-A difference is meant, or is a mistake: after one that is meant, write the record anew.
+the bank and on the hunt of tests/bank. It is valid for one machine and one environment, so it is not committed.
+`--only WORDS` selects entries whose names contain one of the words: `--only sweep.txt bank`.
+A difference is either intended or a mistake. After an intended one, write the record again.
 """
 
 import argparse
@@ -40,9 +40,9 @@ printf '#!/bin/sh\\nexec "$GRADCLI_PYTHON" -m gradcli "$@"\\n' > "$TMPDIR/bin/gr
 chmod +x "$TMPDIR/bin/gradcli"
 PATH=$TMPDIR/bin:$PATH
 """
-"""What makes `gradcli` a command of the scripts that a line of the shell starts."""
+"""Makes `gradcli` a command for the scripts that a shell line runs."""
 FUNCTIONS = 500
-"""How many functions of the hunt are judged."""
+"""Number of functions of the hunt to check."""
 VARYING = {
     r'"seconds": [\d.e-]+': '"seconds": TIME',
     r"\b\d+(\.\d+)? ?(s|ms|seconds)\b": "TIME",
@@ -50,7 +50,7 @@ VARYING = {
     r'time="[\d.]+"': 'time="TIME"',
     r"0x[0-9a-f]{6,}": "ADDRESS",
 }
-"""What differs from one run to the next, and what is recorded in its place."""
+"""Text that varies between runs, and what is recorded in its place."""
 
 
 def normalise(text: str, folder: str) -> str:
@@ -62,7 +62,7 @@ def normalise(text: str, folder: str) -> str:
 
 
 def run_command(line: str, case: Case | None = None) -> dict[str, Any]:
-    """Run a line of the shell: that of a case in a folder of its own, that of a sample in the project."""
+    """Run a shell line: for a case in a folder of its own, for a sample in the project."""
     with tempfile.TemporaryDirectory(prefix="frozen") as folder:
         if case is not None:
             case.write_files(Path(folder))
@@ -75,7 +75,7 @@ def run_command(line: str, case: Case | None = None) -> dict[str, Any]:
 
 
 def commands() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    """Yield names and what runs them; a name is the command, and no number that the neighbours change."""
+    """Yield names and functions to run. A name is the command, since numbers would change with other cases."""
     seen: Counter = Counter()
     for case in (case for path in CASES for case in cases_of(path)):
         name = f"{case.path.name}: {case.command}"
@@ -87,13 +87,13 @@ def commands() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
 
 
 def describe_report(report: Any) -> dict[str, Any]:
-    """Return what a report says, without what it took."""
+    """Return the verdicts and kinds of findings of a report."""
     inputs = {item.name: item.verdict for item in report.inputs}
     return {"verdict": report.verdict, "kinds": sorted({f.kind for f in report.diagnosis}), **inputs}
 
 
 def judgements() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    """Yield names of claimed gradients and what judges them."""
+    """Yield names of claimed gradients and functions that check them."""
     for case in test_bank.RIGHT:
         for what, grad in [("right", case.grad), *mistakes(case)]:
             yield f"bank: {case.name}: {what}", lambda c=case, g=grad: describe_report(test_bank.judge(c, g))
@@ -107,12 +107,12 @@ def judgements() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
 
 
 def record(words: list[str]) -> dict[str, Any]:
-    """Return everything by name."""
+    """Run all entries, or those whose names contain one of the words; return the results by name."""
 
     def chosen(entries: Iterator) -> list:
         return [entry for entry in entries if not words or any(word in entry[0] for word in words)]
 
-    gradcli("--version")  # starts the server of forks, which two threads would start twice
+    gradcli("--version")  # starts the fork server, which two threads would start twice
     with ThreadPoolExecutor(2) as pool:
         lines = chosen(commands())
         found = dict(zip([name for name, _ in lines], pool.map(lambda entry: entry[1](), lines), strict=True))
@@ -120,14 +120,14 @@ def record(words: list[str]) -> dict[str, Any]:
 
 
 def same(before: Any, after: Any) -> bool:
-    """Compare entries: floats of full precision in texts to 13 digits."""
+    """Compare entries, with full-precision floats in text to 13 digits."""
     if isinstance(before, dict) and isinstance(after, dict):
         return before.keys() == after.keys() and all(same(before[key], after[key]) for key in before)
     return before == after or (isinstance(before, str) and isinstance(after, str) and matches(before, after))
 
 
 def differences(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    """Yield a paragraph per entry that differs, is gone, or is new."""
+    """Yield a paragraph for each entry that differs, is gone, or is new."""
     for name in dict.fromkeys([*before, *after]):
         if name not in after:
             yield f"gone: {name}"
@@ -143,7 +143,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("action", choices=["write", "compare"])
     parser.add_argument("file", type=Path)
-    parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="entries whose names contain a word")
+    parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="only entries whose names contain a word")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     found = record(asked.only)

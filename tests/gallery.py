@@ -1,9 +1,9 @@
-"""Run the commands of a page of the site, in the order in which they are printed.
+"""Run the commands on a page of the site, in the order of the page.
 
-python -m tests.gallery     write what the commands print into the pages
+python -m tests.gallery     write the output of the commands into the pages
 
-A block with a title is a file, which the commands after it find; a later block with the same title replaces it. A block
-`console` holds commands, each in a line that begins with `$`, and what they print.
+A block with a title is a file for the commands after it; a later block with the same title replaces it. A `console`
+block holds commands, each on a line that begins with `$`, and their output.
 """
 
 import re
@@ -23,12 +23,12 @@ PYTHON = 'python() { "$GRADCLI_PYTHON" "$@"; }\n'
 
 
 def frameworks(page: Path) -> tuple[str, ...]:
-    """The frameworks that the files of a page import."""
+    """Return the frameworks that the files of a page import."""
     return tuple(name for name in FRAMEWORKS if f"\nimport {name}\n" in page.read_text())
 
 
 def output(command: str, folder: Path, used: tuple[str, ...]) -> str:
-    """Run a command as a person would at a terminal of 80 columns, and return what it prints."""
+    """Run a command as a user would in a terminal with 80 columns, and return its output."""
     if command.startswith("gradcli gradcheck") and " -f " not in command:
         command += " -f table"
     others = PYTHON + PYTEST if command.startswith("py") else ""
@@ -37,16 +37,16 @@ def output(command: str, folder: Path, used: tuple[str, ...]) -> str:
 
 
 def comparable(text: str) -> str:
-    """Output without what differs from one run or processor to another: durations, digits and counts of calls."""
+    """Return output without what varies between runs or processors: durations, last digits and numbers of calls."""
     text = re.sub(r"(?<=^    )\S+ digits agree.*?seen|\b\d+\.\d{1,3}$", "", steady(text), flags=re.M | re.S)
-    text = re.sub(r" *\([\d.]+ s with imports\)", "", text)  # where imports take a second
+    text = re.sub(r" *\([\d.]+ s with imports\)", "", text)  # printed if imports take a second
     text = re.sub(r"[\d,]+ (?=calls)|-?\d\S*e-\d+", "", text)
     text = re.sub(r"-?\d+\.\d{9,}", lambda number: f"{float(number[0]):.9g}", text)
     return re.sub(r"\d+\.\d+ ?s\b|\(t? ?with imports\)|\s+", " ", text).strip()
 
 
 def run_page(page: Path, folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield (command, what the page says, what it prints) of every command."""
+    """Yield (command, output on the page, actual output) for each command."""
     for kind, title, body in BLOCK.findall(page.read_text()):
         if title:
             (folder / title).write_text(body)
@@ -57,7 +57,7 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def update(page: Path) -> None:
-    """Write what the commands of a page print into it."""
+    """Write the output of the commands of a page into it."""
     with tempfile.TemporaryDirectory() as folder:
         printed = [
             f"$ {command}\n{got}\n" if got else f"$ {command}\n" for command, _, got in run_page(page, Path(folder))

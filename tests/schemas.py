@@ -1,4 +1,4 @@
-"""The schemas of JSON documents, closed: what they do not name is a mistake."""
+"""Validate JSON documents against their schemas, and reject keys that these do not name."""
 
 import json
 from typing import Any

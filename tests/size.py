@@ -1,7 +1,7 @@
-"""Print how large the packages are, and what changed: size is a budget.
+"""Print the size of the packages and how it has changed: size is a budget.
 
-python -m tests.size               compared with the last commit; where nothing changed since, with the one before
-python -m tests.size --base REV    compared with any revision
+python -m tests.size               compare with the last commit; if nothing has changed since, with the one before
+python -m tests.size --base REV    compare with any revision
 """
 
 import argparse
@@ -14,12 +14,12 @@ ALL = "gradcli in all"
 
 
 def git(*words: str) -> str:
-    """Return what git prints. Raises CalledProcessError."""
+    """Return the output of git. Raises CalledProcessError."""
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, check=True, text=True).stdout
 
 
 def count(revision: str = "") -> dict[str, Counter]:
-    """Return modules and lines by package, of a revision or of what is here."""
+    """Return modules and lines by package, for a revision or for the working tree."""
     counts: dict[str, Counter] = {}
     words = ["", revision] if revision else ["--untracked", ""]
     for line in git("grep", "-c", *words, "--", "gradcli/*.py", "tests/*.py").splitlines():
@@ -32,7 +32,7 @@ def count(revision: str = "") -> dict[str, Counter]:
 
 
 def table(after: dict[str, Counter], before: dict[str, Counter]) -> str:
-    """Return a line per package; changes are left out where there are none."""
+    """Return a table with a line per package; a change of zero is left blank."""
     lines = [f"{'package':20}{'modules':>9}{'lines':>9}{'+modules':>11}{'+lines':>9}"]
     for name in sorted({*after, *before}, key=lambda name: (name in (ALL, "tests"), name)):
         now, then = after.get(name, Counter()), before.get(name, Counter())

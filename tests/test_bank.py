@@ -1,4 +1,4 @@
-"""The bank as a benchmark: adapters of checkers judge, any file can be one, and the counts are of every kind."""
+"""The bank as a benchmark: adapters for other checkers, adapters in files of users, and the counts."""
 
 import numpy as np
 import pytest
@@ -19,12 +19,12 @@ def needed(checker: str):
 
 @pytest.mark.parametrize("checker", bank.CHECKERS)
 @pytest.mark.parametrize(("claimed", "verdict"), [([2, 4], "pass"), ([3, 6], "fail"), ([2, np.nan], "fail")])
-def test_a_checker_is_asked(checker, claimed, verdict):
+def test_each_checker_tells_right_claims_from_wrong_ones(checker, claimed, verdict):
     assert needed(checker)(lambda x: float(x @ x), AT, np.array(claimed, float)) == verdict
 
 
 def test_an_adapter_is_a_file_with_one_function(tmp_path):
-    """Its calls are counted, and every claim counts as right, wrong or a small error; here none passes."""
+    """Calls are counted, and each claim counts as right, wrong or a small error. This adapter passes none."""
     (tmp_path / "mine.py").write_text(ADAPTER)
     for name in ("random", "kinks"):
         counts = bank.count_verdicts(bank.load(f"{tmp_path}/mine.py"), bank.BANKS[name](8))
@@ -35,25 +35,25 @@ def test_an_adapter_is_a_file_with_one_function(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["nonesuch", "none.py"])
-def test_a_checker_that_is_not_there_is_an_error(name):
+def test_a_missing_checker_is_an_error(name):
     with pytest.raises(ModuleNotFoundError, match=name):
         bank.load(name)
 
 
-def test_all_banks_have_right_and_wrong_claims_about_numbers():
-    """Where the value is a number and the claim has the point's size, any checker of gradients can be asked."""
+def test_all_banks_have_right_and_wrong_claims_about_scalar_functions():
+    """A scalar value and a claim of the point's shape suit every gradient checker."""
     judged = []
 
     def judge(f, x, claimed):
         judged.append((x.shape == claimed.shape and x.ndim == 1, isinstance(f(x), float)))
         return "pass"
 
-    for name in ("random", "kinks", "cancelling"):  # the proven ones take long and are sums, too
+    for name in ("random", "kinks", "cancelling"):  # the proven ones are scalar as well, but take long
         counts = bank.count_verdicts(judge, bank.BANKS[name](5))
         assert counts["right"] >= 5 and counts["wrong"] >= 5, name
         assert counts["accused"] == counts["found"] == counts["open"] == 0
     assert {*judged} == {(True, True)}
 
 
-def test_make_has_a_target():
+def test_make_has_a_target_for_the_bank():
     assert "-m tests.bank $(CHECKER)" in (ROOT / "Makefile").read_text()

@@ -1,4 +1,4 @@
-"""The page gradcli-bench(7): its tables have the rows of the script that measures."""
+"""The benchmark script and the page gradcli-bench(7), whose tables have the rows of the script."""
 
 import json
 
@@ -23,12 +23,12 @@ def test_every_reference_is_known():
     assert {row.reference for row in bench.ROWS} == known
 
 
-def test_both_ways_to_hand_agree():
+def test_the_handwritten_gradient_agrees_with_the_engine():
     """The gradient of x sin(x sin(x ...)): 20 steps by hand and by the engine."""
     assert bench.small_by(bench.HAND, (3,), 20) == pytest.approx(bench.sines(bench.gradcli, (3,), 20).numpy())
 
 
-def test_the_sizes_are_measured():
+def test_checks_are_measured_by_size():
     (row,) = bench.scale("gradcli", [100])
     assert row["n"] == 100 and row["passes"] and row["finds"] and 0 < row["calls"] <= 200 + 20 * 7
     f, x, right, wrong = bench.scaled_loss(30)

@@ -1,13 +1,13 @@
-"""Runs every case file: each is a list of commands with what they must print and how they must end.
+"""Run all case files, which are lists of commands with their expected output and exit code.
 
-A case file holds sections that start with a line of three equals signs:
+A case file has sections, each headed by a line that begins with three equals signs:
 
-    === needs NAME...     commands, packages or the system, without which the cases from here on are skipped; a
-                          framework is imported by the process that is forked
-    === file NAME         a file to put into the working directory first
-    === run               a command line for the shell, in which `gradcli` is the command
-    === stdout, stderr    what must come out; `[...]` stands for anything on a line, none means nothing
-    === exit              the exit code (0 when the section is missing)
+    === needs NAME...     commands, packages or a system; without them, the cases from here on are skipped. Frameworks
+                          among them are imported before the process forks
+    === file NAME         a file in the working directory
+    === run               a command line for the shell, with `gradcli` as a command
+    === stdout, stderr    the expected output (empty if the section is missing); `[...]` stands for any text on a line
+    === exit              the expected exit code (0 if the section is missing)
 """
 
 import os
@@ -25,7 +25,7 @@ from .text import matches
 
 FOLDER = Path(__file__).parent / "cases"
 CASES = sorted(path for name in os.environ.get("CASES", "*").split() for path in FOLDER.glob(f"{name}.txt"))
-"""The files to run; `make test-PACKAGE` names some of them."""
+"""The files to run; `make test-PACKAGE` selects some with the variable CASES."""
 
 
 def sections(text: str) -> list[tuple[str, str, str]]:
@@ -35,7 +35,7 @@ def sections(text: str) -> list[tuple[str, str, str]]:
 
 
 class Case:
-    """One command with its expectations."""
+    """A command with its expected output and exit code."""
 
     def __init__(self, path: Path, number: int, command: str, files: dict[str, str], needs: list[str]):
         self.path, self.number, self.command, self.files = path, number, command.strip(), files
@@ -54,7 +54,7 @@ class Case:
 
 
 def cases_of(path: Path) -> list[Case]:
-    """Return the cases of a file; files named in it exist for all its cases."""
+    """Return the cases of a case file; its `file` sections apply to all of them."""
     files: dict[str, str] = {}
     found: list[Case] = []
     needs: list[str] = []
@@ -85,13 +85,13 @@ IN_JSON = {
     for path in CASES
     for case in [case for case in cases_of(path) if is_document_elsewhere(case.command)][::3]
 }
-"""A third of each file's cases whose documents go elsewhere than to standard output, where all are looked at."""
+"""A third of each file's cases that write JSON to a pipe or file. JSON on standard output is always validated."""
 WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
-"""A file that gradcli writes, in a command."""
+"""A JSON file that gradcli writes in a command."""
 SYSTEM = f"{sys.platform}-{platform.machine()}"
 FRAMEWORKS = ("torch", "jax", "autograd")
 NIGHTLY = {"workers-1", "mutate-1", "mutate-2", "mutate-4", "processes-10", "types-1"}
-"""Cases that take long and go the way of others; the last two a busy machine may upset."""
+"""Slow cases that test the same code as others; the last two may also fail on a busy machine."""
 
 
 def as_parameter(case: Case) -> object:
@@ -105,7 +105,7 @@ def test_case(case, tmp_path):
 
 
 def check_case(case: Case, tmp_path: Path) -> None:
-    """Run the command of a case in a folder, and compare."""
+    """Run the command of a case in a folder and compare its output and exit code."""
     for name in case.needs:
         if name != SYSTEM and shutil.which(name) is None and find_spec(name) is None:
             pytest.skip(f"needs {name}")
@@ -128,7 +128,7 @@ def check_case(case: Case, tmp_path: Path) -> None:
 
 
 def validate_elsewhere(case: Case, log: str, folder: Path) -> None:
-    """Check the documents that every gradcli of a line has written, to standard output or into files."""
+    """Validate the documents that each gradcli call of a line has written, to standard output or to files."""
     pytest.importorskip("jsonschema")
     from .schemas import validate
 

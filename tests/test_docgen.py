@@ -1,4 +1,4 @@
-"""The manual: the committed pages are generated, complete and well-formed, and their examples run."""
+"""The manual: the committed pages are current, complete and well-formed, and their examples run."""
 
 import re
 import shutil
@@ -39,12 +39,12 @@ def test_page_is_current(name):
     assert (MAN / name).read_text() == PAGES[name], "run make man"
 
 
-def test_no_page_is_left_over():
+def test_there_are_no_stale_pages():
     assert {str(path.relative_to(MAN)) for path in MAN.glob("*.*")} == set(PAGES)
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_sections(name):
+def test_pages_have_all_sections(name):
     found = re.findall(r"^\.Sh (.*)$", PAGES[name], re.M)
     assert found == ["NAME", *(["SYNOPSIS"] if name.endswith(".1") else []), *SECTIONS]
     for variable in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM"):
@@ -52,7 +52,7 @@ def test_sections(name):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_references_lead_to_pages(name):
+def test_references_point_to_existing_pages(name):
     for other, section in re.findall(r"^\.Xr (\S+) (\d)", PAGES[name], re.M):
         assert f"{other}.{section}" in PAGES
         assert name != f"{other}.{section}"
@@ -68,11 +68,11 @@ def test_page_is_well_formed(name):
     if shutil.which("mandoc"):
         lint = run(["mandoc", "-Tlint", MAN / name]).stdout.splitlines()
         complaints = [line for line in lint if "referenced manual not found: Xr gradcli" not in line]
-        assert complaints == []  # that references are there is tested above
+        assert complaints == []  # references are tested above
 
 
 @pytest.mark.parametrize("name", ["", *COMMANDS])
-def test_options_are_those_of_help(name):
+def test_pages_list_the_options_of_help(name):
     shown = gradcli(*([name] if name else []), "--help", COLUMNS="200").stdout
     listed = re.findall(r"^(?:Options|Target and values|Output):\n((?:  .*\n|\n)+)", shown, re.M)
     assert listed, shown
@@ -83,7 +83,7 @@ def test_options_are_those_of_help(name):
     assert len(heads) == len(set(heads))
 
 
-def test_the_language_is_told_whole():
+def test_the_language_is_documented_completely():
     text = plain(PAGES["gradcli-expressions.7"])
     for name, entry in full_table().items():
         if entry.public:
@@ -93,7 +93,7 @@ def test_the_language_is_told_whole():
         assert f".It Va {name}\n" in text, name
 
 
-def test_every_key_of_every_document_is_told():
+def test_every_key_of_every_document_is_documented():
     told = set(re.findall(r"^\.It Va (\S+)$", plain(PAGES["gradcli-json.5"]), re.M))
 
     def keys(part: object) -> set[str]:
@@ -116,7 +116,7 @@ def test_every_page_has_examples():
 
 
 def as_parameter(example: str) -> object:
-    """Mutants of these are those of the case file."""
+    """Run examples of mutate only nightly, since a case file tests the same mutants."""
     return pytest.param(example, marks=[pytest.mark.nightly] if " mutate " in example else [], id=example)
 
 

@@ -1,4 +1,4 @@
-"""gradcli.fft against SciPy and identities; slopes are proven in tests/rules/test_matrices.py."""
+"""gradcli.fft against SciPy and identities; tests/rules/test_matrices.py tests its derivatives."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ CASES = [
 
 
 def by_scipy(name, x, n=None, s=None, dim=None, norm=None):
-    """SciPy's function, which has its own words."""
+    """Call SciPy's function, whose arguments have other names."""
     words = {"norm": norm, **({"n": n} if name[-1] not in "2n" else {"s": s})}
     if dim is not None:
         words["axis" if name[-1] not in "2n" else "axes"] = dim

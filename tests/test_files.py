@@ -1,22 +1,22 @@
-"""Files that are replaced as a whole."""
+"""Files that are replaced atomically."""
 
 import os
 
 from gradcli.files import replacing
 
 
-def test_a_file_that_is_there_keeps_its_mode_and_the_mask_of_the_process_is_left_alone(tmp_path, monkeypatch):
+def test_an_existing_file_keeps_its_mode_and_umask_is_not_called(tmp_path, monkeypatch):
     path = tmp_path / "result.json"
     path.write_text("old")
     path.chmod(0o640)
-    monkeypatch.setattr(os, "umask", lambda mask: 1 / 0)  # another thread may be making a file
+    monkeypatch.setattr(os, "umask", lambda mask: 1 / 0)  # another thread may be creating a file
     with replacing(str(path)) as file:
         file.write(b"new")
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_new_file_has_the_mode_that_the_mask_leaves(tmp_path):
+def test_a_new_file_has_the_mode_given_by_umask(tmp_path):
     before = os.umask(0o027)
     try:
         with replacing(str(tmp_path / "result.json")) as file:

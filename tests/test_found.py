@@ -1,4 +1,4 @@
-"""The samples of wrong derivatives fail as they say where their release is installed, and are skipped elsewhere.
+"""Samples of wrong derivatives fail as documented if the release they need is installed, and are skipped otherwise.
 
 `make test-found` runs this in an environment for each of the releases.
 """
@@ -17,7 +17,7 @@ FOLDER = ROOT / "samples" / "found"
 REQUIRED = re.compile(r'^require\("(.*)", "(.*)"\)$', re.M)
 RELEASES = {path.stem: REQUIRED.findall(path.read_text()) for path in FOLDER.glob("*.py") if path.stem != "released"}
 
-# Which elements are wrong, by what each file says of the mistake.
+# The wrong elements, according to each file's description of the mistake.
 WRONG = {
     "astropy_hermite2d_evaluate": {4, 5},  # the coefficients of H_2(y)
     "astropy_drude1d_fit_deriv": {1},
@@ -59,7 +59,7 @@ def version_of(package):
         return None
 
 
-def test_samples_fail_as_they_say_or_are_skipped():
+def test_samples_fail_as_documented_or_are_skipped():
     done = run([sys.executable, "-m", "gradcli", "gradcheck", FOLDER, "--show", "all", "-f", "json"])
     checks = defaultdict(list)
     for check in json.loads(done.stdout)["checks"]:
@@ -68,9 +68,9 @@ def test_samples_fail_as_they_say_or_are_skipped():
     for name, ((package, version),) in RELEASES.items():
         installed = version_of(package)
         if installed != version:
-            reason = "there is none" if installed is None else f"{installed} is installed"
+            reason = "which is not installed" if installed is None else f"but {installed} is installed"
             told = [(check["verdict"], check["message"]) for check in checks[name]]
-            assert told == [("skipped", f"needs {package} {version}, and {reason}")]
+            assert told == [("skipped", f"needs {package} {version}, {reason}")]
             continue
         for check in checks[name]:
             right = check["name"].startswith("right formula")

@@ -1,4 +1,4 @@
-"""What GitHub reads: the files follow its schemas, the action's commands run, and the pages name files that exist."""
+"""Files for GitHub: they follow its schemas, the action's commands run, and pages name only files that exist."""
 
 import json
 import os
@@ -54,18 +54,18 @@ def test_every_action_is_pinned_to_a_commit_with_its_version():
     assert len(used) >= 10
     for line in used:
         assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line), line
-    assert len({line.partition("@")[0] for line in used}) == len(set(used))  # each in one version
+    assert len({line.partition("@")[0] for line in used}) == len(set(used))  # one version of each
 
 
-def test_workflows_ask_for_little_and_can_be_started_by_hand():
+def test_workflows_have_minimal_permissions_and_can_be_started_by_hand():
     for path in (GITHUB / "workflows").glob("*.yml"):
         text = path.read_text()
         assert "\n  workflow_dispatch:\npermissions:\n  contents: read\nconcurrency:\n" in text, path.name
         assert text.count("timeout-minutes:") == text.count("runs-on:"), path.name
 
 
-def test_what_is_said_of_the_package_elsewhere_is_what_it_says_itself():
-    """The recipe for conda-forge and the citation have the package's version, summary and dependencies."""
+def test_descriptions_of_the_package_agree():
+    """The conda-forge recipe and the citation file repeat the package's version, summary and dependencies."""
     recipe, citation = RECIPE.read_text(), (ROOT / "CITATION.cff").read_text()
     assert f'version: "{gradcli_package.__version__}"\n' in recipe
     assert f"\nversion: {gradcli_package.__version__}\n" in citation
@@ -78,13 +78,13 @@ def test_what_is_said_of_the_package_elsewhere_is_what_it_says_itself():
 
 
 def steps_of(text: str) -> dict[str, str]:
-    """Return the commands of an action by the names of its steps."""
+    """Return the commands of an action by step name."""
     return dict(re.findall(r"- name: (.*)\n(?:(?!    - ).*\n)*?      run: (.*)\n", text))
 
 
 @pytest.mark.parametrize(("factor", "code"), [(2, 0), (3, 1)])
-def test_the_action_checks_and_writes_its_page(factor, code, path, tmp_path):
-    """The action's own commands, on a right gradient and on a wrong one."""
+def test_the_action_checks_gradients_and_writes_a_page(factor, code, path, tmp_path):
+    """Run the action's own commands on a right and on a wrong gradient."""
     (tmp_path / "loss.py").write_text(LOSS % factor)
     steps = steps_of((ACTION / "action.yml").read_text())
     given = {"TARGETS": ".", "ARGS": "-j 1", "PATH": path, "FOLDER": str(ACTION)}
@@ -92,22 +92,22 @@ def test_the_action_checks_and_writes_its_page(factor, code, path, tmp_path):
     assert done.returncode == code, done.stdout + done.stderr
     assert done.stdout.startswith("::error file=loss.py,line=4,title=gradcheck loss::") == bool(code)
     if code:
-        page = run(["bash", "-e", "-c", steps["Write the page of what did not pass"]], tmp_path, **given)
+        page = run(["bash", "-e", "-c", steps["Write a page about checks that did not pass"]], tmp_path, **given)
         assert page.returncode == 0, page.stderr
         assert "<html" in (tmp_path / "gradcheck.html").read_text()
-    told = run(["bash", "-e", "-c", steps["Mark also what later steps print as a table"]], tmp_path, **given).stdout
+    told = run(["bash", "-e", "-c", steps["Also annotate what later steps print as a table"]], tmp_path, **given).stdout
     assert os.path.exists(told.strip().removeprefix("::add-matcher::"))
 
 
-def test_the_action_names_its_inputs():
+def test_the_action_declares_the_inputs_that_it_uses():
     text = (ACTION / "action.yml").read_text()
     assert set(re.findall(r"inputs\.([\w-]+)", text)) == set(re.findall(r"^  ([\w-]+):\n    description", text, re.M))
     used = (GITHUB / "workflows/gradcheck.yml").read_text().rpartition("with:\n")[2]
     assert set(re.findall(r"^ {10}([\w-]+):", used, re.M)) <= set(re.findall(r"inputs\.([\w-]+)", text))
 
 
-def test_the_matcher_finds_what_a_table_says(tmp_path):
-    """As GitHub reads it: the patterns of a matcher fit lines that follow each other."""
+def test_the_matcher_finds_failures_in_a_table(tmp_path):
+    """GitHub matches the patterns of a matcher against consecutive lines."""
     (tmp_path / "loss.py").write_text(LOSS % 3)
     lines = gradcli("gradcheck", "loss.py", "-f", "table", cwd=tmp_path).stdout.splitlines()
     matcher = json.loads((ACTION / "matcher.json").read_text())["problemMatcher"][0]
@@ -122,7 +122,7 @@ def test_the_matcher_finds_what_a_table_says(tmp_path):
     assert not [line for line in passed if re.search(first["regexp"], line)]
 
 
-def test_the_matcher_warns_of_what_is_inconclusive(tmp_path):
+def test_the_matcher_warns_about_inconclusive_checks(tmp_path):
     text = "import gradcli\nimport numpy as np\n\n\n@gradcli.check(at={'x': 1.0}, grad=lambda x: 0.0)\n"
     (tmp_path / "stair.py").write_text(text + "def stair(x):\n    return np.floor(x)\n")
     lines = gradcli("gradcheck", "stair.py", "-f", "table", cwd=tmp_path).stdout.splitlines()
@@ -131,20 +131,20 @@ def test_the_matcher_warns_of_what_is_inconclusive(tmp_path):
     assert re.search(matcher["pattern"][0]["regexp"], lines[0])[1] == "stair.py"
 
 
-def test_the_page_on_the_architecture_is_current():
+def test_the_architecture_page_is_current():
     assert (GITHUB / "ARCHITECTURE.md").read_text() == architecture_page(), "run make man"
     assert re.findall(r"^### (.*)$", architecture_page(), re.M) == list(PARTS)
     packages = {path.parent.name for path in (ROOT / "gradcli").glob("*/__init__.py")} - {"lang"}
     assert packages < {name for row in layers(gradcli_package.__doc__ or "") for name in re.findall(r"\w+", row)}
 
 
-def test_the_workflow_has_the_pythons_that_the_package_names():
+def test_the_workflow_tests_the_declared_python_versions():
     text = (GITHUB / "workflows/tests.yml").read_text()
     assert re.findall(r'"(3\.\d+)"', text) == VERSIONS
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_files_that_a_page_names_exist(page):
+def test_files_named_on_a_page_exist(page):
     names = re.findall(
         r"`((?:gradcli|tests|man|samples|\.ci|\.github)/[\w./-]*|[\w.-]+\.md|Makefile)`", page.read_text()
     )
@@ -156,5 +156,5 @@ def test_files_that_a_page_names_exist(page):
 
 
 @pytest.mark.parametrize("form", sorted((GITHUB / "ISSUE_TEMPLATE").glob("[dw]*t.yml")), ids=lambda form: form.name)
-def test_reports_ask_for_the_command_that_repeats_the_check(form):
+def test_issue_forms_ask_for_the_command_that_repeats_the_check(form):
     assert "`again:`" in form.read_text()

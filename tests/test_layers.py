@@ -1,4 +1,4 @@
-"""The house: imports point one way, and modules stay small."""
+"""The layers of the package: modules import only from layers below, and never in a circle."""
 
 import graphlib
 import re
@@ -11,10 +11,10 @@ RANKS = [
 ]  # fmt: skip
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}
 FREE = {"__init__", "__main__", "autograd", "notebook", "pytest_plugin"}
-"""Modules that only hand names on; `gradcli.autograd` is PyTorch's name for parts of the tape."""
+"""Modules that may import from any layer; `gradcli.autograd` is PyTorch's name for parts of the tape."""
 
 RESULTS = {f"gradcli.show.{name}" for name in ("results", "check_results", "study_results", "graph_results", "causes")}
-"""What commands find out, as data: any layer may import it, and it imports errors alone."""
+"""Results of commands, as data. Any layer may import these modules; they import only errors."""
 
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -37,10 +37,10 @@ TEXTS = re.compile(r"""'''.*?'''|\"{3}.*?\"{3}|#.*?$""", re.M | re.S)
 
 
 def imports_of(path: Path) -> set[str]:
-    """Return the modules of gradcli that one imports: at the top, inside functions, and under TYPE_CHECKING.
+    """Return the gradcli modules that a module imports: at the top, inside functions, and under TYPE_CHECKING.
 
-    Left out are the package itself, and modules that a table names: `show.FORMATS`, `cli.main.HOMES`, addresses in
-    `program.target.KINDS`, families of rules. What such a table loads may import the module of the table.
+    The package itself is left out, and so are modules listed in tables: `show.FORMATS`, `cli.main.HOMES`, addresses in
+    `program.target.KINDS`, families of rules. Modules loaded through a table may import the module with the table.
     """
     text = TEXTS.sub("", path.read_text())
     name = name_of(path)
@@ -55,7 +55,7 @@ def imports_of(path: Path) -> set[str]:
 
 
 def may_import(layer: str, other: str) -> bool:
-    """Return whether one layer may import another: `show` errors only, and `cli` alone imports more than results."""
+    """Return whether a layer may import another. `show` imports only errors; only `cli` imports all of `show`."""
     if layer == "show":
         return other == "errors"
     if other == "show":
@@ -87,5 +87,5 @@ def test_all_rule_modules_are_listed():
     assert {p.stem for p in (PACKAGE / "rules").glob("*.py")} - helpers == set(LISTED)
 
 
-def test_no_modules_import_each_other_in_a_circle():
+def test_there_are_no_circular_imports():
     graphlib.TopologicalSorter({name_of(path): imports_of(path) for path in MODULES}).prepare()

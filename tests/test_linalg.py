@@ -1,4 +1,4 @@
-"""gradcli.linalg where it is more than an entry of the table, against NumPy and identities."""
+"""Functions of gradcli.linalg that are more than entries of the table, against NumPy and identities."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ B = rng.normal(size=(3, 2))
 V = rng.normal(size=3)
 
 
-# name, call on tensors, its operands, expected values by NumPy and SciPy
+# (name, function of tensors, operands, expected value from NumPy)
 CALLS = [
     ("solve", linalg.solve, [X, B], np.linalg.solve(X, B)),
     ("solve vectors", linalg.solve, [STACK, V], np.linalg.solve(STACK, V[:, None])[..., 0]),
@@ -62,14 +62,14 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("name", "function", "arrays", "expected"), CALLS, ids=[c[0] for c in CALLS])
-def test_value_and_slope(name, function, arrays, expected):
+def test_value_type_and_gradient(name, function, arrays, expected):
     call = Given(function, arrays)
     if expected is None:
         expected = getattr(np.linalg, name)(*arrays)
     assert_allclose(call.plain(*call.arrays), expected, rtol=1e-10, atol=1e-11)
-    net.test_the_type_is_kept.check(call)
-    if name != "pinv atol":  # a singular value is left out, whose share the gradient ignores
-        net.test_the_gradient_is_the_slope.check(call)
+    net.test_the_dtype_is_kept.check(call)
+    if name != "pinv atol":  # the gradient ignores the singular value that is left out
+        net.test_gradients_match_differences.check(call)
 
 
 def test_eigenvalues_of_any_matrix_are_complex():

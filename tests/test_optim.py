@@ -1,4 +1,4 @@
-"""Optimizers: their steps against formulas in plain numbers; nn/training.txt has groups and schedules."""
+"""Steps of optimizers against formulas in plain Python; nn/training.txt tests groups and schedules."""
 
 import math
 
@@ -81,7 +81,7 @@ STEPS = {
 
 @pytest.mark.parametrize(("make", "wanted"), STEPS.values(), ids=STEPS)
 def test_steps(make, wanted):
-    """A parameter starts at 1."""
+    """The parameter starts at 1, as in the formulas."""
     p = gradcli.tensor([1.0], requires_grad=True)
     optimizer, places = make([p]), []
     for g in GRADS:
@@ -91,7 +91,7 @@ def test_steps(make, wanted):
     assert places == pytest.approx(wanted, rel=1e-12)
 
 
-def test_an_optimizer_of_ones_own_has_settings_of_its_own():
+def test_a_custom_optimizer_may_have_its_own_settings():
     class Sign(gradcli.optim.Optimizer):
         def update(self, data, grad, state, group):
             data += group["momentum"] * (grad > 0)

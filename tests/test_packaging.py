@@ -1,4 +1,4 @@
-"""What strangers get: the wheel and the source archive are complete, reproducible, and work when installed."""
+"""The wheel and the source archive are complete and reproducible, and work when installed."""
 
 import os
 import re
@@ -46,7 +46,7 @@ def archives(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def bin_folder(archives, tmp_path_factory):
-    """Install the wheel into a new environment that sees the packages of this one; return its folder of commands."""
+    """Install the wheel into a new environment that can import this one's packages; return its folder of commands."""
     place = tmp_path_factory.mktemp("environment")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
     python = place / "bin" / "python"
@@ -59,7 +59,7 @@ def bin_folder(archives, tmp_path_factory):
 
 
 def run(command: list, folder: Path, **more: str) -> subprocess.CompletedProcess:
-    """Run a command of an installation, without anything of this one in its environment."""
+    """Run an installed command without environment variables that point to this checkout."""
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MANPATH")}
     return subprocess.run(
         command, cwd=folder, env={**environment, **more}, check=False, capture_output=True, text=True, timeout=60
@@ -72,7 +72,7 @@ def test_two_builds_are_identical(archives, tmp_path):
         assert again.read_bytes() == archives[kind].read_bytes(), kind
 
 
-def test_the_wheel_holds_the_package_the_manual_and_completions_and_nothing_else(archives):
+def test_the_wheel_contains_only_the_package_the_manual_and_completions(archives):
     names = set(zipfile.ZipFile(archives["wheel"]).namelist())
     prefix = f"gradcli-{gradcli.__version__}"
     sources = {
@@ -86,7 +86,7 @@ def test_the_wheel_holds_the_package_the_manual_and_completions_and_nothing_else
     assert {name.split("/")[0] for name in names} == {"gradcli", f"{prefix}.data", f"{prefix}.dist-info"}
 
 
-def test_the_source_archive_holds_all_that_is_needed_to_test_it(archives):
+def test_the_source_archive_contains_everything_needed_to_test_it(archives):
     with tarfile.open(archives["sdist"]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     wanted = {*"pyproject.toml README.md LICENSE CHANGELOG.md CITATION.cff Makefile PKG-INFO".split()}
@@ -117,11 +117,11 @@ def test_the_metadata(archives):
 @pytest.mark.parametrize(
     "version", [*(pytest.param(v, marks=pytest.mark.nightly) for v in VERSIONS[:-1]), VERSIONS[-1]]
 )
-def test_every_python_that_is_named_reads_the_sources(version, tmp_path):
-    """Where it is installed, beside the one that runs this; the repository's workflow runs all tests with each."""
+def test_every_declared_python_version_compiles_the_sources(version, tmp_path):
+    """Versions that are not installed are skipped; the repository's workflow runs all tests with each version."""
     python, more = f"python{version}", {"PYENV_VERSION": version, "PYTHONPYCACHEPREFIX": str(tmp_path)}
     if shutil.which(python) is None or run([python, "--version"], tmp_path, **more).returncode:
-        pytest.skip(f"there is no Python {version} here")
+        pytest.skip(f"Python {version} is not installed")
     done = run([python, "-W", "error", "-m", "compileall", "-q", ROOT / "gradcli"], tmp_path, **more)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -134,14 +134,14 @@ def test_the_installed_command(bin_folder, command, tmp_path):
     done = run([*words, "grad", "x**2 * sin(y)", "x=2", "y=3"], tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("x\t0.56448")
-    done = run([*words, "schema", "grad"], tmp_path)  # data files are found, too
+    done = run([*words, "schema", "grad"], tmp_path)  # data files are found as well
     assert done.returncode == 0, done.stderr
     done = run([*words, "help", "vjp"], tmp_path)
     assert done.stdout.startswith("NAME\n     gradcli-vjp - product of a vector"), done.stderr
 
 
 @pytest.mark.parametrize("shell", COMPLETIONS)
-def test_the_completion_that_is_installed_is_the_one_that_is_printed(bin_folder, shell, tmp_path):
+def test_the_installed_completion_equals_the_printed_one(bin_folder, shell, tmp_path):
     printed = run([bin_folder / "gradcli", "completion", shell], tmp_path).stdout
     assert (bin_folder.parent / COMPLETIONS[shell]).read_text() == printed != ""
 
@@ -151,13 +151,13 @@ COMPLETE = {
     "zsh": "fpath=({folder} $fpath); autoload -U compinit; compinit -u -d dump; print $_comps[gradcli]",
     "fish": "complete -C 'gradcli hess'",
 }
-"""What completes a word in bash once it has loaded the file, and says who would in zsh."""
+"""Commands that complete a word with the installed file; in zsh, they print the name of the completion function."""
 
 
 @pytest.mark.parametrize("shell", COMPLETE)
-def test_shells_find_the_completion_that_is_installed(bin_folder, shell, tmp_path):
+def test_shells_find_the_installed_completion(bin_folder, shell, tmp_path):
     if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell}")
+        pytest.skip(f"{shell} is not installed")
     file = bin_folder.parent / COMPLETIONS[shell]
     options = {"bash": ["-c"], "zsh": ["-f", "-c"], "fish": ["-c"]}[shell]
     more = {"XDG_DATA_DIRS": str(bin_folder.parent / "share"), "PATH": f"{bin_folder}:{os.environ['PATH']}"}
@@ -166,16 +166,16 @@ def test_shells_find_the_completion_that_is_installed(bin_folder, shell, tmp_pat
     assert done.stdout.startswith("_gradcli\n" if shell == "zsh" else "hessian"), done.stderr
 
 
-@pytest.mark.skipif(shutil.which("man") is None, reason="there is no man")
-def test_the_manual_is_found(bin_folder, tmp_path):
+@pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")
+def test_man_finds_the_installed_pages(bin_folder, tmp_path):
     for page in ("gradcli", "gradcli-grad", "gradcli-expressions", "gradcli-json"):
         done = run(["man", "-w", page], tmp_path, PATH=f"{bin_folder}:{os.environ['PATH']}")
         if done.returncode and not run(["man", "-w", "ls"], tmp_path).stdout:
-            pytest.skip("this man does not find its own pages")
+            pytest.skip("this man cannot find its own pages")
         assert str(bin_folder.parent) in done.stdout, done.stderr
 
 
-def test_the_lower_bounds_are_those_tested():
+def test_lower_bounds_are_the_oldest_versions_tested():
     pinned = dict(re.findall(r"^([\w-]+)==([\d.]+)$", (ROOT / ".ci/oldest.txt").read_text(), re.M))
     needed = [*PROJECT["dependencies"], *PYPROJECT["dependency-groups"]["test"]]
     for name, bound in (text.split(">=") for text in needed):
@@ -183,8 +183,8 @@ def test_the_lower_bounds_are_those_tested():
             assert (pinned[name] + ".0").startswith(bound + "."), name
 
 
-def test_the_hook_for_pre_commit_runs(tmp_path):
-    """The hook's entry and arguments, as pre-commit puts them together, find the declared checks of a folder."""
+def test_the_pre_commit_hook_runs(tmp_path):
+    """The hook's entry and arguments, combined as pre-commit does, find the declared checks of a folder."""
     text = (ROOT / ".pre-commit-hooks.yaml").read_text()
     (entry,), (words,) = re.findall(r"^  entry: (.*)$", text, re.M), re.findall(r"^  args: \[(.*)\]$", text, re.M)
     assert "pass_filenames: false" in text

@@ -1,4 +1,4 @@
-"""The commands and programs of the README, and of the docstring on commands, run and print what it says."""
+"""Commands and programs in the README and in the docstring of gradcli.cli.commands run and print what is shown."""
 
 import importlib.metadata
 import re
@@ -43,13 +43,13 @@ def test_console_example(command, expected):
 
 
 def steady(text: str) -> str:
-    """Return output without what differs from run to run: durations, rounding errors, and breaks of lines."""
+    """Return output without what varies between runs: durations, rounding errors and line breaks."""
     text = re.sub(r"± \S+", "± e", re.sub(r"in \d+\.\d+ s", "in t s", text))
     return re.sub(r"\n(?=\w)", " ", text)
 
 
 @pytest.mark.parametrize("command", [c for c, _ in console_commands() if not c.startswith("gradcli")])
-def test_other_commands_are_targets_of_make(command):
+def test_other_commands_are_make_targets(command):
     words = command.partition("#")[0].split()
     assert words[0] == "make", command
     assert re.search(rf"^{words[1]}:", (ROOT / "Makefile").read_text(), re.M)
@@ -57,7 +57,7 @@ def test_other_commands_are_targets_of_make(command):
 
 @pytest.mark.parametrize("code", blocks("python"), ids=lambda code: code.split("\n")[-2][:30])
 def test_python_example(code):
-    """What a program prints is what its comments say; ` / ` stands for the end of a line."""
+    """A program prints what its comments say; ` / ` stands for a line break."""
     done = run([sys.executable, "-c", code])
     assert done.returncode == 0, done.stderr
     expected = "\n".join(re.findall(r"  # (.*)", code)).replace(" / ", "\n")
@@ -66,7 +66,7 @@ def test_python_example(code):
 
 @pytest.mark.parametrize("code", blocks("sh"))
 def test_shell_example(code, tmp_path):
-    """The commands run in a folder that has the samples and nothing else."""
+    """Run the commands in a folder that contains only the samples."""
     shutil.copytree(ROOT / "samples", tmp_path / "samples")
     done = shell(f"set -e\n{PYTEST}{code}", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -80,10 +80,10 @@ def test_every_block_is_run():
     assert len(blocks("python")) >= 3
 
 
-def test_it_is_short():
+def test_the_readme_is_short():
     assert TEXT.count("\n") <= 180
 
 
-def test_files_that_it_names_exist():
+def test_files_named_in_the_readme_exist():
     for name in re.findall(r"[`(]((?:samples|tests|man)/[\w./-]+)[`)]", TEXT):
         assert (ROOT / name).exists(), name

@@ -1,4 +1,4 @@
-"""The samples for the shell and for CI run; tests/cases/samples.txt has the others."""
+"""The samples for the shell and for CI; tests/cases/samples.txt tests the others."""
 
 import re
 import shutil
@@ -22,16 +22,16 @@ def test_bisect_finds_the_commit_that_broke_a_gradient(path):
 def test_every_sample_is_tested():
     files = {p.name for p in SAMPLES.iterdir() if p.suffix in (".expr", ".py")}
     tried = (ROOT / "tests/cases/samples.txt").read_text()
-    assert [name for name in files if f"samples/{name}" not in tried] == ["fit.py"]  # the README has that one
+    assert [name for name in files if f"samples/{name}" not in tried] == ["fit.py"]  # tested with the README
 
 
-def test_sweeps_three_ways(path, tmp_path):
+def test_three_ways_to_sweep_agree(path, tmp_path):
     said = run_sweeps(path, tmp_path)
     assert "skipped: the command 'dask' is missing" in said or said.endswith("the same\n")
 
 
 def run_sweeps(path, folder):
-    """Run the sample, and return what it prints."""
+    """Run the sample and return its output."""
     done = run(["bash", "samples/sweep.sh", folder], PATH=path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count('"rows": 3000, "not_finite": 0') >= 1
@@ -63,15 +63,15 @@ def test_gradient_descent_in_the_shell(path):
     assert descend(path, "cosh(t)", "t=1", RATE="1", SMALL="1e-9").stdout.startswith("0 1.18 t=1\n")
 
 
-def test_gradient_descent_says_when_it_fails(path):
+def test_gradient_descent_reports_failures(path):
     done = descend(path, STEPS="1")
     assert done.returncode == 1
     assert "no minimum in 1 steps" in done.stderr
     assert descend(path, "x +").returncode == 2
 
 
-def test_the_workflow_guards_a_gradient(path, tmp_path):
-    """The workflow's own commands, on a project with the files that it names: right, and then wrong."""
+def test_the_workflow_fails_on_a_wrong_gradient(path, tmp_path):
+    """Run the workflow's own commands on a project with the files it names, first right and then wrong."""
     text = (SAMPLES / "ci" / "gradcheck.yml").read_text()
     commands = re.findall(r"run: (gradcli .*)", text)
     loss = "def loss(w):\n    return (w**2).sum()\n\n\ndef loss_gradient(w):\n    return %s * w\n"

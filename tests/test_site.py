@@ -1,4 +1,4 @@
-"""The site: its commands run and print what its pages say, and its pages name what exists."""
+"""The site: commands print what its pages show, and lists on its pages are complete."""
 
 import re
 import runpy
@@ -32,8 +32,8 @@ def check_page(page, folder):
 
 
 @pytest.mark.parametrize("page", sorted(gallery.FOLDER.rglob("*.md")), ids=lambda page: page.stem)
-def test_all_that_a_page_shows_is_run(page):
-    """Blocks are commands with their output, files for them, or targets of make."""
+def test_every_block_of_a_page_is_tested(page):
+    """A block has commands with their output, a file for commands, or make targets."""
     for kind, title, body in gallery.BLOCK.findall(page.read_text()):
         if kind == "sh":
             assert {line.split()[0] for line in body.splitlines()} == {"make"}
@@ -56,13 +56,13 @@ def test_the_page_on_the_bank_names_all_checkers_and_columns():
 
 
 def test_every_page_of_the_manual_is_listed():
-    """conf.py lists commands by themselves, and the others by name."""
+    """conf.py finds the pages of commands by itself and lists the other pages by name."""
     listed = (ROOT / "man/site/conf.py").read_text()
     assert [page.name for page in (ROOT / "man").glob("*.[57]") if f"manual/{page.name}" not in listed] == []
 
 
-def test_the_page_of_findings_has_all_of_them(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pypandoc", types.ModuleType("pypandoc"))  # which this page does not need
+def test_the_page_of_findings_is_complete(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pypandoc", types.ModuleType("pypandoc"))  # not needed for this page
     page = runpy.run_path(str(ROOT / "man/site/conf.py"))["findings"]()
     names = tomllib.loads((ROOT / "gradcli/show/causes.toml").read_text())
     assert [f"## {name}" for name in names] == re.findall("^## .*", page, flags=re.M)

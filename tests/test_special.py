@@ -1,4 +1,4 @@
-"""torch.special's names are entries of the table; tests/rules proves their values and slopes."""
+"""The names of torch.special are entries of the table; tests/rules tests their values and derivatives."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What type checkers are told: the stubs are current and true, and code that uses the public names is clean."""
+"""Stubs for type checkers: they are current, and functions return the types that their stubs declare."""
 
 import inspect
 import re
@@ -24,7 +24,7 @@ def find(path: str, name: str) -> Callable:
 
 
 def says_nothing(function: Callable) -> bool:
-    """Return whether a function's own annotation does not say its result; else mypy holds it to that."""
+    """Return whether a function has no return annotation of its own; if it has one, mypy checks it."""
     return inspect.signature(function).return_annotation in (inspect.Signature.empty, "Any")
 
 
@@ -37,7 +37,7 @@ RETURNS = {
 MATRIX = gradcli.tensor([[2.0, 1.0], [1.0, 3.0]])
 WHOLE = gradcli.tensor([1, 2])
 TRIALS = [(MATRIX,), (MATRIX, MATRIX), (WHOLE, WHOLE), (gradcli.tensor([1.0]),), (gradcli.tensor([1j]),)]
-"""Arguments of which some suit every function without annotations that the table has no example of."""
+"""Arguments for functions with neither annotations nor examples in the table. Each function accepts some of them."""
 
 
 @pytest.mark.parametrize("path", STUBS)
@@ -45,12 +45,12 @@ def test_stub_is_current(path):
     assert (ROOT / path).read_text() == STUBS[path], "run make man"
 
 
-def test_no_stub_is_left_over():
+def test_there_are_no_stale_stubs():
     assert {str(path.relative_to(ROOT)) for path in (ROOT / "gradcli").rglob("*.pyi")} == set(STUBS)
 
 
 def kinds_of_examples(entry: Primitive) -> set[type]:
-    """Return the types of what an entry returns for its examples; those that take no floats are left out."""
+    """Return the result types of an entry for its examples, with integers if it does not take floats."""
     kinds = set()
     for number, sample in enumerate(entry.samples):
         call = Call(entry, number, sample)
@@ -63,7 +63,7 @@ def kinds_of_examples(entry: Primitive) -> set[type]:
 
 @pytest.mark.filterwarnings("ignore:Casting complex")
 @pytest.mark.parametrize(("path", "name"), RETURNS)
-def test_a_function_returns_what_its_stub_says(path, name):
+def test_a_function_returns_the_type_in_its_stub(path, name):
     function, expected = find(path, name), RETURNS[path, name]
     found = by_torch(name) or by_torch(f"{Path(path).stem}.{name}")
     if found is not None and found[0].samples:
@@ -81,6 +81,6 @@ def attempt(function: Callable, arguments: tuple) -> object:
         return None
 
 
-def test_methods_of_the_stub_are_methods():
+def test_methods_in_the_stub_exist():
     for name in re.findall(r"^    def (\w+)\(", STUBS["gradcli/tape/methods.pyi"], re.M):
         assert callable(getattr(Tensor, name, None) or gradcli.find_method(name)), name

@@ -1,4 +1,4 @@
-"""Comparing printed text."""
+"""Compare printed text."""
 
 import re
 import sys
@@ -7,13 +7,13 @@ NUMBER = re.compile(r"-?\d+\.\d{9,}(?:e[-+]\d+)?")
 """A number in full precision: its last digits may differ between processors."""
 DIGITS_OF_FLOATS = 17
 CARETS = re.compile(r'(^ +File ".*\n.*\n) +[~^]+\n', re.M)
-"""What stands below a line of a traceback; the cases are written as Python 3.11 places it."""
+"""The markers below a line of a traceback. The cases have those of Python 3.11."""
 
 
 def matches(expected: str, got: str) -> bool:
-    """Compare text; `[...]` stands for anything on a line, floats in full precision need to agree to 13 digits only.
+    """Compare text. `[...]` stands for any text on a line; full-precision floats need to agree only to 13 digits.
 
-    Numbers with more digits than a float has were computed with more, and must agree in all that are printed.
+    Numbers with more digits than a float has were computed in higher precision and must agree in all digits.
     """
     if sys.version_info >= (3, 12):
         expected, got = (CARETS.sub(r"\1", text) for text in (expected, got))
@@ -35,5 +35,5 @@ def same_number(a: str, b: str) -> bool:
 
 
 def significant(number: str) -> int:
-    """Return how many significant digits a number is written with."""
+    """Return the number of significant digits that are written."""
     return len(number.partition("e")[0].replace(".", "").lstrip("-0"))

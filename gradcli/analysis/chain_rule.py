@@ -25,7 +25,7 @@ from ..show.graph_results import Flow, Pass, Step
 from ..show.study_results import Derivative, Formula, element_symbol
 from .trace import trace_program
 
-LONGEST = 100  # longer formulas are not substituted into others; these use the symbol of the derivative
+LONGEST = 100  # longer formulas are not substituted into others, which use the symbol of the derivative instead
 
 
 def chain_rule(
@@ -91,14 +91,14 @@ class Chain:
         return lines
 
     def number(self, x: Any, formula: str) -> str:
-        """Return " = value" for a formula at the point; nothing for arrays, and for a formula that is the value."""
+        """Return " = value" for a formula at the point; "" for an array, or if the formula is the value itself."""
         if not self.at_point or x is None or np.ndim(x):
             return ""
         text = f"{np.asarray(x)[()]:z.6g}"
         return "" if text == formula else f" = {text}"
 
     def local(self, step: Step, flows: list[Flow]) -> list[Formula]:
-        """Return the line with the local derivative for one operand. flows: one per place of it."""
+        """Return the line with the local derivative for one operand. flows: one for each place where it occurs."""
         to = flows[0].to
         single = all(x is not None and x.ndim == 0 for x in (step.incoming, *(flow.grad for flow in flows)))
         slopes: list[Any] = [expression_of(flow.formula) if flow.slope else None for flow in flows]
@@ -143,7 +143,7 @@ class Chain:
         return Formula(f"{above.text} * {below.text}", rf"{above.latex} \, {below.latex}")
 
     def substitute(self, label: str, left: str) -> list[Formula]:
-        """Return the sum over all ways as a formula, if possible, and keep it for the nodes below."""
+        """Return the sum over all paths as a formula, if possible, and keep it for the nodes below."""
         symbol = sympy.Symbol(left)
         self.totals[label] = symbol
         pairs = [(self.totals[via], slope) for via, slope in self.ways.get(label, ())]
@@ -182,8 +182,8 @@ def quotient(sign: str, latex_sign: str, above: str, below: str) -> Formula:
     return Formula(f"{sign}{above}/{sign}{below}", latex)
 
 
-local = partial(quotient, "∂", r"\partial")  # the derivative of an operation's result by its operand
-total = partial(quotient, "d", "d")  # the derivative of the output by a result, along all ways
+local = partial(quotient, "∂", r"\partial")  # the derivative of an operation's result with respect to its operand
+total = partial(quotient, "d", "d")  # the derivative of the output with respect to a result, along all paths
 
 
 def expression_of(formula: str) -> Any:

@@ -1,4 +1,4 @@
-"""Whether formulas agree: sympy's and the engine's numbers at a point, and claimed ones and sympy's as formulas."""
+"""Compare formulas: sympy's with the engine's numbers at a point, and claimed ones with sympy's as formulas."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ OWN_DIGITS = 50
 """The digits in which the engine's own rules are run if a formula disagrees with them in floating point."""
 
 UNSEEN = 1e-13
-"""Where a formula gives 0, a difference below this share of the largest number around may be a sum that cancels."""
+"""If a formula gives 0, a difference below this share of the largest number involved may come from cancellation."""
 NOT_SHOWN = "sympy does not show that the formulas are equal"
 SECONDS = 6.0  # how long sympy may take
-TOO_CLOSE = 1e-12  # a smaller difference of two formulas, relative to either, is none
+TOO_CLOSE = 1e-12  # formulas with a smaller relative difference count as equal
 
 
 class FormulaComparison:
-    """What is to be compared: a program and its point. read: reads the values, exact ones in exact arithmetic."""
+    """A program, and the point at which to compare its formulas. read: reads values, exact ones in exact arithmetic."""
 
     def __init__(self, program: Program, read: Read, request: Request):
         self.program, self.read, self.request = program, read, request
@@ -62,7 +62,7 @@ class FormulaComparison:
     def against(
         self, derive: Callable[[], list], values: Values, engine: Values, own_rules: Callable[[], Values]
     ) -> tuple[Agreement, ...]:
-        """Return how expressions compare with arrays. own_rules: these in many digits, to rule out rounding."""
+        """Compare expressions with arrays. own_rules: computes the arrays in many digits, to rule out rounding."""
         at = {**dict(values), **self.given}
 
         def work() -> list[Agreement]:
@@ -91,7 +91,7 @@ class FormulaComparison:
             return [rounded_numbers(gradient_at(self.program, self.read(), asked, field)[1]) for asked in requests]
 
     def hessian_by_own_rules(self) -> dict[str, np.ndarray]:
-        """Return differences of gradients in twice the digits, half of which the step takes."""
+        """Return second derivatives as differences of gradients in twice the digits, of which the step takes half."""
         field, blocks = Multiprecision(2 * OWN_DIGITS), {}
         step = field.context.mpf(10) ** (-OWN_DIGITS // 2)
         with exactly(field):
@@ -147,7 +147,7 @@ def rounded_numbers(numbers: Values) -> dict[str, np.ndarray]:
 
 
 def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Values) -> list[Agreement]:
-    """Return how expressions agree with numbers, within what rounding of the point changes in the formula."""
+    """Compare expressions with numbers, up to what rounding of the point changes in the formula."""
     results: list[Agreement] = []
     sizes = [np.abs(np.asarray(x, complex)).ravel() for x in engine.values()]
     sizes.append(np.abs([complex(as_number(x)) for x in point.values()]))
@@ -174,7 +174,7 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Values
 def compare_element(
     expr: Any, number: complex, mine: complex, point: dict[Any, Any], scale: float, largest: float
 ) -> tuple[bool | None, float, str | None]:
-    """Return whether a formula's number and the engine's agree, None for undecided; their difference, and a note.
+    """Return whether the formula's and the engine's number agree (None: undecided), their difference, and a note.
 
     scale, largest: the largest number of this derivative, and of all derivatives and the point.
     """
@@ -191,12 +191,12 @@ def compare_element(
     if all(x != x for x in numbers_around(expr, point, KINK, np.random.default_rng(0))):
         return None, 0.0, "cannot decide: the formula is 0/0 at the point and next to it"
     if difference <= UNSEEN * largest and abs(number) <= 1e-3 * difference:
-        return None, 0.0, f"cannot decide: the formula gives {number:.3g}, and rounding alone {difference:.1g}"
+        return None, 0.0, f"cannot decide: the formula gives {number:.3g}, and rounding alone may give {difference:.1g}"
     return False, difference if np.isfinite(difference) else float("inf"), None
 
 
 def rounded(item: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement:
-    """Return a disagreement as one that rounding explains: in many digits the engine's rules agree."""
+    """Mark a disagreement as due to rounding, since the engine's rules agree in many digits."""
     lost = float(np.max(np.abs(engine - exact) / np.maximum(np.abs(exact), 1e-300), initial=1e-17))
     digits = round(max(-np.log10(lost), 0))
     note = f"rounding leaves about {digits} right digits; the same rules agree in {OWN_DIGITS} digits"
@@ -225,9 +225,9 @@ def compare_nearby(expr: Any, point: dict[Any, Any], mine: complex, scale: float
 
 
 class Proof(NamedTuple):
-    """equal: whether sympy shows it. points: those at which the formulas differ. note: what else there is to say.
+    """Result of comparing formulas. equal: whether sympy shows that they are. points: those at which they differ.
 
-    words: what the claim is off by, where that is short.
+    note: why equality is not shown. words: how the claim differs, if that is short.
     """
 
     equal: bool
@@ -239,18 +239,18 @@ class Proof(NamedTuple):
 def compare_formulas(
     program: FormulaProgram, claimed: Sequence[Formula], points: Sequence[Values], known: Sequence[str]
 ) -> Proof:
-    """Return how claimed formulas compare with sympy's. known: inputs that stand for their numbers, in both."""
+    """Compare claimed formulas with sympy's. known: inputs to replace by their numbers, in both."""
     shapes = {name: x.shape for name, x in points[0].items()}
     if sum(int(np.prod(shape)) for shape in shapes.values()) > MAX_SYMBOLS:
-        return Proof(False, (), f"formulas are compared of at most {MAX_SYMBOLS} elements")
+        return Proof(False, (), f"formulas can be compared for at most {MAX_SYMBOLS} elements")
     if any(x.dtype.kind == "c" for at in points for x in at.values()):
-        return Proof(False, (), "formulas of complex numbers are not compared")
+        return Proof(False, (), "formulas with complex numbers cannot be compared")
 
     def work() -> Proof:
         symbols = {name: symbols_for(name, shape) for name, shape in shapes.items()}
         fixed = numbers_for(symbols, {name: points[0][name] for name in known})
         pairs = [
-            tuple(e.replace(sympy.Eq, lambda *_: sympy.false).xreplace(fixed) for e in pair)  # but for ties
+            tuple(e.replace(sympy.Eq, lambda *_: sympy.false).xreplace(fixed) for e in pair)  # ignore ties
             for formula in claimed
             for pair in pairs_of(program, formula, symbols)
         ]
@@ -265,18 +265,18 @@ def compare_formulas(
         return Proof(False, (), f"{NOT_SHOWN}: {error.message}")
 
 
-RATIO_WIDTH = 30  # characters of a ratio or a difference in a message
+RATIO_WIDTH = 30  # most characters of a ratio or a difference in a message
 
 
 def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> str:
-    """Return the ratio or the difference of claimed and right formulas, where all elements have one that is short."""
+    """Return the ratio or the difference of claimed and right formulas if all elements share one that is short."""
     for name, array in symbols.items():
         square = as_expressions(array)
         if square.ndim == 2 and len(square) == len(square.T) > 1:
             mirrored = dict(zip(square.T.flat, square.flat, strict=True))
             lower = {a: b for a, b in mirrored.items() if a.name < b.name}
             if all(is_zero((a - b).xreplace(lower)) for a, b in pairs):
-                return f"the claim is right where {name} is symmetric"
+                return f"the claim is right if {name} is symmetric"
     ratios = {sympy.simplify(claimed / right) for right, claimed in pairs if right != 0 or claimed != 0}
     missing = {sympy.simplify(right - claimed) for right, claimed in pairs}
     texts = [
@@ -289,7 +289,7 @@ def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> st
 
 
 def is_zero(difference: Any) -> bool:
-    """Return whether sympy shows that an expression is 0, wherever it has a value."""
+    """Report whether sympy shows that an expression is 0 wherever it has a value."""
     without_sign = difference.replace(sympy.sign, lambda x: x / sympy.Abs(x))
     ways = (sympy.expand, sympy.cancel, sympy.simplify)
     return any(way(form) == 0 for form in (difference, without_sign) for way in ways)
@@ -304,7 +304,7 @@ def numbers_for(symbols: Mapping[str, Any], at: Values) -> dict[Any, Any]:
 
 
 def differ(derivative: Any, claimed: Any, at: Mapping[Any, Any]) -> bool:
-    """Return whether two formulas differ at a point, where both have a value; vectors are numbers, too."""
+    """Report whether two formulas differ at a point where they have values; vectors are replaced by numbers, too."""
     vectors = sorted((derivative.free_symbols | claimed.free_symbols) - at.keys(), key=lambda s: s.name)
     point = {**at, **{symbol: sympy.Integer(k) for k, symbol in enumerate(vectors, 2)}}
     right, wrong = (as_number(number_at(e, point)) for e in (derivative, claimed))
@@ -335,7 +335,7 @@ def pairs_of(program: FormulaProgram, formula: Formula, symbols: Mapping[str, An
 
 
 def formulas_of(x: Any) -> list[Any]:
-    """Return the elements of an array as formulas; conditions are 1 or 0."""
+    """Return the elements of an array as formulas; conditions become 1 or 0."""
     elements = as_expressions(x).ravel().tolist()
     return [e if isinstance(e, sympy.Expr) else sympy.Piecewise((1, e), (0, True)) for e in elements]
 

@@ -105,9 +105,9 @@ def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request,
     run = program.run(given, wrt=request.wrt, out=request.out, prepare=watched)
     if run.output is None and request.gradient is not None:
         hint = "name what to run backward on: --out NAME"
-        raise GradcliError("--gradient has no use here: the script runs backward itself", hint=hint)
+        raise GradcliError("--gradient has no effect here: the script runs backward itself", hint=hint)
     if request.retain is None and not watched.retained:
-        message = "--retain-all has no use here: no intermediate result has a name"
+        message = "--retain-all has no effect here: no intermediate result has a name"
         raise GradcliError(message, hint="name them in a program: 'y = 2*x; sum(y^2)'")
     for tensor in (*run.leaves.values(), *watched.retained.values()) if run.output is not None else ():
         tensor._grad = None  # the script may have run backward before
@@ -162,7 +162,7 @@ def run_backward(output: Tensor, request: Request) -> None:
             raise GradcliError(message, hint=hint, kind="shape")
         if output_is_complex:
             hint = "take real(...), imag(...) or abs(...) of it, or pass --gradient"
-            message = "the output is complex, so its gradient is not defined by itself"
+            message = "the output is complex; a gradient needs a real number"
             raise GradcliError(message, hint=hint, kind="shape")
         vector = np.ones(shape)
     check_vector(vector, output._data)

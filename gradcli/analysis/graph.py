@@ -99,7 +99,7 @@ class Labels:
 
 
 class Kept(NamedTuple):
-    """What backward has saved of an operation that was not observed."""
+    """What backward has saved for an operation that was not observed."""
 
     primitive: Any
     operands: tuple

@@ -126,9 +126,9 @@ def kind_of(output: Term, order: int) -> str:
         what = "second derivatives of a number" if order > 1 else "derivatives of a number or a vector"
         dims = ", ".join(map(str, output.dims))
         hint = f"sum it, or choose a part; {BY_ELEMENTS}"
-        raise GradcliError(f"the output has shape ({dims}); --matrix has {what}", hint=hint, kind="shape")
+        raise GradcliError(f"the output has shape ({dims}); --matrix supports only {what}", hint=hint, kind="shape")
     if order > 2:
-        raise GradcliError("--matrix has first and second derivatives", hint=BY_ELEMENTS)
+        raise GradcliError("--matrix supports only first and second derivatives", hint=BY_ELEMENTS)
     return "hessian" if order == 2 else "jacobian" if rank else "gradient"
 
 
@@ -146,7 +146,7 @@ def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[d
     terms = {label: term for label, term in terms.items() if label not in left_out}
     if left_out and (named or not terms):
         what = "block" if order == 2 else "Jacobian"
-        message = f"the {what} for {left_out[0]} has more than two axes, and no matrix form"
+        message = f"the {what} for {left_out[0]} has more than two axes, so it has no matrix form"
         raise GradcliError(message, hint=BY_ELEMENTS, kind="shape")
     return terms, [f"{', '.join(left_out)}: more than two axes, so it has no matrix form"] if left_out else []
 
@@ -200,7 +200,7 @@ Arrays = dict[str, np.ndarray]
 def regular_point(
     inputs: Inputs, programs: Mapping[str, ExpressionProgram], kind: str, rng: np.random.Generator
 ) -> tuple[dict[str, int], Arrays, Arrays, dict[str, float]]:
-    """Find a point where all is finite. Return lengths, values of formulas and engine, and rounding effects."""
+    """Find a point where all values are finite. Return lengths, values of formulas and engine, and rounding effects."""
     choices = range(2, 2 + max(len(inputs.dims), 6))
     for attempt in range(TRIES):
         lengths = dict(zip(inputs.dims, map(int, rng.permutation(choices)), strict=False))
@@ -221,7 +221,7 @@ def regular_point(
             if all(noise[name] <= 1e-9 * largest(x) + ABSOLUTE for name, x in engine.items()):
                 return lengths, numbers, engine, noise
     message = "found no random point where the derivatives have values, so the formulas cannot be checked"
-    raise GradcliError(message, hint="say what a matrix is: --spd A, --symmetric A", kind="value")
+    raise GradcliError(message, hint="declare the properties of a matrix: --spd A or --symmetric A", kind="value")
 
 
 def evaluate(program: ExpressionProgram, values: Values, out: str | None = None) -> np.ndarray:
@@ -245,7 +245,7 @@ def engine_derivatives(inputs: Inputs, values: Values, labels: Iterable[str], ki
 
 
 def python_code(title: str, inputs: Inputs, value: Form, forms: Mapping[str, Form]) -> str:
-    """Write a NumPy function of the value and the derivatives that computes common parts once."""
+    """Write a NumPy function for the value and the derivatives that computes common parts once."""
     from ..exact.printing import UniqueNames, python_function
 
     names = UniqueNames([(name, ()) for name in inputs.shapes], [*keyword.kwlist, "np"])
@@ -273,7 +273,7 @@ def rename_inputs(form: Form, names: Mapping[str, str]) -> Form:
 
 
 class Nodes:
-    """The nodes of a program that depend on inputs: by name (its own, or v1, v2, ...), a term in earlier nodes."""
+    """The nodes of a program that depend on inputs, by name (their own, or v1, v2, ...): terms in earlier nodes."""
 
     def __init__(self, inputs: Inputs):
         self.terms: dict[str, Term] = {}
@@ -298,7 +298,7 @@ class Nodes:
 
 
 def matrix_steps(inputs: Inputs, function: str, results: Mapping[str, Formula]) -> tuple[Formula, ...]:
-    """Return a line for each node, then the derivative of the output by each; those by inputs end with the result."""
+    """Return a line for each node, then one for the derivative by each. Those for inputs end with the result."""
     nodes = Nodes(inputs)
     names = list(nodes.terms)
     last = names[-1] if names else function

@@ -83,7 +83,7 @@ def breaks_between(grid: Values, value: np.ndarray, slope: np.ndarray, evaluate:
 def check_plotted_output(
     program: Program, given: Mapping[str, Any], wrt: list[str], out: str | None, verb: str = "plotted"
 ) -> str | None:
-    """Run a program once and return the name of its output. Raises GradcliError unless that is a real number."""
+    """Run a program once and return the name of its output. Raises GradcliError unless the output is a real number."""
     missing = program.missing(given)
     if missing:
         message = f"no value for {', '.join(map(repr, missing))}"
@@ -93,7 +93,7 @@ def check_plotted_output(
     run = program.run(given, wrt=wrt, out=out)
     if run.output is None:
         message = f"the script runs backward itself, so its output cannot be {verb}"
-        raise GradcliError(message, hint="leave out its call of backward", kind="target")
+        raise GradcliError(message, hint="remove its call to backward", kind="target")
     check_number(run.output, f"only a real number can be {verb}")
     return run.output_name
 
@@ -124,7 +124,7 @@ def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: E
 
 
 def bend_of(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Return how far each interval is from a straight line, judging by its values and slopes."""
+    """Return how far the curve is from a straight line in each interval, from values and slopes."""
     step = np.diff(x)
     with np.errstate(all="ignore"):
         unexplained = np.abs(np.diff(value) - step * (slope[..., 1:] + slope[..., :-1]) / 2)
@@ -133,7 +133,7 @@ def bend_of(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 
 def bisect_bends(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> np.ndarray:
-    """Return the places where the bend of the most bent intervals does not vanish under bisection."""
+    """Bisect the most bent intervals, and return the places where the bend does not vanish."""
     bend = bend_of(x, value, slope)
     padded = np.concatenate([[0.0], bend, [0.0]])
     largest = np.abs(value[np.isfinite(value)]).max(initial=0.0)

@@ -25,7 +25,7 @@ from .graph import Labels
 from .plot import check_plotted_output, refuse_values
 from .trace import BackwardRecorder, Event
 
-DIGITS_TIMEOUT = 20.0  # seconds for numbers of many digits, without --timeout
+DIGITS_TIMEOUT = 20.0  # time limit in seconds for numbers of many digits, unless --timeout is given
 MORE = 400  # digits to add if some were lost: enough for the smallest numbers of double precision
 MORE_SECONDS = 2.0
 VANISHES = 1e-15  # a number that shrinks by this factor with more digits is zero
@@ -70,7 +70,7 @@ def write_digits(x: np.ndarray, better: np.ndarray, digits: int) -> np.ndarray:
     out = np.empty(np.shape(x), object)
     for index in np.ndindex(np.shape(x)):
         right = right_digits(x[index], better[index], digits)
-        is_zero = abs(better[index]) < abs(x[index]) * VANISHES  # all of it was rounding
+        is_zero = abs(better[index]) < abs(x[index]) * VANISHES  # all of it was rounding error
         written = better[index] * 0 if is_zero else better[index]
         out[index] = digits_text(written, right, short=bool(is_zero or x[index] == written))
     return out
@@ -85,7 +85,7 @@ def right_digits(x: Any, better: Any, digits: int) -> int:
 
 
 def digits_text(x: Any, digits: int, short: bool) -> str:
-    """Write a number with some significant digits. short: without zeros at its end."""
+    """Write a number with some significant digits. short: without trailing zeros."""
     context = getattr(x, "context", None)
     if context is None:
         return str(x)
@@ -124,8 +124,8 @@ def value_in_digits(program: Program, read: Read, request: Request, digits: int)
 
 
 DIGITS_TRIED = (50, 80, 160, 320, 640, 1280)  # tried in turn, until two results in a row agree to 25 digits
-ENOUGH = 640  # with fewer digits, a 0 may be a number that differences lose next to a large value
-WIDE = 100.0  # a range with at least this ratio of its ends gets points at constant ratios
+ENOUGH = 640  # with fewer digits, a 0 may be a number that cancellation of large numbers lost
+WIDE = 100.0  # in a range whose ends have at least this ratio, points have constant ratios
 NEAREST = 1e-12  # distance of the points closest to a zero inside a range, as a share of its longer side
 
 
@@ -143,7 +143,7 @@ class Exactness:
         return {**self.given, self.name: np.asarray(at, self.x.dtype)}
 
     def find_right(self, program: Program, at: float) -> tuple[np.ndarray, Numbers] | None:
-        """Return value and gradients at a point, to 25 digits; None if the precisions do not agree."""
+        """Return value and gradients at a point, to 25 digits; None if no two precisions agree."""
         before: list[Any] | None = None
         for digits in DIGITS_TRIED:
             field = Multiprecision(digits, decimal=False)
@@ -213,7 +213,7 @@ def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarra
     return np.unique(x.astype(dtype))
 
 
-LEAST = 1.0  # operations that lose no more digits are not reported
+LEAST = 1.0  # operations that lose no more digits than this are not reported
 
 
 def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.ObservedPass, list[Event]]:
@@ -223,7 +223,7 @@ def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.O
 
 
 def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | None:
-    """Return the operation that loses most digits of the value or of a gradient; None if no single one does."""
+    """Return the operation that loses the most digits of the value or of a gradient; None if none can be named."""
     run, last, events = observe(program, right, at)
     with exactly(Multiprecision(DIGITS_TRIED[-2], decimal=False)):
         _, _, better = observe(program, right, at)
@@ -274,7 +274,7 @@ class StepComparison:
         return text or self.labels.formula(node) or self.labels.label(node)
 
     def digits(self, computed: Any, right: Any) -> float:
-        """Return the number of right digits: all for data that are not real, 0 after overflow or underflow."""
+        """Return the number of right digits: all if `right` is not exact, 0 after overflow or underflow."""
         if right is None or np.shape(computed) != np.shape(right) or np.asarray(right).dtype != object:
             return self.right.full
         exacts = np.asarray(right).view(np.ndarray)

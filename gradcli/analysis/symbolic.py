@@ -28,8 +28,8 @@ from ..show.study_results import Derivative, Formula, FormulaMatrix, Formulas
 from .gradient import check_has_inputs
 
 MAX_SYMBOLS = Request().max_symbols
-TIMEOUT = 20.0  # seconds for a formula, without --timeout
-LONGEST_READ = 150  # operations; putting longer formulas in another form takes seconds
+TIMEOUT = 20.0  # time limit in seconds for formulas, unless --timeout is given
+LONGEST_READ = 150  # operations; rewriting longer formulas takes seconds
 NUMBERS_INSTEAD = "use 'gradcli grad --digits 50' for numbers"
 
 
@@ -63,8 +63,8 @@ class Symbols:
 
 def refuse_many(count: int, limit: int) -> None:
     if count > limit:
-        message = f"the inputs have {count} elements; formulas are made for at most {limit}"
-        hint = f"use smaller arrays, narrow with --wrt, or raise --max-symbols; {NUMBERS_INSTEAD} at any size"
+        message = f"the inputs have {count} elements; formulas can be derived for at most {limit}"
+        hint = f"use smaller arrays, choose inputs with --wrt, or raise --max-symbols; {NUMBERS_INSTEAD} at any size"
         raise GradcliError(message, hint=hint, kind="limit")
 
 
@@ -79,10 +79,10 @@ def on_symbols(program: Program, given: Mapping[str, Any], request: Request, alo
     except GradcliError as error:
         if not isinstance(error.cause, TypeError) or not any(s in str(error.cause) for s in NEEDS_NUMBERS):
             if alone and error.kind == "shape" and error.hint is None:
-                error.hint = f"'{alone[0]}' is a single number, having no value; for a vector: --shape {alone[0]}=3"
+                error.hint = f"'{alone[0]}' has no value, so it is a single number; for a vector: --shape {alone[0]}=3"
             raise
-        message, span = "the program needs a number here, and has only a symbol", error.cause_line
-        hint = "choose with where(condition, x, y), which is a formula, instead of an if"
+        message, span = "the program needs a number here, but has only a symbol", error.cause_line
+        hint = "use where(condition, x, y), which works in formulas, instead of an if"
         raise GradcliError(message, span=line_span(*span) if span else None, hint=hint, kind="exact") from None
 
 
@@ -127,7 +127,7 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
         with within(time_left(max(seconds - spent, SHORTEST))):
             return work()
     except TimeIsUp:
-        hint = f"wait longer with --timeout, narrow with --wrt, or {NUMBERS_INSTEAD}"
+        hint = f"wait longer with --timeout, choose inputs with --wrt, or {NUMBERS_INSTEAD}"
         raise GradcliError(f"the formulas take longer than {seconds:g} s", hint=hint, kind="limit") from None
     except RecursionError:
         raise GradcliError("the formulas are nested too deeply", hint=NUMBERS_INSTEAD, kind="limit") from None
@@ -141,12 +141,12 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
 def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
     """Return label, shape and expressions of the derivatives of an order, each unordered pair of inputs once.
 
-    If the output has several elements, labels name them: out[0]/x. For orders above 1 the output must be a scalar, and
-    there is an item for each derivative by single elements.
+    If the output has several elements, the labels name them: out[0]/x. For orders above 1, the output must be a scalar,
+    and each item is a derivative by single elements.
     """
     if symbols.grads is not None:
         if order > 1 or symbols.vector is not None:
-            message = f"--{'order' if order > 1 else 'gradient'} has no use here: the script runs backward itself"
+            message = f"--{'order' if order > 1 else 'gradient'} has no effect here: the script runs backward itself"
             raise GradcliError(message, hint="name what to differentiate: --out NAME")
         return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
     if order == 1:
@@ -253,7 +253,7 @@ def kink_note(low: float, high: float, taken: float) -> str:
 
 
 def kink_at(expr: Any, point: dict[Any, Any]) -> str | None:
-    """Return a note if the derivative is evaluated at a kink, where other values are as right."""
+    """Return a note if the derivative is evaluated at a kink, where other values are equally right."""
     if not sympy.sympify(expr).has(sympy.Piecewise, sympy.sign):
         return None
     around = list(map(complex, numbers_around(expr, point, KINK, np.random.default_rng(0))))
@@ -283,7 +283,7 @@ class Rounded(StrPrinter):
 def sides(expr: Any, point: Mapping[Any, Any]) -> str:
     """Describe the one-sided limits at a point where a formula has no value; "nan" if sympy finds none in time."""
     free = sorted(sympy.sympify(expr).free_symbols, key=lambda s: s.name)
-    step = sympy.Symbol("step", positive=True)  # decides conditions, which limits of Piecewise do not
+    step = sympy.Symbol("step", positive=True)  # lets sympy decide conditions, which limits of Piecewise do not
     for s in free:
         others = {t: x for t, x in point.items() if t is not s}
         try:
@@ -305,8 +305,8 @@ def as_number(value: Any) -> complex | float:
     return number.real if number.imag == 0 else number
 
 
-FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")  # for an output without a name: the first not taken
-LIBRARIES = {"python": "Python's math module", "c": "C's math library"}  # whose functions the code may use
+FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")  # for an output without a name: the first that is free
+LIBRARIES = {"python": "Python's math module", "c": "C's math library"}  # the libraries that the code may use
 
 
 def derive_formulas(
@@ -397,7 +397,7 @@ def write_code(code: str, symbols: Symbols, known: Mapping[str, np.ndarray], for
         found_name = re.search(r">: (\w[\w ]*)", str(error))
         library = LIBRARIES[code]
         message = f"{library} has no {found_name[1]}" if found_name else f"{library} lacks one of the functions"
-        raise GradcliError(message, hint="use -f text, whose functions gradcli has", kind="exact") from None
+        raise GradcliError(message, hint="use -f text, which gradcli itself can read", kind="exact") from None
 
 
 def write_formula(expr: Any, unicode: bool) -> Formula:
@@ -409,7 +409,7 @@ def write_formula(expr: Any, unicode: bool) -> Formula:
 
 
 def shortest_form(expr: Any) -> Any:
-    """Return the shortest of a formula's forms with the same denominators: what people read, and nothing computes."""
+    """Return the shortest form of a formula with the same denominators, for people to read, not to compute with."""
     if not isinstance(expr, sympy.Expr) or expr.has(sympy.Float) or not 2 < sympy.count_ops(expr) <= LONGEST_READ:
         return expr
     joined = sympy.together(expr)

@@ -32,7 +32,7 @@ class Event:
 
 
 class BackwardRecorder:
-    """Follows backward by hooks on every node, pass by pass. only: the pass to keep, LAST, or None for all."""
+    """Records backward with hooks on every node, pass by pass. only: the pass to keep, LAST, or None for all."""
 
     def __init__(self, only: int | None = None) -> None:
         self.only = only
@@ -135,7 +135,7 @@ def trace_program(program: Program, given: Values, request: Request, only: int |
     run = graph.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
     if only is not None and only > count:
-        raise GradcliError(f"--pass {only}: backward ran {count} times", hint="--pass last is the last")
+        raise GradcliError(f"--pass {only}: backward ran {count} times", hint="use --pass last for the last one")
     passes = tuple(describe_pass(run, *seen) for seen in recorder.passes[: 1 if only is not None else None])
     return Trace(program.title, passes, (only or count) if only is not None else 1, count)
 
@@ -210,7 +210,7 @@ def local_rule(node: Any, place: int, labels: Labels) -> tuple[str, str]:
     target = labels.label(node.parents[place])
     seen = graph.seen_of(node)
     if seen is None:
-        what = f"{node.name().removesuffix('Backward')}.backward" if isinstance(node, FunctionNode) else "handed on"
+        what = f"{node.name().removesuffix('Backward')}.backward" if isinstance(node, FunctionNode) else "passed on"
         return "", what
     primitive = seen.primitive
     if primitive.kind != "elementwise":

@@ -27,7 +27,7 @@ class RecordedProgram:
         run = program.run(given, wrt=request.wrt, out=request.out)
         check_has_inputs(run)
         if run.output is None:
-            hint = "leave out its call of backward"
+            hint = "remove its call to backward"
             raise GradcliError("the script runs backward itself, so its graph is gone", hint=hint, kind="target")
         self.title, self.names, self.output_name = program.title, list(run.leaves), run.output_name
         self.output = run.output
@@ -70,11 +70,11 @@ class RecordedProgram:
         if given.shape != shape:
             raise GradcliError(f"{option} has shape {given.shape}; it must have shape {shape}", kind="shape")
         if given.dtype.kind == "c" and like._data.dtype.kind != "c":
-            raise GradcliError(f"{option} is complex, but what it multiplies is real", kind="value")
+            raise GradcliError(f"{option} is complex, but the value that it multiplies is real", kind="value")
         return Tensor._wrap(np.asarray(given, like._data.dtype)[()], None)
 
 
-PRINTED = 10  # as text, a tenth of the limit on elements is allowed: each takes a line and time
+PRINTED = 10  # the limit on elements is divided by this for text, because each takes a line and time
 
 
 def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool = False) -> None:
@@ -132,7 +132,7 @@ def compute_jacobian(program: Program, given: Values, request: Request, *, print
             forward = mode == "fwd" or (mode == "auto" and columns < rows and real)
             blocks = None
             if forward:
-                with contextlib.suppress(*([GradcliError] if mode == "auto" else [])):  # not all have forward mode
+                with contextlib.suppress(*([GradcliError] if mode == "auto" else [])):  # some lack forward mode
                     blocks = forward_blocks(trace, chunk_size)
             if blocks is None:
                 blocks = reverse_blocks(trace, chunk_size, retain=True)
@@ -148,7 +148,7 @@ def compute_hessian(program: Program, given: Values, request: Request, *, printe
     inputs = run.trace.inputs
     for name, x in zip(run.names, inputs, strict=True):
         if is_complex(x):
-            message = f"'{name}' is complex; second derivatives are those of real inputs"
+            message = f"'{name}' is complex; second derivatives need real inputs"
             hint = "write it as x + 1j*y with real x and y, or choose real inputs with --wrt"
             raise GradcliError(message, hint=hint, kind="shape")
     total = sum(x._data.size for x in inputs)
@@ -173,7 +173,7 @@ def compute_vjp(program: Program, given: Values, request: Request) -> Products:
     run = RecordedProgram(program, given, request)
     if request.gradient is None and run.output._data.size != 1:
         message = f"the output has shape {run.output._data.shape}: a vector of that shape is needed"
-        hint = "pass it with --gradient (-g), or use 'gradcli jacobian' for all of them"
+        hint = "pass it with --gradient (-g), or use 'gradcli jacobian' for the whole matrix"
         raise GradcliError(message, hint=hint, kind="shape")
     seed = run.vector(request.gradient, run.output, "--gradient")
     with reword_engine_errors():
@@ -195,7 +195,7 @@ def tangents(run: RecordedProgram, given: Values) -> list[Tensor]:
     check_known(given, run.names, "--tangent")
     if not given:
         example = " ".join(f"--tangent {name}=1" for name in run.names[:1])
-        raise GradcliError("no tangent given", hint=f"give the direction input by input: {example}")
+        raise GradcliError("no tangent given", hint=f"give a direction for one or more inputs: {example}")
     inputs = zip(run.names, run.trace.inputs, strict=True)
     return [run.vector(given.get(name, np.zeros(x._data.shape)), x, f"--tangent {name}") for name, x in inputs]
 
@@ -219,7 +219,7 @@ def compute_hvp(program: Program, given: Values, request: Request, tangent: Valu
         try:
             for i, t in zip(known, push_all(second, directions, False), strict=True):
                 parts[i] = t
-        except (RuntimeError, GradcliError):  # no forward mode; a Hessian is symmetric
+        except (RuntimeError, GradcliError):  # no forward mode; reverse mode works, too, because a Hessian is symmetric
             pairs = list(zip(second.outputs, (directions[i] for i in known), strict=True))
             parts = pull(second, pairs, False, False)
     return compute_products(run, "hvp", parts)

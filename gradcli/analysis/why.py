@@ -2,7 +2,7 @@
 
 None: follow the data from the tensor to a step that leaves the graph and whose result leads to the start of backward.
 Zero: on every path, find the last node that received a gradient and sent zeros. nan and inf: find the first node that
-made them from finite gradients, or what made its operands so.
+made them from finite gradients, or the step that made its operands not finite.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def imports_torch(source: str, path: str, seen: frozenset[str] = frozenset()) ->
 
 
 def explain(program: ScriptProgram, given: Values, names: Iterable[str]) -> Explanation:
-    """Run a script and explain its gradients: those named, else all that matter.
+    """Run a script and explain its gradients: the named ones, or else all that matter.
 
-    If the script raises, raises GradcliError; if a missing gradient made it fail, the hint gives the cause.
+    Raises GradcliError if the script raises; if that is because a gradient is missing, the hint explains why it is.
     """
     execution = Followed(program, given)
     try:
@@ -76,7 +76,7 @@ def explain(program: ScriptProgram, given: Values, names: Iterable[str]) -> Expl
 
 
 def explain_record(record: Record, names: list[str]) -> list[Explained]:
-    """Explain the gradients that are named, else all that matter."""
+    """Explain the named gradients, or else all that matter."""
     reader = Reader(record)
     targets = reader.targets(names)
     found = [(value, reader.explain(name, value, bool(names))) for name, value in targets.items()]
@@ -87,7 +87,7 @@ def explain_record(record: Record, names: list[str]) -> list[Explained]:
 
 
 class Cause(NamedTuple):
-    """A cause at a place. what, at, mask: fill the text from the table. text: replaces it."""
+    """A cause at a place. what, at, mask: for the text in the table of causes. text: replaces that text."""
 
     rule: str
     place: Place | None
@@ -157,10 +157,10 @@ class Reader:
         self.backward = functools.cache(Backward)
         self.behind = functools.cache(lambda which: self.behind_pass(which, set()))
 
-    # -- which gradients, and how they are -------------------------------------------------------------------
+    # -- which gradients, and their states --------------------------------------------------------------------
 
     def targets(self, names: list[str]) -> dict[str, Value]:
-        """Return the tensors to explain: those named, else (lost) leaves, and those whose .grad the script reads."""
+        """Return the tensors to explain: the named ones, or else (lost) leaves and those whose .grad is read."""
         named, reads = self.record.names, {}
         for value in self.record.used:
             if "read" in value.events:
@@ -192,15 +192,15 @@ class Reader:
         if state == "zero" or (backward is not None and backward.is_zero(backward.key(value), size)):
             cause = self.why_zero(value, backward)
             if asked or cause.rule != "cancelled" or not name.rpartition(".")[2].startswith("bias"):
-                return explained(name, "zero", cause)  # a bias before a normalization has none
+                return explained(name, "zero", cause)  # a bias before a normalization has no gradient
         text = f"{size.high:.3g}" if size.low == size.high else f"max {size.high:.3g}, min {size.low:.3g}"
         return Explained(name, "ok", text=text)
 
     def state_of(self, value: Value) -> tuple[Size | None, Pass | None]:
         """Return the size of the gradient when it mattered, or None if it was None, and the pass that computed it.
 
-        That is its size at its last use, or at the end if it was never used or was filled again since; or the size of
-        what autograd.grad returned, if the script did not read `.grad`.
+        The size is taken at the gradient's last use, or at the end if it was never used or has been filled again since.
+        If the script did not read `.grad`, it is the size of what autograd.grad returned.
         """
         used, which = last_use(value), value.filled
         size = used.size if used is not None else value.gradient
@@ -263,7 +263,7 @@ class Reader:
         return nameless and source.shape == value.shape and bool(CASTS.match(step.name) or source.place == step.place)
 
     def reach(self, value: Value) -> tuple[set[Value], list[tuple[Step, Value]]]:
-        """Return the values that the graph connects with a value, and the steps that leave it, with results."""
+        """Return the values that the graph connects with a value, and the steps that leave the graph, with results."""
         inside, cuts, waiting = {value}, [], [value]
         while waiting:
             for step in self.consumers[waiting.pop()]:
@@ -439,7 +439,7 @@ class Backward:
         return units * run.eps * run.received.most
 
     def is_zero(self, key: Value | int, size: Size) -> bool:
-        """Return whether all that a node or leaf receives is zero within rounding. size: that of the sum."""
+        """Return whether all that a node or leaf receives is zero within rounding. size: the size of the sum."""
         parts = self.incoming.get(key)
         if not parts or size.state != "ok":
             return size.state == "zero"

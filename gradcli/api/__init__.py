@@ -10,7 +10,7 @@ import numpy as np
 from ..tape import inplace
 from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
-from . import arithmetic, create, index, shape, signature  # noqa: F401 - importing these enters their functions
+from . import arithmetic, create, index, shape, signature  # noqa: F401 - importing these registers their functions
 from .signature import resolve
 from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function
 
@@ -20,12 +20,12 @@ NEVER_IN_PLACE = {
     *("permute", "movedim", "moveaxis", "select", "narrow", "diagonal", "diag", "split", "chunk", "unbind"),
 }
 SHAPES_IN_PLACE = {"t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze"}
-"""Methods whose in-place form changes shape and strides; they write no elements."""
+"""Methods whose in-place form changes shape and strides, but writes no elements."""
 NOTHING = np.empty(0)
 
 
 def method(name: str) -> Callable | None:
-    """Return the method `name` of Tensors; `name_` is its in-place form."""
+    """Return the method `name` of Tensors, or None; `name_` is the in-place form of a method."""
     function = METHOD_FORMS.get(name) or resolve(name)
     if function is not None:
         return function if name in METHODS else None

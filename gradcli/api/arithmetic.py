@@ -1,4 +1,4 @@
-"""Functions of elements, reductions and order statistics, where PyTorch's arguments differ from the table's."""
+"""Elementwise functions, reductions and order statistics whose arguments in PyTorch differ from the table's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .wrap import offer, operand, public, stand_alone
 
 
 def first(x: Any) -> Any:
-    """Return a first operand as a Tensor; a Python number stays one, because it must not decide the type."""
+    """Return a first operand as a Tensor, but keep a Python number, which must not decide the type."""
     return x if isinstance(x, int | float | complex) else operand(x)
 
 
@@ -38,7 +38,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 @public(names=("divide", "true_divide"))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """input / other, rounded to integers where rounding_mode is 'floor' or 'trunc'."""
+    """input / other, rounded to integers if rounding_mode is 'floor' or 'trunc'."""
     if rounding_mode is None:
         return recorders["divide"](first(input), as_operand(other))
     if rounding_mode not in ("floor", "trunc"):
@@ -50,7 +50,7 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 
 @public
 def pow_(input: Any, exponent: Any) -> Tensor:
-    """input to the power exponent."""
+    """input raised to the power exponent."""
     if not isinstance(input, Tensor):
         return dispatch(entry("power"), (as_operand(input), exponent))
     return recorders["power"](input, as_operand(exponent))
@@ -58,14 +58,14 @@ def pow_(input: Any, exponent: Any) -> Tensor:
 
 @public(names=("clip",))
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Elements limited to [min, max]; numbers or tensors, either may be None."""
+    """Limit elements to [min, max]. The limits may be numbers or tensors, and either may be None."""
     clip: Any = entry("clip")
     tensors = isinstance(min, Tensor) or isinstance(max, Tensor)
     return relabel(dispatch(clip, clip.bind(input, min, max)[0]), f"ClampBackward{int(not tensors)}")
 
 
-offer("clamp_min", lambda input, min: clamp(input, min=min), "Elements not below min.", node="ClampMinBackward0")
-offer("clamp_max", lambda input, max: clamp(input, max=max), "Elements not above max.", node="ClampMaxBackward0")
+offer("clamp_min", lambda input, min: clamp(input, min=min), "Elements limited to >= min.", node="ClampMinBackward0")
+offer("clamp_max", lambda input, max: clamp(input, max=max), "Elements limited to <= max.", node="ClampMaxBackward0")
 
 
 @public
@@ -82,13 +82,13 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 @public
 def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
-    """Round to a number of decimals, halves to even."""
+    """Round to the given number of decimals, halves to even."""
     return input.clone() if input.dtype.kind in "iu" else entry("around").function(input, decimals)
 
 
 @public
 def sign(input: Tensor) -> Tensor:
-    """-1, 0 or 1; booleans as they are. Raises RuntimeError for complex numbers, which have a direction instead."""
+    """Return -1, 0 or 1; booleans are unchanged. Raises RuntimeError for complex numbers, for which there is sgn."""
     x = operand(input)
     if x.dtype.kind == "c":
         raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex numbers; use sgn")
@@ -97,13 +97,13 @@ def sign(input: Tensor) -> Tensor:
 
 @public
 def sgn(input: Tensor) -> Tensor:
-    """The sign of real numbers, the direction of complex ones; booleans as they are."""
+    """Return the sign of real numbers, or x / |x| of complex ones; booleans are unchanged."""
     return input.clone() if input.dtype.kind == "b" else dispatch(entry("sgn"), (input,))
 
 
 @public
 def polygamma(n: Any, input: Any) -> Tensor:
-    """n-th derivative of digamma; as a method input.polygamma(n)."""
+    """n-th derivative of digamma; as a method, input.polygamma(n)."""
     if isinstance(n, Tensor):
         n, input = input, n
     return entry("polygamma").function(n, input)
@@ -111,10 +111,10 @@ def polygamma(n: Any, input: Any) -> Tensor:
 
 @public(method=False, node="ComplexBackward0")
 def complex_(real: Tensor, imag: Tensor) -> Tensor:
-    """A complex tensor from its parts."""
+    """Make a complex tensor from its real and imaginary parts."""
     if real.dtype != imag.dtype or real.dtype.dtype not in COMPLEX_OF:
-        raise RuntimeError(f"complex needs two tensors of one floating-point type, got {real.dtype} and {imag.dtype}")
-    # as pairs: a product with 1j would turn infinite parts into nan
+        raise RuntimeError(f"complex needs tensors of the same floating-point type, got {real.dtype} and {imag.dtype}")
+    # stack as pairs, because multiplying by 1j would turn infinite parts into nan
     pairs = entry("stack").function(np.broadcast_arrays(real, imag), axis=-1)
     return entry("clone")(entry("view_as_complex")(pairs))
 
@@ -122,13 +122,13 @@ def complex_(real: Tensor, imag: Tensor) -> Tensor:
 @public
 def imag(input: Tensor) -> Tensor:
     """Imaginary part. Raises RuntimeError for real tensors."""
-    if input.dtype.kind not in "cO":  # exact numbers are complex only if they have an imaginary part
+    if input.dtype.kind not in "cO":  # "O": exact numbers, which may be complex
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return entry("imag").function(input)
 
 
 def fill_constant(input: Tensor, value: Any) -> Tensor:
-    """Return one value in the shape and type of input, which gets the gradient 0."""
+    """Return a tensor filled with one value, in the shape and type of input, whose gradient is 0."""
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     value = inplace.as_type_of(value, input)
@@ -139,7 +139,7 @@ def fill_constant(input: Tensor, value: Any) -> Tensor:
 
 @public
 def fill_(input: Tensor, value: Any) -> Tensor:
-    """Set all elements to one value."""
+    """Set all elements to a value."""
     name = f"FillBackward{3 if isinstance(value, Tensor) else 2}"
     return inplace.update(input, lambda: relabel(fill_constant(input, value), name))
 
@@ -154,7 +154,7 @@ ValuesIndices = namedtuple("ValuesIndices", ["values", "indices"])
 
 
 def enter_variance(name: str, doc: str) -> None:
-    """Enter a variance or standard deviation; it divides by n - correction, by default n - 1."""
+    """Register a variance or standard deviation, which divides by n - correction, by default n - 1."""
 
     def function(
         input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
@@ -182,8 +182,8 @@ def enter_variance(name: str, doc: str) -> None:
     offer(f"{name}_mean", with_mean, doc, method=False, node=f"{name.title()}MeanBackward0")
 
 
-enter_variance("var", "Variance over dim; divides by n - 1 unless correction says otherwise.")
-enter_variance("std", "Standard deviation over dim; divides by n - 1 unless correction says otherwise.")
+enter_variance("var", "Variance over dim, with divisor n - correction (by default n - 1).")
+enter_variance("std", "Standard deviation over dim, with divisor n - correction (by default n - 1).")
 
 
 def positions(x: Any, indices: np.ndarray) -> Tensor:
@@ -192,7 +192,7 @@ def positions(x: Any, indices: np.ndarray) -> Tensor:
 
 
 def pick_positions(x: Tensor, indices: np.ndarray, dim: int, node: str) -> Tensor:
-    """Return the elements at integer positions along dim, with a node of this name."""
+    """Return the elements at integer positions along dim. node: the name of the result's node."""
     return dispatch(entry("getitem"), (x,), {"index": lanes(x.shape, indices, dim), "label": node})
 
 
@@ -206,12 +206,12 @@ def pick_in_lanes(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node
 
 
 def pick_only(x: Tensor) -> ValuesIndices:
-    """Return (values, indices) of a 0-d tensor's only element."""
+    """Return (values, indices) of the only element of a 0-d tensor."""
     return ValuesIndices(x.clone(), Tensor._wrap(np.zeros((), np.int64), None))
 
 
 def enter_extreme(name: str, word: str) -> None:
-    """Enter max or min: of all elements, per lane with its position, or of two tensors."""
+    """Register max or min: of all elements, along dim with positions, or of two tensors."""
 
     def extreme(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
         x = operand(input)
@@ -226,7 +226,7 @@ def enter_extreme(name: str, word: str) -> None:
         indices = (np.argmax if name == "max" else np.argmin)(x._data, axis=axis, keepdims=True)
         return pick_in_lanes(x, indices, axis, keepdim, f"{name.title()}Backward0")
 
-    offer(name, extreme, f"The {word} element; with dim (values, indices); with a second tensor the {word} of both.")
+    offer(name, extreme, f"The {word} element; with dim, (values, indices); with a second tensor, the {word} of both.")
 
 
 enter_extreme("max", "largest")
@@ -235,9 +235,9 @@ enter_extreme("min", "smallest")
 
 @public(method=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple:
-    """Central differences along every axis of dim, one-sided ones of edge_order at both ends.
+    """Return central differences along every axis of dim, with one-sided differences of order edge_order at the ends.
 
-    spacing: one distance, one per axis, or a tensor of coordinates per axis.
+    spacing: one distance for all axes, one per axis, or a tensor of coordinates per axis.
     """
     spacings = spacing if isinstance(spacing, list | tuple) else (spacing,)
     slopes = entry("gradient").function(operand(input), *spacings, axis=dim, edge_order=edge_order)
@@ -254,7 +254,7 @@ def order(data: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
 
 @public
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """(values, indices) in rising or falling order along dim."""
+    """Return (values, indices) in ascending or descending order along dim."""
     x = operand(input)
     axis = negative_axis(dim, x.ndim)
     if x.ndim == 0:
@@ -265,7 +265,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = Tru
 
 @public
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
-    """The positions that sort."""
+    """Return the positions that sort the elements along dim."""
     if input.ndim == 0:
         return Tensor._wrap(np.zeros((), np.int64), None)
     return positions(input, order(as_raw(input), negative_axis(dim, input.ndim), descending))
@@ -273,7 +273,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 @public
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """(values, indices) of the k largest elements along dim."""
+    """Return (values, indices) of the k largest elements along dim, or the k smallest with largest=False."""
     axis = negative_axis(dim, input.ndim)
     if not 0 <= k <= (input.shape[axis] if input.ndim else 1):
         raise RuntimeError("selected index k out of range")
@@ -302,8 +302,8 @@ def enter_median(name: str, doc: str, ignore_nan: bool) -> None:
         indices = np.take_along_axis(ranks, places, axis)
         return pick_in_lanes(x, indices, axis, keepdim, f"{name.title()}Backward1")
 
-    offer(name, function, f"The lower median of all elements{doc}; with dim (values, indices).")
+    offer(name, function, f"The lower median of all elements{doc}; with dim, (values, indices).")
 
 
-enter_median("median", " (nan if one is)", False)
+enter_median("median", " (nan if any is nan)", False)
 enter_median("nanmedian", " that are not nan", True)

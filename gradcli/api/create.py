@@ -1,4 +1,4 @@
-"""Making tensors, random ones too; their types, copies, and plain facts about them."""
+"""Functions that create, convert, copy and describe tensors, including random ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Number = Any
 
 
 def make_leaf(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
-    """Return raw data as a leaf of a type. Raises RuntimeError for a device other than the CPU."""
+    """Return raw data as a leaf of the given type. Raises RuntimeError for a device other than the CPU."""
     check_device(device)
     wanted = as_numpy(dtype)
     if wanted is not None and raw.dtype != wanted:
@@ -30,7 +30,7 @@ def make_leaf(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> 
     if requires_grad and raw.dtype.kind not in "fc":
         raise add_advice(
             RuntimeError("Only Tensors of floating point and complex dtype can require gradients"),
-            f"this one is {tensor.dtype}: give a dtype such as float64, or make the numbers floats",
+            f"this one is {tensor.dtype}: pass a dtype such as float64, or use floats",
         )
     return tensor.requires_grad_() if requires_grad else report_event("make", raw, tensor)
 
@@ -51,7 +51,7 @@ def plain_data(data: Any) -> Any:
 
 
 def find_ragged(data: Any, dim: int = 1) -> str:
-    """Describe the nested sequence whose length differs from the first."""
+    """Describe the first nested sequence whose length differs from its siblings'."""
     lengths = [len(x) if isinstance(x, list | tuple) else 0 for x in data]
     for n in lengths:
         if n != lengths[0]:
@@ -62,7 +62,7 @@ def find_ragged(data: Any, dim: int = 1) -> str:
 
 @public(method=False)
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return a new leaf with a copy of data: an array, a scalar, nested lists. Python floats get the default type."""
+    """Return a new leaf with a copy of data: an array, scalar or nested lists. Python floats get the default type."""
     try:
         raw = plain_data(data)
     except ValueError:
@@ -73,13 +73,13 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     if raw.dtype.kind == "O" and any(x is None for x in raw.flat):
         raise RuntimeError("Could not infer dtype of NoneType")
     if raw.dtype.kind not in "fciub":
-        raise TypeError(f"a tensor cannot be made of {raw.dtype} data ({type(data).__name__})")
+        raise TypeError(f"cannot make a tensor from {raw.dtype} data ({type(data).__name__})")
     return report_event("tensor", data, make_leaf(raw, dtype, requires_grad, device))
 
 
 @public(method=False)
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return data as a tensor, without a copy if it is an array or a tensor of that type."""
+    """Return data as a tensor, without a copy if it is an array or tensor of that type."""
     if isinstance(data, Tensor):
         return data if dtype is None else data.to(dtype)
     if isinstance(data, np.ndarray):
@@ -90,7 +90,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @public(names=("asarray",), method=False)
 def from_numpy(array: np.ndarray) -> Tensor:
-    """Return a tensor that shares an array's memory; a tensor, which NumPy's functions may return, as it is."""
+    """Return a tensor that shares an array's memory; return a tensor, as NumPy functions may give, unchanged."""
     if isinstance(array, Tensor) and not array.requires_grad:
         return array
     if not isinstance(array, np.ndarray):
@@ -116,14 +116,14 @@ def filler(name: str, value: int, doc: str) -> Any:
 
 zeros = filler("zeros", 0, "Zeros.")
 ones = filler("ones", 1, "Ones.")
-empty = filler("empty", 0, "Memory that was not set; here zeros.")
+empty = filler("empty", 0, "Zeros (PyTorch leaves the memory uninitialized).")
 
 
 @public(method=False)
 def full(
     size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """One value everywhere, in its own type unless given."""
+    """Return a tensor filled with a value, in the type of the value unless dtype is given."""
     if isinstance(fill_value, str):
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not str")
     if dtype is None and not isinstance(fill_value, builtins.float):
@@ -148,7 +148,7 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Numbers from start (0) up to, not including, end; integers when all arguments are."""
+    """Numbers from start (default 0) up to but excluding end; integers if all arguments are integers."""
     start, end = (0, start) if end is None else (start, end)
     if step == 0:
         raise RuntimeError("step must be nonzero")
@@ -163,7 +163,7 @@ def arange(
 def linspace(
     start: Number, end: Number, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Evenly spaced numbers, both ends included."""
+    """Evenly spaced numbers from start to end, including both."""
     return make_leaf(np.linspace(start, end, steps), dtype or defaults.float, requires_grad, device)
 
 
@@ -184,12 +184,12 @@ def logspace(
 
 @public(method=False)
 def manual_seed(seed: int) -> None:
-    """Seed the random numbers of rand, randn and the like."""
+    """Seed the random number generator of rand, randn and similar functions."""
     random_numbers.rng = np.random.default_rng(int(seed) % 2**64)
 
 
 def draw_normal(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return standard normal numbers; both parts of complex ones have variance 1/2."""
+    """Return standard normal random numbers; the parts of complex ones have variance 1/2 each."""
     dtype = np.dtype(dtype)
     if dtype.kind == "c":
         return random_numbers.rng.normal(0, math.sqrt(0.5), (*shape, 2)).view(np.complex128)[..., 0].astype(dtype)
@@ -207,7 +207,7 @@ def rand(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool 
 
 @public(method=False)
 def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Standard normal random numbers (both parts of complex ones with variance 1/2)."""
+    """Standard normal random numbers; the parts of complex ones have variance 1/2 each."""
     kind = as_numpy(dtype) or defaults.float
     return make_leaf(draw_normal(lengths(size), kind), kind, requires_grad, device)
 
@@ -216,7 +216,7 @@ def randn(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 def randint(
     low: int, high: Any, size: Any = None, *, dtype: Any = np.int64, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Random integers from low (0) up to, not including, high."""
+    """Random integers from low (default 0) up to but excluding high."""
     low, high, size = (0, low, high) if size is None else (low, high, size)
     return make_leaf(random_numbers.rng.integers(low, high, lengths((size,))), dtype, requires_grad, device)
 
@@ -228,7 +228,7 @@ def randperm(n: int, *, dtype: Any = np.int64, device: Any = None, requires_grad
 
 
 def like(make: Any, of_shape: bool) -> None:
-    """Enter zeros_like(tensor) or tensor.new_zeros(...): the tensor gives the type, and the shape if of_shape."""
+    """Register zeros_like(tensor) or tensor.new_zeros(...). of_shape: use the tensor's shape as well as its type."""
 
     def function(
         input: Tensor, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -239,9 +239,9 @@ def like(make: Any, of_shape: bool) -> None:
 
     name = make.__name__
     if of_shape:
-        offer(f"{name}_like", function, f"{name} in the shape and type of input.", method=False)
+        offer(f"{name}_like", function, f"Same as {name}, with the shape and type of input.", method=False)
     else:
-        offer(f"new_{name}", function, f"{name} in the type of this tensor.")
+        offer(f"new_{name}", function, f"Same as {name}, with the type of this tensor.")
 
 
 for _make in (zeros, ones, empty, full, rand, randn):
@@ -252,7 +252,7 @@ for _make in (zeros, ones, empty, full, tensor):
 
 @public(method=False)
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
-    """randint in the shape and type of input."""
+    """Same as randint, with the shape and type of input."""
     low, high = (0, low) if high is None else (low, high)
     return randint(low, high, tuple(input.shape), dtype=dtype or input._data.dtype)
 
@@ -261,7 +261,7 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
 def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Normal random numbers of a mean and a deviation: tensors, which are broadcast, or numbers and a size."""
+    """Normal random numbers. mean, std: tensors, which are broadcast, or numbers together with a size."""
     if np.any(as_raw(std) < 0):
         raise RuntimeError(f"normal expects std >= 0.0, but found std {np.min(as_raw(std)):g}")
     kinds = [x._data.dtype for x in (mean, std) if isinstance(x, Tensor)]
@@ -286,7 +286,7 @@ def uniform_(input: Tensor, low: float = 0, high: float = 1) -> Tensor:
 
 @public
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """Return the tensor in another type; itself if nothing changes."""
+    """Convert the tensor to another type; return the tensor itself if nothing changes."""
     kwargs.pop("non_blocking", None)
     copy = kwargs.pop("copy", False)
     check_device(kwargs.pop("device", None))
@@ -307,12 +307,12 @@ def conversion(dtype: DType) -> Callable:
 
 
 for _name, _dtype in ALIASES.items():
-    offer(_name, conversion(_dtype), f"The tensor as {_dtype.name}.")
+    offer(_name, conversion(_dtype), f"Convert the tensor to {_dtype.name}.")
 
 
 @public
 def astype(input: Tensor, dtype: Any) -> Tensor:
-    """The tensor in another type."""
+    """Convert the tensor to another type."""
     wanted = as_numpy(dtype)
     assert wanted is not None
     return cast(input, wanted)
@@ -322,18 +322,18 @@ offer("numel nelement", lambda input: int(input._data.size), "The number of elem
 offer("dim ndimension", lambda input: input._data.ndim, "The number of axes.")
 offer("is_floating_point", lambda input: input._data.dtype.kind in "fO", "Whether the elements are real numbers.")
 offer("is_complex", lambda input: input._data.dtype.kind == "c", "Whether the elements are complex.")
-offer("is_tensor", lambda obj: isinstance(obj, Tensor), "Whether something is a Tensor.", method=False)
-offer("detach", lambda input: input.detach(), "The same memory outside the graph.", method=False)
-offer("cpu", lambda input, *args, **kwargs: input, "The tensor itself.")
-offer("type_as", lambda input, other: cast(input, other._data.dtype), "The tensor in the type of another.")
+offer("is_tensor", lambda obj: isinstance(obj, Tensor), "Whether an object is a Tensor.", method=False)
+offer("detach", lambda input: input.detach(), "A tensor that shares the memory but is not in the graph.", method=False)
+offer("cpu", lambda input, *args, **kwargs: input, "Return the tensor, which is always on the CPU.")
+offer("type_as", lambda input, other: cast(input, other._data.dtype), "Convert the tensor to the type of another.")
 is_contiguous = offer(
-    "is_contiguous", lambda input: bool(input._array().flags.c_contiguous), "Whether elements lie one after another."
+    "is_contiguous", lambda input: bool(input._array().flags.c_contiguous), "Whether elements are contiguous in memory."
 )
 
 
 @public
 def type_(input: Tensor, dtype: Any = None) -> Any:
-    """The tensor in a type, or the name of its type."""
+    """Convert the tensor to a type; without dtype, return the name of its type."""
     return (
         input.to(getattr(dtype, "dtype", dtype)) if dtype is not None else f"{package_name()}.{input.dtype.title}Tensor"
     )
@@ -341,19 +341,19 @@ def type_(input: Tensor, dtype: Any = None) -> Any:
 
 @public
 def contiguous(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """The tensor with its elements one after another in memory; itself if they are."""
+    """Return a tensor that is contiguous in memory, which is the tensor itself if possible."""
     return input if is_contiguous(input) else input.clone()
 
 
 @public
 def size(input: Tensor, dim: int | None = None) -> Any:
-    """The shape, or the length of one axis."""
+    """Return the shape, or the length of one axis."""
     return input.shape if dim is None else input.shape[dim]
 
 
 @public
 def stride(input: Tensor, dim: int | None = None) -> Any:
-    """Distances, in elements, between neighbours along each axis."""
+    """Return the distance, in elements, between neighbours along each axis, or along dim."""
     strides = tuple(n // input._data.itemsize for n in input._array().strides)
     return strides if dim is None else strides[dim]
 
@@ -378,6 +378,6 @@ def isclose(input: Tensor, other: Any, rtol: float = 1e-05, atol: float = 1e-08,
 
 @public
 def copy_(input: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Take over another tensor's elements."""
+    """Copy the elements of src into this tensor."""
     source = cast(src if isinstance(src, Tensor) else Tensor._wrap(np.asarray(src), None), input._data.dtype)
     return inplace.update(input, lambda: source)

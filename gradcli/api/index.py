@@ -1,4 +1,4 @@
-"""Taking, choosing and replacing elements with PyTorch's arguments."""
+"""Functions that take, choose and replace elements, with PyTorch's arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .wrap import METHOD_FORMS, operand, public
 
 
 def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
-    """Return an index tensor as an array. Raises RuntimeError for other types, IndexError (dim: in which axis)."""
+    """Return an index tensor as an array. Raises RuntimeError for other types, and IndexError. dim: for errors."""
     places = as_raw(index)
     if places.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): expected an index tensor of integers, got {places.dtype}")
@@ -34,15 +34,15 @@ def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | N
 
 
 def positions_along(input: Tensor, dim: int, index: Any, name: str) -> tuple[int, np.ndarray]:
-    """Return dim as a negative axis, and the positions along it. Raises RuntimeError for a tensor without axes."""
+    """Return dim as a negative axis, and the positions along it. Raises RuntimeError for a 0-d tensor."""
     if not input.ndim:
-        raise RuntimeError(f"{name}() needs a tensor with an axis, not a single number")
+        raise RuntimeError(f"{name}() needs a tensor with at least 1 axis, not a 0-d tensor")
     axis = negative_axis(dim, input.ndim)
     return axis, positions(index, input.shape[axis], name, dim=axis + input.ndim)
 
 
 def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
-    """Return the index of the elements at given positions in each lane along dim."""
+    """Return the index of the elements at the given positions in each lane along dim."""
     axis, places = positions_along(input, dim, index, name)
     if not places.ndim and input.ndim == 1:
         return Index((places,), tuple(input.shape))
@@ -67,7 +67,7 @@ def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
 
 
 def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
-    """Cut src to the shape of an index. Raises RuntimeError for another type or rank."""
+    """Cut src to the shape of an index. Raises RuntimeError if the type or rank differs."""
     if not isinstance(src, Tensor):
         return src
     shape = index.result_shape()
@@ -86,14 +86,14 @@ def add_at(value: Any, index: Index) -> Tensor:
 
 @public
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """input[index[i, j], j] and the like along dim."""
+    """Elements at the positions index along dim, such as input[index[i, j], j] for dim=0."""
     places = lane_index(input, dim, index, "gather")
     return dispatch(entry("getitem"), (input,), {"index": places, "label": "GatherBackward0"})
 
 
 @public
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
-    """input with src (a tensor or a number) put at the positions that gather would read."""
+    """input with the positions that gather would read replaced by src (a tensor or a number)."""
     places = lane_index(input, dim, index, "scatter")
     src = fit_source(input, value if src is None else src, places, "scatter")
     return dispatch(entry("setitem"), (input, src), {"index": places, "label": "Scatter"})
@@ -110,13 +110,13 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """input with the sum, prod, mean, amax or amin of src at the positions that gather would read, input included."""
+    """input with src combined into the positions that gather would read, by sum, prod, mean, amax or amin."""
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}.")
     places, count = lane_index(input, dim, index, "scatter_reduce"), input.numel()
     targets = np.arange(count).reshape(tuple(input.shape))[places.key].reshape(-1)
     own = np.arange(count) if include_self else np.setdiff1d(np.arange(count), targets)
-    # a row per element of the result numbers what it is made of, filled up with the neutral element
+    # each row lists what one element of the result is computed from, padded with the neutral element
     given = np.concatenate([own, targets])
     order, counts = np.argsort(given, kind="stable"), np.bincount(given, minlength=count)
     rows = np.full((count, counts.max(initial=0)), count + targets.size)
@@ -143,7 +143,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @public(node="IndexAddBackward0")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """input with alpha * source added to its slices."""
+    """input with alpha * source added to its slices at index."""
     places = slice_index(input, dim, index, "index_add")
     source = fit_source(input, source, places, "index_add")
     return input + add_at(source if alpha == 1 else source * alpha, places)
@@ -151,7 +151,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 @public
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """input with slices replaced by those of source."""
+    """input with its slices at index replaced by those of source."""
     places = slice_index(input, dim, index, "index_copy")
     source = fit_source(input, source, places, "index_copy")
     return dispatch(entry("setitem"), (input, source), {"index": places, "label": "IndexCopyBackward0"})
@@ -159,7 +159,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 @public
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """input with slices filled with a number."""
+    """input with its slices at index filled with a number."""
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got {value.ndim} dimension(s)")
     places = slice_index(input, dim, index, "index_fill")
@@ -174,7 +174,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
 
 @public
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or the matrix with a diagonal."""
+    """Return the diagonal of a matrix, or a matrix with the given diagonal."""
     result = entry("diag").function(input, diagonal)
     return result.clone() if input.ndim == 2 else result
 
@@ -189,7 +189,7 @@ def trace(input: Tensor) -> Tensor:
 
 @public
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """input where the condition holds, else other; for a condition alone the positions where it holds."""
+    """input where the condition holds, else other; for a condition alone, the positions where it holds."""
     if input is None:
         return nonzero(condition, as_tuple=True)
     return dispatch(entry("where"), (as_operand(condition), as_operand(input), as_operand(other)), {})
@@ -216,7 +216,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 @public(node="MaskedSelectBackward0")
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where the mask holds; both are broadcast."""
+    """Return the elements where the mask holds, after broadcasting both."""
     chosen = as_raw(mask)
     if chosen.dtype != bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
@@ -226,7 +226,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @public
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """Positions of the elements that are not 0."""
+    """Return the positions of the elements that are not 0."""
     positions = np.nonzero(as_raw(input))
     if as_tuple:
         return tuple(report_event("nonzero", input, Tensor._wrap(places, None)) for places in positions)
@@ -237,14 +237,14 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 def unique(
     input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """The different elements (or slices along dim) in rising order; also their places and counts on request."""
+    """Return the distinct elements (or slices along dim) in ascending order; on request, also positions and counts."""
     results = entry("unique").function(input, False, return_inverse, return_counts, dim)
     return tuple(map(operand, results)) if isinstance(results, tuple) else results
 
 
 @public
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on occurs, or the sum of its weights."""
+    """Count how often each number from 0 on occurs, or add up its weights."""
     numbers = as_raw(input)
     if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or numbers.min(initial=0) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
@@ -253,5 +253,5 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
 @public(method=False)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Which elements are among test_elements."""
+    """Report which elements are among test_elements."""
     return operand(np.isin(as_raw(elements), as_raw(test_elements), assume_unique, invert))

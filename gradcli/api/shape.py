@@ -1,4 +1,4 @@
-"""Shapes and orders of axes, joining and cutting, with PyTorch's arguments."""
+"""Functions that reshape, reorder, join and split tensors, with PyTorch's arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .wrap import offer, operand, public
 
 @public
 def reshape(input: Any, *shape: Any) -> Tensor:
-    """The same elements in another shape; one length may be -1."""
+    """Return the same elements in another shape; one length may be -1."""
     x = operand(input)
     try:
         return entry("reshape").function(x, lengths(shape))
@@ -32,9 +32,9 @@ def reshape(input: Any, *shape: Any) -> Tensor:
 
 @public
 def view(input: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
-    """The same memory in another shape, or its bytes read as another type (without a gradient).
+    """View the same memory in another shape, or its bytes as another type (without a gradient).
 
-    Raises RuntimeError if a view has no strides for the shape.
+    Raises RuntimeError if no strides exist for the shape.
     """
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], DType | np.dtype | type)):
         return Tensor._wrap(input._array().view(as_numpy(shape[0] if dtype is None else dtype)), None)
@@ -49,7 +49,7 @@ def view(input: Tensor, *shape: Any, dtype: Any = None) -> Tensor:
 
 @public
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The axes from start_dim to end_dim as one."""
+    """Merge the axes from start_dim to end_dim into one."""
     if input.ndim == 0:
         return reshape(input, (1,))
     first, last = (negative_axis(d, input.ndim) + input.ndim for d in (start_dim, end_dim))
@@ -62,7 +62,7 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @public
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """One axis split into several."""
+    """Split one axis into several."""
     axis = negative_axis(dim, input.ndim) + input.ndim
     shape = tuple(input.shape)
     parts = fill_in_length((shape[axis],), lengths((sizes,)))
@@ -71,7 +71,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @public
 def t(input: Tensor) -> Tensor:
-    """The transposed matrix; vectors and scalars stay. Raises RuntimeError above two axes."""
+    """Transpose a matrix; vectors and scalars are unchanged. Raises RuntimeError for more than two axes."""
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     same = input.ndim < 2
@@ -81,13 +81,13 @@ def t(input: Tensor) -> Tensor:
 
 @public
 def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """Axes in another order."""
+    """Reorder the axes."""
     return entry("transpose").function(input, lengths(order if dims is None else (dims,)))
 
 
 @public
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """Axes of length 1 removed: all, or those of dim that have length 1."""
+    """Remove axes of length 1: all of them, or only those in dim."""
     if dim is None:
         return entry("squeeze").function(input)
     axes = negative_axes(dim, max(input.ndim, 1))
@@ -98,7 +98,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 @public
 def expand(input: Tensor, *sizes: Any) -> Tensor:
-    """Axes of length 1 repeated without a copy; -1 keeps a length."""
+    """Repeat axes of length 1 without a copy; -1 keeps a length."""
     wanted = lengths(sizes)
     shape = (1,) * (len(wanted) - input.ndim) + tuple(input.shape)
     target = tuple(n if w == -1 else w for w, n in zip(wanted, shape, strict=True))
@@ -122,7 +122,7 @@ for _change in (reshape, view, expand):
 
 @public
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """Expanded to a shape."""
+    """Expand to the given shape."""
     return expand(input, tuple(size))
 
 
@@ -133,7 +133,7 @@ def unpack_sequence(tensors: tuple) -> tuple:
 
 @public(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple:
-    """All tensors expanded to their common shape."""
+    """Expand all tensors to their common shape."""
     tensors = unpack_sequence(tensors)
     shape = np.broadcast_shapes(*(x.shape for x in tensors))
     return tuple(x if tuple(x.shape) == shape else expand(x, shape) for x in tensors)
@@ -141,7 +141,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple:
 
 @public
 def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
-    """The tensor repeated as a block along each axis. Raises RuntimeError for fewer numbers than axes."""
+    """Repeat the tensor as a block along each axis. Raises RuntimeError if there are fewer numbers than axes."""
     wanted = lengths(sizes if repeats is None else (repeats,))
     if len(wanted) < input.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
@@ -150,13 +150,13 @@ def repeat(input: Tensor, *sizes: Any, repeats: Any = None) -> Tensor:
 
 @public
 def tile(input: Tensor, *sizes: Any, dims: Any = None) -> Tensor:
-    """The tensor repeated as a block along each of the last axes."""
+    """Repeat the tensor as a block along each of the last axes."""
     return entry("tile").function(input, lengths(sizes if dims is None else (dims,)))
 
 
 @public
 def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *, output_size: Any = None) -> Tensor:
-    """Each element repeated; for counts alone, each position repeated that often."""
+    """Repeat each element; for counts alone, repeat each position that often."""
     if repeats is None:
         return Tensor._wrap(np.repeat(np.arange(input.shape[0]), as_raw(input)), None)
     return entry("repeat").function(operand(input), repeats, dim)
@@ -164,13 +164,13 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
 
 @public
 def flip(input: Tensor, *axes: Any, dims: Any = None) -> Tensor:
-    """Order of the elements reversed along axes."""
+    """Reverse the order of the elements along the given axes."""
     return entry("flip").function(input, lengths(axes if dims is None else (dims,)) if input.ndim else ())
 
 
 @public
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """Elements shifted cyclically."""
+    """Shift elements cyclically."""
     if isinstance(shifts, tuple | list) and dims is not None:
         axes = len(dims) if isinstance(dims, tuple | list) else 1
         if len(shifts) != axes:
@@ -179,7 +179,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 
 def at(x: Tensor, dim: int, item: Any, label: str | None = None) -> Tensor:
-    """Return x indexed along one axis, with a node of this name."""
+    """Return x indexed along one axis. label: the name of the result's node."""
     key = at_axis(negative_axis(dim, x.ndim), item)
     if label is None:
         return x[key]
@@ -188,19 +188,19 @@ def at(x: Tensor, dim: int, item: Any, label: str | None = None) -> Tensor:
 
 @public
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """One slice along an axis."""
+    """Return one slice along an axis."""
     return at(input, dim, int(index))
 
 
 @public
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """length elements from start on along an axis."""
+    """Return `length` elements along an axis, beginning at start."""
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     size, begin = input.shape[dim], int(start)
     begin += size if begin < 0 else 0
     if not 0 <= begin <= begin + length <= size:
-        raise BoundsError(f"narrow: an axis of length {size} has no {length} elements from {start} on")
+        raise BoundsError(f"narrow: start {start} and length {length} are out of range for an axis of length {size}")
     return at(input, dim, slice(begin, begin + length))
 
 
@@ -210,7 +210,7 @@ def join_by_entry(name: str, tensors: Any, *dim: int) -> Tensor:
 
 @public(names=("concat", "concatenate"), method=False)
 def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors joined along an existing axis; empty one-dimensional ones are skipped."""
+    """Join tensors along an existing axis, skipping empty one-dimensional ones."""
     if isinstance(tensors, Tensor):
         raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     if not len(tensors):
@@ -220,7 +220,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
 
 @public(method=False)
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape joined along a new axis."""
+    """Join tensors of the same shape along a new axis."""
     return join_by_entry("stack", tensors, dim)
 
 
@@ -234,7 +234,7 @@ for _name in ("hstack", "vstack", "row_stack", "dstack", "column_stack"):
 
 @public
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
-    """Cut into parts of a size, or of the given sizes, along dim."""
+    """Split along dim into parts of one size, or of the given sizes."""
     if not tensor.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = negative_axis(dim, tensor.ndim)
@@ -247,7 +247,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     else:
         sizes = [int(n) for n in split_size_or_sections]
         if sum(sizes) != length or min(sizes, default=0) < 0:
-            raise RuntimeError(f"split: sizes must add up to the length of the axis, {length}, but are {sizes}")
+            raise RuntimeError(f"split: sizes must add up to the length of the axis, {length}, got {sizes}")
     edges = [0, *np.cumsum(sizes).tolist()]
     label = "Split" if isinstance(split_size_or_sections, int) else "SplitWithSizes"
     return tuple(at(tensor, dim, slice(a, b), label) for a, b in pairwise(edges))
@@ -255,13 +255,13 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
 
 @public
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple:
-    """Cut into a number of parts of nearly one size, or at the given indices, along dim."""
+    """Split along dim into a number of parts of nearly equal size, or at the given indices."""
     return entry("array_split").function(input, indices_or_sections, dim)
 
 
 @public(node="UnfoldBackward0")
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements along an axis, every `step` elements, as a new last axis; a copy."""
+    """Copy windows of `size` elements along an axis, `step` elements apart, into a new last axis."""
     axis = negative_axis(dimension, input.ndim)
     length = input.shape[axis] if input.ndim else 1
     if not 0 <= size <= length:
@@ -276,7 +276,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 @public
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
-    """Cut into `chunks` parts along dim; the last may be smaller."""
+    """Split along dim into at most `chunks` parts of equal size; the last may be smaller."""
     if chunks < 1:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     if not input.ndim:
@@ -286,13 +286,13 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
 
 @public
 def unbind(input: Tensor, dim: int = 0) -> tuple:
-    """The slices along an axis."""
+    """Return the slices along an axis."""
     return tuple(at(input, dim, i, "Unbind") for i in range(input.shape[dim]))
 
 
 @public(method=False)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
-    """Coordinate grids of vectors."""
+    """Return coordinate grids from vectors of coordinates."""
     vectors = tuple(operand(x) for x in unpack_sequence(tensors))
     if not vectors or any(x.ndim > 1 for x in vectors):
         raise RuntimeError(f"meshgrid expects 0D or 1D tensors, got shapes {[list(x.shape) for x in vectors]}")

@@ -1,13 +1,13 @@
-"""PyTorch's functions, made from the signatures that entries of the table give.
+"""PyTorch's functions, made from signatures in the table's entries.
 
-`softmax(input, dim=None, *, dtype=None)` is a signature; several names may precede the parenthesis. In a signature
+An example of a signature is `softmax(input, dim=None, *, dtype=None)`; several names may precede the parenthesis.
 
-- a first argument called `input` makes the function a method of Tensors as well;
-- `dim` and `keepdim` are the entry's axis and keepdims; other arguments have the entry's name, or its place. A dim of
-  None means the entry's default, () means all axes, and a 0-d tensor has the axes 0 and -1;
-- `dtype` is the type to cast the first operand to; without it, booleans and bytes are summed as int64;
-- `A: square`, `A: matrix` and `A: floats` are checked as torch.linalg does, with errors that begin alike; so are
-  matrices of functions that are written out (`on_matrices`);
+- If the first argument is called `input`, the function is also a method of Tensors.
+- `dim` and `keepdim` are the entry's axis and keepdims; other arguments match the entry's by name, else by position.
+  A dim of None means the entry's default, () means all axes, and a 0-d tensor has the axes 0 and -1.
+- `dtype` is the type to cast the first operand to; without it, booleans and bytes are summed as int64.
+- `A: square`, `A: matrix` and `A: floats` are checked as in torch.linalg, with errors that begin the same way. So are
+  the matrices of functions that are not made from a signature (`on_matrices`).
 - `-> AmaxBackward0` names the result's node if the entry does not; a second name is for calls with a dim.
 """
 
@@ -32,14 +32,14 @@ from .wrap import METHODS, PUBLIC, guard, offer, operand, public, records_as, re
 
 
 class LinAlgError(RuntimeError):
-    """A matrix without a result: singular, or not positive definite."""
+    """Raised if a matrix has no result because it is singular or not positive definite."""
 
 
 def on_matrices(*, axes: int = 2, square: bool = False) -> Callable:
     """Return a decorator for a function whose first argument, A, is a stack of matrices (of vectors for axes=1).
 
-    Raises RuntimeError, prefixed with the function's name, for integers, too few axes and operands that do not fit;
-    LinAlgError where a matrix has no result; IndexError for axes out of range.
+    The function raises RuntimeError, prefixed with its name, for integers, too few axes and operands that do not match;
+    LinAlgError if a matrix has no result; and IndexError for axes out of range.
     """
 
     def enter(function: Callable) -> Callable:
@@ -55,7 +55,7 @@ def on_matrices(*, axes: int = 2, square: bool = False) -> Callable:
 
 
 def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Call a function; raise PyTorch's errors in place of NumPy's."""
+    """Call a function, raising PyTorch's errors in place of NumPy's."""
     try:
         return function(*args, **kwargs)
     except ValueError as error:
@@ -67,7 +67,7 @@ def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
-    """Return an operand as a Tensor. Raises RuntimeError for integers, too few axes and matrices not square."""
+    """Return an operand as a Tensor. Raises RuntimeError for integers, too few axes and non-square matrices."""
     x = operand(x)
     if x.dtype.kind not in "fcO":
         raise RuntimeError(f"{title}: Expected a floating point or complex tensor as input. Got {x.dtype.name}")
@@ -80,7 +80,7 @@ def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
 
 
 def of_ranks(name: str, ranks: tuple[int, int]) -> None:
-    """Enter matmul for operands of fixed ranks, such as mm."""
+    """Register a matmul for operands of fixed ranks, such as mm."""
 
     def function(input: Tensor, other: Tensor) -> Tensor:
         if (input.ndim, other.ndim) != ranks:
@@ -110,7 +110,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: 
     """beta * input + alpha * mat1 @ mat2."""
     product = multiply(operand(mat1), operand(mat2))
     product = product if alpha == 1 else product * alpha
-    if beta == 0:  # ignores nan in the input
+    if beta == 0:  # ignore nan in the input, as PyTorch does
         return product + np.where(True, 0.0, input)
     return (input if beta == 1 else input * beta) + product
 
@@ -127,7 +127,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
 @public(node="LinalgCrossBackward0")
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """Vector product along dim: the first axis of length 3 unless given."""
+    """Cross product along dim, by default the first axis of length 3."""
     if dim is None:
         sizes = np.broadcast_shapes(tuple(input.shape), tuple(other.shape))
         if 3 not in sizes:
@@ -147,11 +147,11 @@ TORCH_WORDS = {
     "x": ("input",),
     "y": ("other",),
 }
-"""PyTorch's names of an entry's parameters."""
+"""PyTorch's names for an entry's parameters."""
 IGNORED = ("driver", "memory_format")
-"""Arguments that do not change the result: LAPACK's algorithm, and the order in memory."""
+"""Arguments that do not change the result: the LAPACK algorithm, and the memory order."""
 KINDS = {"floats": 0, "matrix": 2, "square": 2}
-"""The fewest axes of an operand, by its kind in a signature."""
+"""Minimum number of axes of an operand, by its kind in a signature."""
 
 
 def parameter_names(primitive: Primitive) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def parameter_names(primitive: Primitive) -> tuple[str, ...]:
 
 
 def resolve(name: str) -> Callable | None:
-    """Return the function of this name: PyTorch's version if it has its own, else the table's."""
+    """Return the function of this name, or None: PyTorch's version if one is registered, else the table's."""
     function = PUBLIC.get(name)
     if function is not None or name.startswith("_"):
         return function
@@ -181,7 +181,7 @@ def resolve(name: str) -> Callable | None:
 
 
 def from_table(primitive: Primitive) -> Callable:
-    """Return an entry as a function of Tensors that takes PyTorch's names for its arguments."""
+    """Return an entry as a function of Tensors that accepts PyTorch's argument names."""
     quick = recorder_for(primitive)
     if quick is not None:
         return quick
@@ -216,7 +216,7 @@ def from_signature(primitive: Primitive, signature: str, name: str) -> Callable:
     text = re.sub(r": \w+", "", parameters_of(signature.partition(" -> ")[0]))
     shown = eval(f"lambda {text}: None")
     arrange = arrange_arguments(primitive, text, shown)
-    arrange.__name__ = arrange.__qualname__ = label  # in errors about missing arguments
+    arrange.__name__ = arrange.__qualname__ = label  # shown in errors about missing arguments
     is_composition, adds_up = primitive.kind == "composition", "dtype" in text and not kind
 
     def run(x: Any, dim: Any, dtype: Any, others: tuple, params: dict) -> Any:
@@ -243,7 +243,7 @@ def from_signature(primitive: Primitive, signature: str, name: str) -> Callable:
 
 
 def arrange_arguments(primitive: Primitive, text: str, shown: Callable) -> Callable:
-    """Return a function of a signature that returns (first operand, dim, dtype, other operands, parameters)."""
+    """Return a function with this signature that returns (first operand, dim, dtype, other operands, parameters)."""
     own, code = parameter_names(primitive), shown.__code__
     names = code.co_varnames
     count = primitive.arity or code.co_argcount - len(shown.__defaults__ or ())
@@ -270,7 +270,7 @@ def place_dim(primitive: Primitive, x: Tensor, dim: Any) -> dict[str, Any]:
 
 
 def take_whole_numbers(primitive: Primitive, x: Tensor, adds_up: bool) -> Tensor:
-    """Cast whole numbers to the type that they are summed in. Raises RuntimeError where PyTorch refuses them."""
+    """Cast integers to the type in which they are summed. Raises RuntimeError if PyTorch does not accept integers."""
     if primitive.floats_only:
         text = primitive.floats_only.format(type=x.dtype.title, dtype=x.dtype)
         raise (NotImplementedError if "not implemented" in text else RuntimeError)(text)

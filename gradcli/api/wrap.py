@@ -1,4 +1,4 @@
-"""How functions are entered and found under PyTorch's names."""
+"""Register functions under PyTorch's names, and look them up."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..tape.torch_errors import as_pytorch
 PUBLIC: dict[str, Callable] = {}
 METHODS: set[str] = set()
 METHOD_FORMS: dict[str, Callable] = {}
-"""Methods whose arguments have another order than those of the function of that name."""
+"""Methods whose arguments have a different order than those of the function of the same name."""
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 
 
 def operand(x: Any) -> Any:
-    """Return a list or an array as a Tensor, which has a Tensor's methods."""
+    """Convert a list or an array to a Tensor, for its methods."""
     return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
 
 
 def records_as(node: str) -> Callable[[Callable], Callable]:
-    """Name a function's result nodes as PyTorch does where it has one operation for it; "" changes nothing."""
+    """Name a function's result nodes after the single operation that PyTorch has for it; "" changes nothing."""
 
     def decorate(function: Callable) -> Callable:
         if not node:
@@ -48,9 +48,9 @@ def records_as(node: str) -> Callable[[Callable], Callable]:
 def public(
     function: Callable | None = None, *, names: tuple[str, ...] = (), method: bool = True, node: str = ""
 ) -> Any:
-    """Enter a function under PyTorch's name(s); it also accepts NumPy's names for its arguments.
+    """Register a function under its PyTorch names, and make it also accept NumPy's names for its arguments.
 
-    method: it is a method of Tensors, too. node: the name of its result's node, if not that of its last operation.
+    method: also register it as a method of Tensors. node: the name of its result's node, by default the last one.
     """
 
     def enter(function: Callable) -> Callable:
@@ -66,7 +66,7 @@ def public(
 
 
 def guard(function: Callable) -> Callable:
-    """Return a function that also accepts NumPy's names for its arguments, and raises what PyTorch raises."""
+    """Wrap a function to accept NumPy's names for its arguments as well, and to raise PyTorch's errors."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -98,13 +98,13 @@ def stand_alone(result: Tensor, operands: tuple) -> None:
 
 
 def offer(names: str, function: Callable, doc: str, method: bool = True, node: str = "") -> Callable:
-    """Enter a function under its first name and aliases, as `public` does."""
+    """Register a function under its first name and aliases, as `public` does."""
     name, *aliases = names.split()
     return public(rename_function(function, name, doc), names=tuple(aliases), method=method, node=node)
 
 
 RESERVED = {"pow_", "round_", "complex_", "type_"}
-"""Functions with a trailing underscore only because Python has a builtin of their name."""
+"""Functions whose names end in an underscore only because Python has a builtin of that name."""
 
 
 def rename_function(function: Callable, name: str, doc: str | None) -> Callable:
@@ -114,7 +114,7 @@ def rename_function(function: Callable, name: str, doc: str | None) -> Callable:
 
 
 def missing(module: str, names: Callable[[], Any]) -> Callable[[str], Any]:
-    """Return a module's `__getattr__`, which suggests the nearest of `names()` for a missing name."""
+    """Return a module's `__getattr__` that suggests the closest of `names()` for a missing name."""
 
     def getattr_(name: str) -> Any:
         if name.startswith("__"):
@@ -127,7 +127,7 @@ def missing(module: str, names: Callable[[], Any]) -> Callable[[str], Any]:
 def lazy(package: str, names: Mapping[str, str], *submodules: str) -> tuple[list[str], Callable[[str], Any]]:
     """Return `__all__` and `__getattr__` of a package that imports a module when a name in it is first looked up.
 
-    names: the names that each module offers, separated by spaces. submodules: those that are offered themselves.
+    names: the names that each module provides, separated by spaces. submodules: modules to provide themselves.
     """
     homes = {name: module for module, listed in names.items() for name in listed.split()}
     offered = sorted({*homes, *submodules})
@@ -147,7 +147,7 @@ def lazy(package: str, names: Mapping[str, str], *submodules: str) -> tuple[list
 
 
 def namespace(name: str, names: Mapping[str, str]) -> ModuleType:
-    """Make a module without a file: PyTorch's home for names defined elsewhere, imported at first use."""
+    """Make a module without a file, where PyTorch has names that are defined elsewhere and imported on first use."""
     module: Any = ModuleType(name, f"The names of torch{name.removeprefix('gradcli')}.")
     package, _, last = name.rpartition(".")
     sys.modules[name] = vars(sys.modules[package])[last] = module

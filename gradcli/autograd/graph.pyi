@@ -1,4 +1,4 @@
-# Written by `make man` from the table of functions: what is found by name when it is asked for.
+# Written by `make man` from the table of functions: names that are looked up at run time.
 import builtins
 from typing import Any
 

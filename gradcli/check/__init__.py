@@ -1,7 +1,7 @@
-"""Checking derivatives: an independent reference with an error, a verdict, a diagnosis.
+"""Check derivatives against an independent estimate with an error: verdict and diagnosis.
 
-The package can be called: `@gradcli.check(at=...)` is `gradcli.check.declare.check`, whichever of the two is
-imported first.
+The package is callable: `@gradcli.check(at=...)` is `gradcli.check.declare.check`, whichever of the two is imported
+first.
 """
 
 from __future__ import annotations
@@ -20,4 +20,4 @@ class CallablePackage(ModuleType):
         return check(*args, **kwargs)
 
 
-sys.modules[__name__].__class__ = CallablePackage  # what Python's data model offers for modules with methods
+sys.modules[__name__].__class__ = CallablePackage  # the data model's way to give a module methods

@@ -1,4 +1,4 @@
-"""Points that people forget, the cheap screen of a claim at them, and failing points made small."""
+"""Generate edge-case points, filter them by a cheap test of the claim, and shrink failing points."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SPECIAL: tuple[float, ...] = (
     *(0.0, 1.0, -1.0, 0.5, 2.0, -0.5, -2.0, 1e-3, 30.0, -30.0, 1e-8, 90.0, -90.0, 1e4, -1e4, -1e-8, 3.0, -3.0),
     *(1e-160, 800.0, -800.0, 1e8, -1e8, 1e-300, 1e100, -1e100, -1e-3, 10.0, -10.0, 100.0, -100.0, 1e16, 1e-16),
 )
-"""Values at which formulas change or arithmetic ends: exp overflows above 88 (float32) and 709, squares at 1e154."""
-MOST_CONSTANTS = 24  # constants of the code, from the first on, around which points are tried: a choice
+"""Values where formulas change or arithmetic fails: exp overflows above 88 (float32) and 709, squares above 1e154."""
+MOST_CONSTANTS = 24  # maximum number of constants of the code, from the first on, around which to try points: a choice
 LARGEST_CONSTANT = 5e102  # the third power of larger ones overflows
 
 Point = dict[str, np.ndarray]
@@ -47,7 +47,7 @@ def is_input_number(x: Any) -> TypeGuard[float]:
 
 
 def constants_of(functions: Iterable[Callable]) -> list[float]:
-    """Return the numbers in the source of functions and of what they call, and the numbers that they refer to."""
+    """Return the numbers in the source of functions and their callees, and the numbers that these refer to."""
     constants: list[float] = []
     for x in itertools.chain.from_iterable(map(reachable_from, functions)):
         if is_input_number(x):
@@ -59,7 +59,7 @@ def constants_of(functions: Iterable[Callable]) -> list[float]:
 
 
 def candidates(base: Mapping[str, np.ndarray], constants: Sequence[float], rng: np.random.Generator) -> Iterator[Point]:
-    """Yield points without end, of the shapes and types of `base`, the inputs to vary; kinds of points take turns."""
+    """Yield points endlessly, with the shapes and types of `base`, the inputs to vary; kinds of points alternate."""
     pool = np.array([v for v in [*SPECIAL, *constants] if abs(v) < 1e9])
     near = [v for c in constants[:MOST_CONSTANTS] for v in (c, c + 1, -c, c - 1, 2 * c, c / 2, -2 * c)]
     kinds = [
@@ -80,7 +80,7 @@ def candidates(base: Mapping[str, np.ndarray], constants: Sequence[float], rng: 
 
 
 def uniform_points(values: Iterable[float], base: Mapping[str, np.ndarray]) -> Iterator[Point]:
-    """Yield points all of whose elements are one value; of several inputs, then each one by itself."""
+    """Yield points with all elements equal to a value; then, if there are several inputs, only those of one input."""
     values = list(dict.fromkeys(values))
     for value in values:
         yield {name: np.full(x.shape, value) for name, x in base.items()}
@@ -90,7 +90,7 @@ def uniform_points(values: Iterable[float], base: Mapping[str, np.ndarray]) -> I
 
 
 def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
-    """Yield points with equal elements: all, two, or some, inside inputs and between them; nothing for one number."""
+    """Yield points with two, some or all elements equal, within and across inputs; nothing for a single number."""
     size = sum(x.size for x in base.values())
     while size > 1:
         flat = joined_inputs(base)
@@ -110,7 +110,7 @@ def scaled_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> I
 def changed_elements(
     base: Mapping[str, np.ndarray], values: Sequence[float], rng: np.random.Generator
 ) -> Iterator[Point]:
-    """Yield the point with one element changed to a special value; nothing for one number."""
+    """Yield the point with one element changed to a special value; nothing for a single number."""
     size = sum(x.size for x in base.values())
     for value in itertools.cycle(values) if size > 1 else ():
         changed = joined_inputs(base)
@@ -130,14 +130,14 @@ def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
     return point
 
 
-AGREES_WITHIN = 1e-6  # the relative difference up to which claim and estimate agree in the filter: a choice
-INFORMED = 1e-2  # the relative error beyond which a slope says nothing in the filter: a choice
+AGREES_WITHIN = 1e-6  # relative difference up to which claim and estimate agree in the filter: a choice
+INFORMED = 1e-2  # relative error above which the filter ignores a slope: a choice
 
 
 def compare_along_line(sampler: Sampler, rng: np.random.Generator) -> float:
-    """Return the relative distance between claim and estimate along a random direction; 0 where nothing is known.
+    """Return the relative difference of claim and estimate along a random direction; 0 if they agree or are unknown.
 
-    At a kink, whatever lies between the one-sided slopes agrees.
+    At a kink, any value between the one-sided slopes agrees.
     """
     flat = sampler.flat
     direction = np.where(flat.held, 0.0, draw_signs(rng, flat.size) * flat.scales)
@@ -160,9 +160,9 @@ def compare_along_line(sampler: Sampler, rng: np.random.Generator) -> float:
     return float(gap / largest)
 
 
-MOST_TRIES = 150  # simpler points that are tried: a choice
+MOST_TRIES = 150  # maximum number of simpler points to try: a choice
 MOST_DROPPED = 24  # the longest axis from which elements are dropped one by one: a choice
-SHRINK_ROUNDS = 4  # times that all moves are tried again: a choice
+SHRINK_ROUNDS = 4  # maximum number of rounds of all moves: a choice
 
 
 def shrink(point: Point, fails: Callable[[Point], bool], varied: Container[str]) -> Point:
@@ -183,7 +183,7 @@ def shrink(point: Point, fails: Callable[[Point], bool], varied: Container[str])
 
 
 class Shrinking:
-    """A point that fails, and the simpler ones that are tried in its place."""
+    """A failing point, and attempts to replace it by simpler ones."""
 
     def __init__(self, point: Point, fails: Callable[[Point], bool], varied: Container[str]):
         self.point, self.fails, self.varied, self.calls = point, fails, varied, 0
@@ -204,7 +204,7 @@ class Shrinking:
         return True
 
     def shorten(self) -> None:
-        """Drop elements along axes of one length, of all inputs together: the first ones kept, else one by one."""
+        """Drop elements along axes of equal length in all inputs at once: all but the first ones, else one by one."""
         for length in sorted({n for x in self.part.values() for n in x.shape if n > 1}):
             for kept in (1, 2):
                 if kept < length and self.accept(self.take_places(length, np.arange(kept))):
@@ -223,7 +223,7 @@ class Shrinking:
         return {name: shorter(x) for name, x in self.point.items()}
 
     def simplify(self, value: complex) -> None:
-        """Put something simpler wherever the value is: a special number, fewer digits, or a smaller number."""
+        """Replace a value wherever it occurs: by a special number, one with fewer digits, or a smaller one."""
         places = self.values == value
         for simpler in simpler_values(value):
             if self.put(places, simpler):
@@ -239,7 +239,7 @@ class Shrinking:
             low, high = (low, middle) if self.put(places, float(numbers[middle])) else (middle, high)
 
     def put(self, places: np.ndarray, value: complex) -> bool:
-        """Put a value at places; return whether it was simpler and failed."""
+        """Put a value at places if that is simpler and fails, too; return whether it does."""
         changed, like = np.where(places, value, self.values), self.part
         simpler = {name: x.astype(like[name].dtype) for name, x in split(changed, like).items()}
         return complexity(joined_inputs(simpler)) < complexity(self.values) and self.accept(self.point | simpler)
@@ -256,7 +256,7 @@ def simpler_values(value: complex) -> Iterator[complex]:
 
 
 def complexity(values: np.ndarray) -> tuple[Any, ...]:
-    """Return how complicated values are, to be compared: fractions, different values, digits, size, minus signs."""
+    """Return a key to compare how complicated values are: fractions, digits, nonzeros, size, distinct, negative."""
     real = np.real(values).astype(float)
     fractions = (real != np.floor(real)) | (np.imag(values) != 0)
     length = sum(len(repr(v)) for v in real[fractions].tolist())

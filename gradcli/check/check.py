@@ -1,4 +1,4 @@
-"""A check that is to be made: a function, its derivative by hand if there is one, where, and what was asked of it."""
+"""A check to run: a function, its hand-written derivative if it has one, the points, and the request."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from ..request import ENGINES, SHORT_TYPES, TYPES, Request
 from ..show.check_results import CheckReport
 from .judge import Place, run_check
 
-BY_HAND = "a gradient written by hand is checked with --grad NAME (grad= in a declaration), and f gets plain arrays"
-WHOLE_NUMBERS = "--arg NAME='[2, 0]' gives whole numbers, as does a parameter annotated with int or NDArray[np.int64]"
-MOST_SHOWN = 12  # elements of an array that a report, or a command line that repeats it, writes out
+BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
+WHOLE_NUMBERS = "for integers, pass --arg NAME='[2, 0]', or annotate the parameter with int or NDArray[np.int64]"
+MOST_SHOWN = 12  # most elements of an array that a report, or the command line that repeats it, writes out
 
 
 @contextlib.contextmanager
 def settings_kept() -> Iterator[None]:
-    """Put back what a checked function may change for the next one: folder, streams, warnings, random numbers."""
+    """Restore what a checked function may change: working directory, streams, warnings, random state."""
     numbers, more, folder = np.random.get_state(), random.getstate(), ""
     with contextlib.suppress(OSError):  # a deleted folder
         folder = os.getcwd()
@@ -60,10 +60,10 @@ class Check:
     """One check. at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name."""
 
     is_script = False  # whether a script is run for every value
-    bounds_answers = False  # whether the time limit is that of an answer, not of the check
-    scope: Mapping[str, Any] = {}  # where a declaration finds functions that it names
-    opened: Claim | None = None  # what was opened last, to be closed in the end
-    reference: Check | None = None  # of the function whose derivative this one is compared with
+    bounds_answers = False  # whether the time limit applies to each answer, not to the whole check
+    scope: Mapping[str, Any] = {}  # where the functions that a declaration names are looked up
+    opened: Claim | None = None  # the claim opened last, to close at the end
+    reference: Check | None = None  # the check of the function whose derivative this one is compared with
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class Check:
         declared: bool = True,
         **options: Any,
     ):
-        """Note what is asked: a request, or fields of one by name.
+        """Store what to check and the request, which may also be given as its fields by name.
 
-        opens: makes the claim at a point, not from f. declared: whether importing the file declares the check.
+        opens: makes the claim at a point, instead of f. declared: whether importing the file declares the check.
         """
         self.f, self.at = f, at
         self.request = request or Request(**options)
@@ -103,7 +103,7 @@ class Check:
         self.repeated, self.arguments = "", ""
 
     def point(self, rng: np.random.Generator, place: int = 0) -> dict[str, Any]:
-        """Return the inputs by name, of several points one, those drawn that it gives shapes of. Raises CallError."""
+        """Return the inputs by name at one of the points; inputs given as shapes are random. Raises CallError."""
         points, limit = self.points, self.request.max_elements
         at = points[place] if len(points) > 1 else points[0]
         if callable(at) and not isinstance(at, Mapping):
@@ -125,7 +125,7 @@ class Check:
             if any(n < 0 for n in x):
                 raise CallError(f"at: '{name}' has the shape {x}, with a negative length")
             if len(x) > MOST_AXES:
-                raise CallError(f"at: '{name}' has {len(x)} axes; NumPy has {MOST_AXES}")
+                raise CallError(f"at: '{name}' has {len(x)} axes; NumPy allows {MOST_AXES}")
             if (size := math.prod(map(int, x))) > limit:
                 limited = f"the limit is {limit} (see --max-elements)"
                 raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
@@ -137,7 +137,7 @@ class Check:
 
     @property
     def points(self) -> list[Any]:
-        """The points to check at: those of a list of dicts, else what was given."""
+        """The points to check at: `at` itself if it is a list of dicts, else `at` as the only point."""
         return self.at if are_points(self.at) else [self.at]
 
     @property
@@ -146,7 +146,7 @@ class Check:
 
     @property
     def sample_count(self) -> int:
-        """At how many points to check: one, where they do not differ."""
+        """The number of points to check at: one if they would not differ."""
         return len(self.points) if len(self.points) > 1 else self.request.samples if self.random else 1
 
     def claim(self, at: Mapping[str, Any]) -> Claim:
@@ -183,7 +183,7 @@ class Check:
         return claim if request.order == 1 else second_order(claim, request.seed)
 
     def named(self, claim: Any) -> Any:
-        """Return a function that a declaration names. Raises CallError where its file has none of that name."""
+        """Return a function that a declaration names. Raises CallError if the file has no function of that name."""
         if not isinstance(claim, str):
             return claim
         function = self.scope.get(claim)
@@ -193,12 +193,12 @@ class Check:
         return function
 
     def run(self) -> CheckReport:
-        """Return the verdict, where it is a known one as accepted."""
+        """Run the check. The verdict becomes "accepted" if the project accepts all findings."""
         report = self.judge()
         return report if self.request.project is None else self.request.project.accept(report)
 
     def judge(self) -> CheckReport:
-        """Check all samples where the file was imported; return the first that fails, else the worst."""
+        """Check all samples in the environment of the file's import; return the first fail, else the worst report."""
         problem = next(complaints(self), None)
         if problem is not None:
             return self.error(problem)
@@ -224,7 +224,7 @@ class Check:
         return CheckReport(self.name, self.file, self.line, "error", seconds, message=message)
 
     def worst(self) -> CheckReport:
-        """Return the report of the sample that fails first, else of the worst."""
+        """Return the report of the first sample that fails, else the worst report."""
         reports = []
         for k in range(self.sample_count):
             report = self.run_one(self.request.seed + k)
@@ -248,7 +248,7 @@ class Check:
             drawn.update(self.point(np.random.default_rng(seed), seed - self.request.seed))
             if judges is not None:
                 if request.dtype == "bfloat16" and (request.claims or self.engine is None):
-                    raise CallError("NumPy has no bfloat16", "--dtype float16 and float32 are for NumPy, too")
+                    raise CallError("NumPy has no bfloat16", "use --dtype float16 or float32")
                 drawn.update({name: rounded(x, request.dtype) for name, x in drawn.items()})
             return self.claim(drawn)
 
@@ -269,9 +269,9 @@ class Check:
         return report
 
     def open_reference(self, at: Mapping[str, Any], dtype: str | None) -> Claim:
-        """Return the reference's derivative in a type, or in float64; one that nothing differentiates has values alone.
+        """Return the reference's derivative in a type, or in float64; values alone if nothing differentiates it.
 
-        at: the inputs of this check, which are the reference's by name, or else in their order.
+        at: the inputs of this check, passed to the reference by name if it has these names, else by position.
         """
         from .reference import rounded
 
@@ -288,7 +288,7 @@ class Check:
         try:
             claim.pull(claim.at, np.zeros_like(claim.value_here()))
             return claim
-        except CallError:  # gradcli's engine does not go through the function
+        except CallError:  # gradcli's engine cannot differentiate the function
             return HandWritten(check.f, given)
 
     @property
@@ -308,7 +308,7 @@ class Check:
 
     @property
     def knows_no_tensors(self) -> bool:
-        """Whether the engine calls a function whose file does not speak of gradcli."""
+        """Whether the engine calls a function whose file imports nothing from gradcli."""
         by_hand = self.request.value_and_grad or self.request.claims
         names = getattr(self.origin, "__globals__", None)
         if by_hand or names is None or self.engine is not None:
@@ -335,14 +335,14 @@ REGISTRY: list[Check] = []  # all checks declared in this process, in order
 
 
 def reference_check(function: Any, engine: str | None, title: str | None = None) -> Check:
-    """Return the check of a function that others are compared with, with a derivative that a declaration gives it."""
+    """Return the check of a reference function, with the derivative from its own declaration, if any."""
     own = next((c.request for c in REGISTRY if c.f is function), Request())
     asked = Request(engine=engine, value_and_grad=own.value_and_grad, **own.claims)
     return Check(function, None, request=asked, name=title)
 
 
 def as_in_signature(f: Callable, at: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return values in the order of a function's parameters, where it has parameters of all these names."""
+    """Return values in the order of a function's parameters if it has parameters of all these names."""
     try:
         order = inspect.signature(f).parameters
     except (TypeError, ValueError):
@@ -351,12 +351,12 @@ def as_in_signature(f: Callable, at: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def in_order(function: Callable, at: Mapping[str, Any], first: int = 0) -> Callable:
-    """Return a function that takes values in the order of `at`, whatever its own order; a framework's as it is."""
+    """Return a function that takes values in the order of `at`; a framework's function is returned unchanged."""
     return function if engine_of(function, None) else by_name(function, at, first)
 
 
 SKIPS = {("unittest.case", "SkipTest"), ("builtins", "Skipped")}
-"""The exceptions by which a file says that it has nothing to check here: the second is what pytest.skip raises."""
+"""The exceptions with which a file asks to be skipped; pytest.skip raises the second."""
 
 
 def is_skip(error: BaseException | None) -> bool:
@@ -364,7 +364,7 @@ def is_skip(error: BaseException | None) -> bool:
 
 
 def error_report(name: str, file: str | None, start: float, error: GradcliError) -> CheckReport:
-    """Return the report on what could not be checked, or wants to be skipped; start: when trying it began."""
+    """Return the report on a target that raised, or that asks to be skipped. start: when the attempt began."""
     seconds = time.perf_counter() - start
     if is_skip(error.cause):
         return CheckReport(name, file, None, "skipped", seconds, message=text_of(error.cause) or "no reason was given")
@@ -372,12 +372,12 @@ def error_report(name: str, file: str | None, start: float, error: GradcliError)
 
 
 def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") -> None:
-    """Raise CallError for code of another framework: the engine would run its values, and never its rules."""
+    """Raise CallError for code of another framework: the engine would compute its values but never run its rules."""
     if framework is not None and framework != engine:
         raise CallError(
-            f"{name} uses {FRAMEWORKS[framework]}, whose own derivative rules "
-            f"{FRAMEWORKS.get(engine, 'gradcli')}'s engine does not run, so nothing would be said about them: check "
-            "the derivative that the framework gives, with --grad or --vjp"
+            f"{name} uses {FRAMEWORKS[framework]}, but {FRAMEWORKS.get(engine, 'gradcli')}'s engine does not run that "
+            "framework's own derivative rules, so it cannot check them: check the derivative that the framework gives, "
+            "with --grad or --vjp"
         )
 
 
@@ -390,9 +390,9 @@ def values_text(at: Mapping[str, Any]) -> str:
 
 
 def replay_command(target: Target, request: Request) -> str:
-    """Return the command line that repeats a check, but for its seed; many numbers are read or drawn again."""
+    """Return the command line that repeats a check, without the seed. Large arrays are read or drawn again."""
     words = ["-e", target.text] if target.inline else [target.text]
-    several = sum("rand" in text for text in request.typed.values()) > 1  # each draw follows the one before
+    several = sum("rand" in text for text in request.typed.values()) > 1  # each draw depends on the ones before
     for name, x in request.values.items():
         typed = request.typed.get(name, "")
         drawn = "rand" in typed
@@ -417,7 +417,7 @@ def is_shape(x: Any) -> bool:
 
 
 def in_type(x: Any, dtype: np.dtype) -> Any:
-    """Return floating-point numbers as an array of another type, and any other value as it is."""
+    """Return floating-point numbers as an array of another type, and any other value unchanged."""
     is_number = isinstance(x, float | list | np.ndarray | np.floating)
     return np.asarray(x, dtype) if is_number and np.asarray(x).dtype.kind == "f" else x
 
@@ -425,10 +425,10 @@ def in_type(x: Any, dtype: np.dtype) -> Any:
 def complaints(check: Any) -> Iterator[str]:
     request = check.request
     if request.value_and_grad and request.grad is not None:
-        yield "value_and_grad says that the function returns its gradient, so grad has no use"
+        yield "value_and_grad means that the function returns its gradient, so grad cannot be given as well"
     if request.elementwise and (request.vjp or request.jvp or not (request.grad or request.value_and_grad)):
-        yield "elementwise says what grad (or value_and_grad) returns, and goes with that alone"
-    functions = {"what is checked": check.f, "reference": request.reference or check.f, **request.claims}
+        yield "elementwise requires grad or value_and_grad, and cannot be combined with vjp or jvp"
+    functions = {"the function to check": check.f, "reference": request.reference or check.f, **request.claims}
     for name, x in functions.items():
         if not callable(x) and not (isinstance(x, str) and check.scope and name != "reference"):
             yield f"{name} is {type(x).__name__}, not a function"
@@ -441,7 +441,7 @@ def complaints(check: Any) -> Iterator[str]:
     if check.given_name is not None and not isinstance(check.given_name, str):
         yield f"name must be a string, got {check.given_name!r}"
     if check.reference is None and request.dtype in SHORT_TYPES:
-        yield f"dtype={request.dtype!r} needs reference=, the function that computes the same plainly"
+        yield f"dtype={request.dtype!r} needs reference=, a plain function that computes the same"
     if check.reference is not None and request.order != 1:
         yield "reference compares first derivatives, so order must be 1"
     if not is_whole(request.order, 1) or request.order > 2:
@@ -451,7 +451,7 @@ def complaints(check: Any) -> Iterator[str]:
         if not is_whole(x, least) and not (name == "calls" and x is None):
             yield f"{name} must be a whole number{' above 0' if least else ', not negative'}, got {x!r}"
     if request.calls is not None and request.search:
-        yield "search looks at many points, and calls is a budget for one: leave one of them out"
+        yield "search checks many points, but calls is a budget for one: leave one of them out"
     for name, x in (("eps", request.eps), ("atol", request.atol), ("rtol", request.rtol)):
         number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
         if x is not None and not (number and math.isfinite(x) and x >= 0 and (x > 0 or name != "eps")):

@@ -1,6 +1,6 @@
-"""Independent answers about the engine's derivative: 50 digits and formulas, each with its own error.
+"""Cross-check the engine's derivative with high-precision arithmetic and with sympy's formulas.
 
-It does not use the table's rules at all, so that a relative error of 1e-13 in a derivative is seen.
+Neither uses the engine's own derivative rules, so that a relative error of 1e-13 in a derivative is noticed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..show.results import label
 from ..tape.modes import no_grad
 from .verdict import digits_of
 
-ROUNDING_NOTE = "rounding leaves"  # how a note begins that excuses a disagreement
+ROUNDING_NOTE = "rounding leaves"  # the beginning of a note that explains a disagreement by rounding
 
 
 class CrossChecks:
-    """What was found: to how many digits others agree, findings against the derivative, and notes."""
+    """Results: the number of digits to which each cross-check agrees, findings against the derivative, and notes."""
 
     def __init__(self) -> None:
         self.digits: list[tuple[str, float]] = []
@@ -41,9 +41,9 @@ def compare_with_formulas(claim: Traced, blocks: dict[str, np.ndarray], checks: 
 
     total = sum(np.size(x) for x in claim.at.values())
     if total > MAX_SYMBOLS:
-        raise ValueError(f"the inputs have {total} elements; formulas are made for at most {MAX_SYMBOLS}")
+        raise ValueError(f"the inputs have {total} elements; formulas can be derived for at most {MAX_SYMBOLS}")
     if not all(np.isfinite(x).all() for x in claim.at.values()):
-        raise ValueError("an input holds nan or infinity")
+        raise ValueError("an input contains nan or infinity")
 
     def derive() -> Any:
         symbols = {name: symbols_for(name, np.shape(x)) for name, x in claim.at.items()}
@@ -81,16 +81,16 @@ def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
         return as_expressions(claim.call([Tensor._wrap(s, None) for s in symbols.values()])._data)
 
 
-MOST_SINGLE = 64  # input elements up to which each is moved by itself; above, along random directions: a choice
-DIRECTIONS = 16  # random directions along which all elements move: a choice
-ENGINE_UNITS = 64  # rounding units of itself that a derivative may be off without being accused: a choice
-NEARBY_POINTS = 4  # points close by, whose errors show the noise of rounding by their standard deviation: a choice
+MOST_SINGLE = 64  # most input elements that are moved one at a time; beyond it, random directions: a choice
+DIRECTIONS = 16  # number of random directions along which all elements move: a choice
+ENGINE_UNITS = 64  # ulps by which a derivative may be off without a finding: a choice
+NEARBY_POINTS = 4  # nearby points; the standard deviation of the errors there measures the rounding noise: a choice
 NEARBY = 1e-3  # relative distance of the points that distinguish rounding from a wrong rule: a choice
-LEAST_DIGITS = 10.0  # right digits of a float64 value below which its loss is reported: a choice
+LEAST_DIGITS = 10.0  # a float64 derivative with fewer correct digits gets a note: a choice
 
 
 class HighPrecision:
-    """A traced function in high precision: its value, and its derivatives along directions by differences."""
+    """A traced function in high precision: its value, and its directional derivatives by finite differences."""
 
     def __init__(self, claim: Traced, digits: int):
         from ..exact.multiprecision import Multiprecision
@@ -106,7 +106,7 @@ class HighPrecision:
         return self.value_of(self.claim, arrays)
 
     def value_of(self, claim: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """Return the value of a function, or of the one whose second derivatives are checked."""
+        """Return the value of the claim's function, or of the function whose second derivatives are checked."""
         from ..exact.field import as_plain, exact
         from ..exact.record import exactly
         from ..tape.tensor import Tensor
@@ -116,7 +116,7 @@ class HighPrecision:
             return np.asarray(as_plain(exact(np.asarray(claim.call(leaves)._data)))).ravel()
 
     def products(self, first: Traced, arrays: dict[str, np.ndarray]) -> np.ndarray:
-        """Return the vector's products with the first derivative, which are differences, too. Raises ValueError."""
+        """Return the vector's products with the first derivative, by finite differences, too. Raises ValueError."""
         vector = self.claim.vector
         at = {name: x for name, x in arrays.items() if name != vector}
         total = sum(np.size(at[name]) for name in first.wrt)
@@ -152,7 +152,7 @@ class HighPrecision:
 
 
 def directions_of(claim: Traced, seed: int) -> list[dict[str, np.ndarray]]:
-    """Return unit vectors of all input elements, or random signs where there are many."""
+    """Return the unit vectors of all input elements, or random sign vectors if there are many elements."""
     sizes = {name: np.size(claim.at[name]) for name in claim.wrt}
     if sum(sizes.values()) <= MOST_SINGLE:
         units = ((name, unit) for name in claim.wrt for unit in np.eye(sizes[name]))
@@ -162,7 +162,7 @@ def directions_of(claim: Traced, seed: int) -> list[dict[str, np.ndarray]]:
 
 
 def nearby(at: Mapping[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return a point about NEARBY away, where rounding falls otherwise, but a wrong rule is as wrong as here."""
+    """Return a point about NEARBY away, where rounding differs but a wrong rule is just as wrong."""
     near = dict(at)
     for name in wrt:
         x = np.asarray(at[name])
@@ -174,7 +174,7 @@ def nearby(at: Mapping[str, np.ndarray], wrt: Sequence[str], rng: np.random.Gene
 def compare_with_digits(
     claim: Traced, blocks: dict[str, np.ndarray], digits: int, seed: int, checks: CrossChecks
 ) -> None:
-    """Compare the derivative with differences in high precision, here and close by: equal ones are not rounding."""
+    """Compare the derivative with high-precision differences, here and nearby: equal errors are not rounding."""
     precise = HighPrecision(claim, digits)
     directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)
@@ -195,7 +195,7 @@ def compare_with_digits(
 def judge_digits(
     errors: np.ndarray, truth: np.ndarray, directions: list[dict[str, np.ndarray]], digits: int, checks: CrossChecks
 ) -> None:
-    """Note to how many digits the engine agrees, and accuse what is off by more than its rounding."""
+    """Record the number of digits to which the engine agrees, and report an error beyond its rounding."""
     size = np.maximum(np.abs(truth), 1e-3 * np.nanmax(np.abs(truth), axis=(1, 2), keepdims=True, initial=0.0))
     relative = errors / np.where(size == 0, 1.0, size)
     right = digits_of(float(np.nanmax(np.abs(relative[0]), initial=0.0)))
@@ -224,7 +224,7 @@ def name_element(direction: dict[str, np.ndarray]) -> str:
 
 
 def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> CheckReport:
-    """Return a report with what --digits and --symbolic find. A derivative that they refute fails."""
+    """Add the results of --digits and --symbolic to a report. A derivative that they refute fails."""
     if report.verdict == "error":
         return report
     checks, digits = CrossChecks(), request.digits
@@ -254,7 +254,7 @@ def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> Chec
 
 
 def add_cross_check(checks: CrossChecks, name: str, work: Any) -> None:
-    """Make a comparison; where it has nothing to say, note why."""
+    """Run a comparison; if it gives no result, note why."""
     try:
         with within(time_left(LONGEST)):
             work()
@@ -265,7 +265,7 @@ def add_cross_check(checks: CrossChecks, name: str, work: Any) -> None:
 
 
 def numeric_digits(item: InputCheck) -> float:
-    """Return to how many digits the numeric derivative confirms the claimed one: no more than it knows itself."""
+    """Return the number of digits to which the numeric derivative, given its own error, confirms the claim."""
     if item.resolution is not None or item.worst is None or not item.worst.numeric_error:
         return item.digits
     size = max(abs(item.worst.claimed), abs(item.worst.numeric))

@@ -1,4 +1,4 @@
-"""`@gradcli.check` declares checks in files, `gradcli.check_gradient` makes one and runs it."""
+"""`@gradcli.check` declares checks in files; `gradcli.check_gradient` runs one immediately."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .check import REGISTRY, Check, are_points
 from .judge import source_place
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
-"""Packages whose frames are not of the code that declares a check."""
+"""Packages whose frames do not belong to the code that declares a check."""
 KNOWN = set(
     """grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad
     elementwise no_as_called reference dtype device""".split()
@@ -40,21 +40,21 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
 
     Use `@gradcli.check(at={"x": x0}, grad=f_grad)` as a decorator, or call `gradcli.check(f, at=...)`.
     at: the point, as arrays by the names of f's parameters or in their order. It may also be a list of points, shapes,
-    or a function of a numpy.random.Generator that returns a point. grad: the gradient by hand, or its name in this
+    or a function of a numpy.random.Generator that returns a point. grad: the hand-written gradient, or its name in this
     file. It is called like f, and returns an array for one input, and a tuple or a dict by name for several, each of
-    shape output.shape + input.shape. vjp: a backward pass, vjp(cotangent, *arrays), which complex outputs of complex
-    inputs need. jvp: a forward derivative, jvp(tangents, *arrays), with a tuple of tangents. engine: what
-    differentiates f if there is no derivative by hand: torch, jax, autograd, or gradcli, which calls f with Tensors. By
-    default, it is the one that f uses. value_and_grad: f returns (value, gradient). elementwise: f works element by
-    element, and grad returns the derivative of each element, in the output's shape. wrt: the names of the inputs to
-    check. order: 2 checks second derivatives. samples: the number of random points, drawn from `seed` on. rtol, atol,
-    eps: fixed tolerances instead of the estimated error. search: the number of edge-case points to check as well.
-    calls: how often f may be called. taylor: also report the Taylor remainder. name: what reports call the check.
-    no_as_called: skip the tests with other memory layouts, unused outputs and repeated backward passes. reference: a
-    function whose derivative the claimed one is compared with, instead of values of f. dtype: the type of the inputs:
-    float32, float64 or complex128; with a reference, bfloat16 and float16, too. device: cpu or cuda.
+    shape output.shape + input.shape. vjp: a backward pass, vjp(cotangent, *arrays); complex outputs of complex inputs
+    need it. jvp: a forward derivative, jvp(tangents, *arrays), with a tuple of tangents. engine: what differentiates f
+    if there is no hand-written derivative: torch, jax, autograd, or gradcli, which calls f with Tensors. The default is
+    the one that f uses. value_and_grad: f returns (value, gradient). elementwise: f works element by element, and grad
+    returns the derivative of each element, in the output's shape. wrt: the names of the inputs to check. order: 2
+    checks second derivatives. samples: the number of random points; `seed` is the seed of the first. rtol, atol, eps:
+    fixed tolerances instead of the estimated error. search: the number of edge-case points to check as well. calls: how
+    often f may be called. taylor: also report the Taylor remainder. name: the check's name in reports. no_as_called:
+    skip the tests with other memory layouts, unused outputs and repeated backward passes. reference: a function whose
+    derivative the claimed one is compared with, instead of values of f. dtype: the type of the inputs: float32, float64
+    or complex128; with a reference, also bfloat16 and float16. device: cpu or cuda.
     f may also be an address, as on the command line. Then the derivative of the function there is checked, and grad,
-    vjp and jvp are declarations in C. config: the configuration of an UM-Bridge model.
+    vjp and jvp are declarations in C. config: the configuration of a UM-Bridge model.
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
@@ -75,7 +75,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
 
 
 def known_options(name: str, options: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    """Return options without `fast`, which has no effect any more. Raises TypeError for those that are not known."""
+    """Return options without `fast`, which no longer has an effect. Raises TypeError for unknown options."""
     for option in sorted(options.keys() - known):
         takes = f"it takes at, {', '.join(sorted(known))}"
         raise TypeError(f"{name}() got an unexpected argument {option!r}; {takes}")
@@ -91,7 +91,7 @@ def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[
 
 
 def declared_address(text: str, at: Any, *, name: str | None = None, config: Any = None, **options: Any) -> Check:
-    """Return the check of an address that a file declares, opened when it is first run. grad, vjp, jvp: in C."""
+    """Return the check of an address declared in a file; it is opened on the first run. grad, vjp, jvp: in C."""
     import json
 
     declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
@@ -110,7 +110,7 @@ def declared_address(text: str, at: Any, *, name: str | None = None, config: Any
 
 
 def caller() -> Any:
-    """Return the frame of the code outside this package that called."""
+    """Return the frame of the calling code outside this package."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("gradcli."):
         frame = frame.f_back
@@ -118,7 +118,7 @@ def caller() -> Any:
 
 
 def place_of_declaration() -> tuple[str, int]:
-    """Return file and line of the module whose import declares a check; of the code that called, without one."""
+    """Return file and line of the module whose import declares a check, or else of the calling code."""
     frame = outer = caller()
     while outer is not None and outer.f_globals.get("__name__", "").partition(".")[0] not in RUNNERS:
         if outer.f_code.co_name == "<module>":

@@ -1,7 +1,7 @@
-"""What mistake was probably made: hypotheses of what is claimed, and what it lacks.
+"""Find the probable mistake: hypotheses about how the claim differs from the derivative.
 
-A hypothesis makes the claim of the derivative, at any point. It must explain all wrong elements to within the
-reference's error, at the point and at others with other numbers; otherwise it is not reported.
+A hypothesis computes the claim from the derivative, at any point. It is reported only if it explains all wrong
+elements to within the estimate's error, at the checked point and at other points with other numbers.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ CONSTANTS = {
     np.sqrt(2 * np.pi): "sqrt(2 pi)",
     180 / np.pi: "180 / pi (degrees)",
 }
-SLIGHT = 1e-4  # factors so near to 1 have no name: a choice
-MOST_REORDERED = 4  # axes of which all orders are tried: 4 axes have 24 orders
-MOSTLY = 0.9  # part of wrong elements of the wrong sign where a few are wrong in another way, too: a choice
+SLIGHT = 1e-4  # factors this close to 1 are not named: a choice
+MOST_REORDERED = 4  # most axes for which all orders are tried: 4 axes have 24 orders
+MOSTLY = 0.9  # fraction of wrong elements with the wrong sign, if a few others are wrong in another way: a choice
 
 
 def diagnose(blocks: list[InputBlock]) -> tuple[Finding, ...]:
@@ -55,7 +55,7 @@ def diagnose(blocks: list[InputBlock]) -> tuple[Finding, ...]:
 
 
 def observed(block: InputBlock) -> tuple[str, str] | None:
-    """Return kind and words of what the claimed numbers show by themselves."""
+    """Return kind and text of a mistake that shows directly in the claimed numbers."""
     bad = ~np.isfinite(block.a) & block.wrong
     if count := int(bad.sum()):
         kind = "nan" if np.isnan(block.a[bad]).any() else "infinite"
@@ -75,7 +75,7 @@ def observed(block: InputBlock) -> tuple[str, str] | None:
 
 
 def hypotheses(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield what may have been mistaken, the most telling first."""
+    """Yield possible mistakes, the most informative first."""
     yield from constant_factor(block, np.ones_like(block.wrong))
     yield from rearrangements(block)
     if not block.wrong.all():
@@ -87,18 +87,18 @@ def hypotheses(block: InputBlock) -> Iterator[Hypothesis]:
     minus = block.wrong & (np.abs(block.a + block.r) <= block.room(-block.r))
     if minus.sum() >= max(MOSTLY * block.wrong.sum(), 1 / (1 - MOSTLY)):
         others = place_text(block, np.flatnonzero((block.wrong & ~minus).any(axis=0)))
-        text = f"the sign is wrong in {int(minus.sum())} elements; wrong in another way {others}"
+        text = f"the sign is wrong in {int(minus.sum())} elements; there is another mistake {others}"
         yield Hypothesis("sign", text, lambda at: np.where(minus, -at.r, at.a))
 
 
 def constant_factor(block: InputBlock, where: np.ndarray) -> Iterator[Hypothesis]:
-    """Yield that elements are a multiple of the derivative; of one number alone, other points have to show it."""
+    """Yield a constant multiple of the derivative; a single number needs other points to confirm it."""
     used, whole = block.known & where, bool(where.all())
     c = float((block.a[used] / block.r[used]).mean()) if used.any() else 0.0
     if abs(c) < 1e-300 or (where.size == 1 and not block.others):
         return
     several = block.others or len(np.unique(np.round(block.r[used], 12))) > 1 if whole else used.sum() > 1
-    if abs(c - 1) < SLIGHT:  # of a part, the places and by how much they are off say all
+    if abs(c - 1) < SLIGHT:  # for some of the elements, their places and errors say more
         named = ("factor", f"all elements are off by the same relative error, {c - 1:.3g}") if whole else None
     else:
         room = min(2e-6 + block.typical, LEFT_OVER * abs(c - 1))
@@ -112,15 +112,15 @@ def constant_factor(block: InputBlock, where: np.ndarray) -> Iterator[Hypothesis
 
 
 def names_of_factors(flat: Flat, c: float) -> Iterator[tuple[float, str, str]]:
-    """Yield factors with kind and words, the most likely first."""
+    """Yield factors with kind and text, the most likely first."""
     sizes = lengths(flat)
     of_two = f", or 1/N is {{}} (N = 2 is {sizes.pop(2)})" if 2 in sizes else ""
     missing, superfluous = of_two.format("missing"), of_two.format("superfluous")
     yield -1.0, "sign", "the sign is wrong: the claimed values are minus the derivative"
     yield 2.0, "factor", f"twice the derivative: accumulated twice, or 1/2 is missing{missing}"
-    yield 0.5, "factor", f"half the derivative: a factor 2 is missing{superfluous}"
+    yield 0.5, "factor", f"half the derivative: a factor of 2 is missing{superfluous}"
     for n, what in sizes.items():
-        large, small = (f"too {word} by the factor {n}, {what}; " for word in ("large", "small"))
+        large, small = (f"too {word} by a factor of {n}, {what}; " for word in ("large", "small"))
         yield n, "missing 1/N", f"{large}1/N is probably missing (sum instead of mean)"
         mean = "probably a mean instead of a sum (or a missing sum over a broadcast axis)"
         yield 1 / n, "factor", f"{small}{mean}"
@@ -140,7 +140,7 @@ def names_of_factors(flat: Flat, c: float) -> Iterator[tuple[float, str, str]]:
 
 
 def lengths(flat: Flat) -> dict[int, str]:
-    """Return sizes that a forgotten or doubled mean or broadcast would bring in as a factor, and what each is of."""
+    """Return sizes that a forgotten or repeated mean or broadcast would bring in as a factor, each with a name."""
     sizes = []
     for name, x in flat.claim.at.items():
         length = f"the length of {name}" if x.ndim == 1 else f"the length of an axis of {name}"
@@ -148,11 +148,11 @@ def lengths(flat: Flat) -> dict[int, str]:
     sizes += [(n, "a length of the output") for n in flat.out_shape]
     around = {n for x in arrays_behind(flat.claim).values() for n in (*x.shape, x.size)}
     sizes += [(n, "a length of an array that the code uses") for n in sorted(around)]
-    return {n: what for n, what in reversed(sizes) if n > 1}  # of equal ones the first
+    return {n: what for n, what in reversed(sizes) if n > 1}  # the first name of each size
 
 
 def rearrangements(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield mistakes that leave nothing but the derivative's own values, and zeros."""
+    """Yield mistakes that only move, negate, add or drop the derivative's own values."""
     shape = block.array.shape
     if block.array.dtype.kind == "c":
         imaginary = np.zeros(len(block.r), bool)
@@ -160,7 +160,7 @@ def rearrangements(block: InputBlock) -> Iterator[Hypothesis]:
             imaginary = np.array([block.flat.row(j)[1] == "im" for j in range(len(block.r))])
         of_output = "that of the complex conjugate: a conj is missing or superfluous"
         text = f"the gradient is {of_output if imaginary.any() else 'the complex conjugate of the derivative'}"
-        # one part of an output, real or imaginary, with respect to the other
+        # whether input and output are the same part, real or imaginary: if not, the conjugate changes the sign
         same = imaginary[:, None] == (np.arange(block.r.shape[1]) % 2 == 1)
         yield Hypothesis("conjugate", text, lambda at: np.where(same, at.r, -at.r))
     orders = [order for order in itertools.permutations(range(len(shape))) if order != tuple(range(len(shape)))]
@@ -187,25 +187,25 @@ def rearrangements(block: InputBlock) -> Iterator[Hypothesis]:
 
 
 def summands(axis: int, x: np.ndarray) -> np.ndarray:
-    """Return that of which an array is the cumulative sum from the end of an axis."""
+    """Return the array whose cumulative sum from the end of an axis is x."""
     return -np.diff(x, axis=axis, append=0.0)
 
 
 SUMS: dict[str, Callable[[int, np.ndarray], np.ndarray]] = {
     "goes the wrong way": lambda axis, x: np.cumsum(summands(axis, x), axis),
     "is missing": summands,
-    "is taken once too often": lambda axis, x: np.flip(np.cumsum(np.flip(x, axis), axis), axis),
+    "is applied once too often": lambda axis, x: np.flip(np.cumsum(np.flip(x, axis), axis), axis),
 }
-"""What is wrong with the cumulative sum from the end, which is the derivative of one from the beginning."""
+"""Mistakes in a cumulative sum from the end, which is the derivative of one from the beginning."""
 
 
 def rolled(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield what elements are in each other's places along an axis, or in any, or summed up along an axis."""
+    """Yield mistakes that sum up, shift or reverse elements along axes, or permute them in any way."""
     shape = block.array.shape
     axes = [axis for axis, n in enumerate(shape) if n > 1]
     for axis in (axis for axis in axes if shape[axis] > 2):
         for what, change in SUMS.items():
-            text = f"a cumulative sum {what} along axis {axis}: backward sums in the direction opposite to forward"
+            text = f"a cumulative sum {what} along axis {axis}: backward must sum in the direction opposite to forward"
             yield moved("cumulative sum", text, functools.partial(change, axis))
     for axis in axes:
         for shift in [s for s in (1, -1, 2, -2) if abs(s) < shape[axis] > 2]:
@@ -224,7 +224,7 @@ def rolled(block: InputBlock) -> Iterator[Hypothesis]:
 
 
 def moved(kind: str, text: str, change: Callable[[np.ndarray], np.ndarray]) -> Hypothesis:
-    """Return that each row is changed as an array in the input's shape, real and imaginary parts by themselves."""
+    """Return that each row is changed as an array in the input's shape, real and imaginary parts separately."""
 
     def expected(at: InputBlock) -> np.ndarray:
         parts = 2 if at.array.dtype.kind == "c" else 1
@@ -299,7 +299,7 @@ def index_of(block: InputBlock, column: int) -> str:
 
 
 def output_of_wrong(block: InputBlock) -> str:
-    """Return in which output, and in which part of complex numbers, all wrong elements are, if in one."""
+    """Name the output, and the part of complex numbers, that all wrong elements have in common, if any."""
     if not block.whole:
         return ""
     rows = [block.flat.row(int(j)) for j in np.flatnonzero(block.wrong.any(axis=1))]
@@ -328,14 +328,14 @@ def places_of_wrong(block: InputBlock) -> list[Finding]:
         text = f"wrong at {places}; the other {total - 2} are right"
     elif count == 1:
         others = "is right" if total == 2 else f"{total - 1} are right"
-        where = index_of(block, int(columns[0])) + output_of_wrong(block).replace(", all", "")
-        text = f"a single element is wrong, at {where}{times(block)}; the other {others}"
+        where = index_of(block, int(columns[0])) + output_of_wrong(block).replace(", all in", " in the derivative of")
+        text = f"a single element is wrong: {where}{times(block)}; the other {others}"
         kind = "single element"
     return [Finding(kind, f"{block.name}: {text}", block.name)]
 
 
 def times(block: InputBlock) -> str:
-    """Return which multiple of the derivative the only wrong element is, to the digits that are known and matter."""
+    """Return which multiple of the derivative the only wrong element is, to as many digits as are known and matter."""
     (row,), (column,) = np.nonzero(block.wrong)
     a, r, error = block.a[row, column], block.r[row, column], block.error[row, column]
     combined = block.rows != slice(None)  # the other outputs of the combination are right
@@ -343,12 +343,12 @@ def times(block: InputBlock) -> str:
         return ""
     digits = int(np.clip(-np.log10(error / abs(r) + 1e-300), 2, 6))
     if abs(a / r - 1) < 10.0 ** (1 - digits):
-        return f", off by {abs(a / r - 1):.2g} relative"
-    return f", {float(a / r):.{digits}g} times the derivative"
+        return f" (relative error {abs(a / r - 1):.2g})"
+    return f" (claimed {float(a / r):.{digits}g} times the derivative)"
 
 
 def swap(blocks: list[InputBlock]) -> Finding | None:
-    """Return that an input was given the gradient of another one."""
+    """Report that an input was given the gradient of another one."""
     for x, y in itertools.permutations(blocks, 2):
         if x.r.shape == y.r.shape and x.wrong.any() and explained_by(x, y) and not explained_by(x, x):
             if explained_by(y, x):
@@ -359,7 +359,7 @@ def swap(blocks: list[InputBlock]) -> Finding | None:
 
 
 def explained_by(x: InputBlock, y: InputBlock) -> bool:
-    """Return whether the claim for x is the derivative by y, at other points as well."""
+    """Return whether the claim for x is the derivative with respect to y, at other points as well."""
 
     def expected(at: InputBlock) -> np.ndarray:
         pairs = [(x, y)] if at is x else zip(x.others, y.others, strict=False)

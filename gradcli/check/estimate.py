@@ -1,12 +1,12 @@
-"""The slope of a function along a line, with its error: one estimate from fits at many scales that must not contradict.
+"""Estimate the slope of a function along a line, and its error, from fits at many scales that must agree.
 
-Scale consistency: a wide fit sharpens a narrow one only if the two agree; otherwise the wide one has missed
-structure. The exception has to be seen in the values: where they jump between neighbouring points, the function is
-computed in pieces. Pieces as short as rounding are limited precision, and the trend counts; longer ones are a
+Scale consistency: a wide fit sharpens a narrow one only if the two agree; otherwise, the wide one has missed
+structure. There is one exception: if the values jump between neighbouring points, the function is computed in pieces.
+Pieces as short as those of rounding are limited precision, and the slope is that of the trend. Longer pieces are a
 staircase, and the slope is that of the piece.
 
-Source: More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011). The constants are calibrated
-(see verdict.py) where nothing else is said of them.
+Source: More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011). Constants whose comments give
+no other source are calibrated (see verdict.py).
 """
 
 from __future__ import annotations
@@ -20,48 +20,48 @@ import numpy as np
 from .fit import QUICK, Fit, fit
 from .sampler import TINY, Line
 
-FIRST, WIDE = 0.02, 0.6  # half-widths of the first fit and of the widest usual one, in units of the scale
-RATIO = 30.0  # between the widths of fits
+FIRST, WIDE = 0.02, 0.6  # half-widths of the first fit and of the widest ordinary one, in units of the scale
+RATIO = 30.0  # ratio of the widths of successive fits
 PAIRS = (1e-4, 1e-6, 1e-8)  # widths of the central differences that the first fits must agree with
-FEW, MANY = 8, 16  # degrees of fits with little and with much curvature: powers of 2, so that Chebyshev points nest
-PAIR_SIGMAS = 8.0  # rounding units that a central difference may be off by, over its width
-MISSED_SIGMAS = 30.0  # times its noise a fit may be off where a narrower one sampled: 12 dropped ones of ABOVE_NOISE
-NOISE_UNITS = 100.0  # rounding units up to which noise is that of rounding: more may be structure
-WANTED = 3e-7  # the relative error at which an estimate is good enough: MARGIN of them leave six digits
-WANTED_OF_CHANGE = 1e-6  # the same for slopes of about 0, relative to what the function changes over its scale
-NARROWEST = 2e5  # rounding units of x in the narrowest fit: below, rounding inside the function looks like structure
-UNRESOLVED_LEAST = 0.01  # part of the least width down to which structure that no fit resolves is followed
-SMALL_X = 1e-5  # the size of x below which rounding of something about 1 may come in pieces wider than a fit
-ROUGHER = 1e3  # times the noise of the narrowest fit: then a wider one sees pieces, or a curve
-STEEPER = 2.0  # times the slope over points a hundred times further away, as of x**0.85: it may be infinite
-KINK_ALIKE = 0.1  # the part of a kink's gap by which close points may differ about it
-PER_ESTIMATE = FEW + 2 * len(PAIRS) + 1  # calls of an estimate of a smooth function: a fit, PAIRS, and the point
-MOST_WIDTHS, MOST_WIDER = 16, 8  # fits in a row: a choice, as 30**16 is beyond the digits of float64
-MOST_REACH = 40.0  # the widest fit, in units of the scale or of 1, whichever is larger
-CHANGE_UNITS = 4.0  # least error, in rounding units of the change over the scale and per width: SAFETY NOISE_SIGMAS / 3
-MUCH_NOISE = 30.0  # times the least noise of all fits: then a fit is limited by its degree
-STEADY = 10.0  # times its noise that of the next fit is still noise
-MOST_MISSED = 1e3  # times what it shows a fit of few coefficients may have missed of a noise that is steady
-UNCLEAR = 0.05  # the relative error from which on a kink is looked for
-FINE = 1e-5  # pieces shorter than this part of the scale are limited precision, ...
-FINE_AT_ONE = 3e-7  # ... and so are those next to a small x shorter than this: rounding of about 1 in float32, 5 units
-CLOSE_SIDE = 1e-6  # width of a first fit on one side of a kink: rounding leaves it ten digits, and few kinks are closer
-SCAN = 65  # points on which jumps are looked for: four for each of the widest fit, and one
-JUMP_UNITS = 50.0  # rounding units of the value that a jump must exceed
-JUMP_BISECTIONS = 50  # halvings after which a jump is as short as float64, of 53 bits, can tell
+FEW, MANY = 8, 16  # degrees of fits for little and for much curvature: powers of 2, so that Chebyshev points nest
+PAIR_SIGMAS = 8.0  # rounding units by which a value at a close point may be off
+MISSED_SIGMAS = 30.0  # error allowed at a narrower fit's points, times the noise: 12 dropped terms of ABOVE_NOISE each
+NOISE_UNITS = 100.0  # noise up to this many rounding units is attributed to rounding: more may be structure
+WANTED = 3e-7  # relative error at which an estimate is good enough: MARGIN times this leaves six digits
+WANTED_OF_CHANGE = 1e-6  # the same for slopes near 0, relative to the change of the function over its scale
+NARROWEST = 2e5  # least width of a fit, in rounding units of x: below that, rounding inside f looks like structure
+UNRESOLVED_LEAST = 0.01  # unresolved structure is followed down to this fraction of the least width
+SMALL_X = 1e-5  # below this size of x, rounding of a number near 1 may make pieces wider than a fit
+ROUGHER = 1e3  # a wider fit with this many times the noise of the narrowest one sees pieces, or a curve
+STEEPER = 2.0  # a slope that grows this much when points are 100 times closer, as of x**0.85, may be infinite
+KINK_ALIKE = 0.1  # at a kink, gaps and slopes at close points differ by at most this fraction of the gap
+PER_ESTIMATE = FEW + 2 * len(PAIRS) + 1  # calls for one estimate of a smooth function: a fit, PAIRS, and the point
+MOST_WIDTHS, MOST_WIDER = 16, 8  # maximum number of fits in a row: a choice, as 30**16 exceeds the digits of float64
+MOST_REACH = 40.0  # width of the widest fit, in units of the scale or of 1, whichever is larger
+CHANGE_UNITS = 4.0  # least error times width, in rounding units of the change over the scale: SAFETY * NOISE_SIGMAS / 3
+MUCH_NOISE = 30.0  # a fit with more than this many times the least noise of all fits is limited by its degree
+STEADY = 10.0  # noise that grows by at most this factor from one fit to the next is not yet structure
+MOST_MISSED = 1e3  # steady noise may be this many times what a fit of few coefficients shows of it
+UNCLEAR = 0.05  # relative error above which an estimate may be at a kink
+FINE = 1e-5  # pieces shorter than this fraction of the scale are limited precision
+FINE_AT_ONE = 3e-7  # the same for small x, as a length: 5 rounding units of a number near 1 in float32
+CLOSE_SIDE = 1e-6  # width of the first fit on one side of a kink: rounding leaves ten digits, and few kinks are closer
+SCAN = 65  # points at which to look for jumps: four per interval of the widest fit, plus one
+JUMP_UNITS = 50.0  # a jump is larger than this many rounding units of the value
+JUMP_BISECTIONS = 50  # halvings that narrow a jump down to the resolution of float64 (53 bits)
 HALVINGS, STAYS = 10, 0.3  # a jump keeps 0.3 of its size over ten halvings; a steep slope keeps 1/1000
-MOST_SCANNED = 3  # outputs with different jumps that are bisected: a choice
+MOST_SCANNED = 3  # maximum number of outputs with different jumps to bisect: a choice
 
 
 @dataclass
 class Estimate:
     """Slopes of R functions along a line at t = 0, with their uncertainty: arrays of shape (R,).
 
-    value, error: the estimate and the half-width of its interval, infinite where nothing is known. kind: "smooth",
-    "limited" (precision: the slope is that of the trend), "staircase" (the slope is that of a piece, `trend` the other
-    one), "kink", "edge" (the function ends here), "jump", "contradiction" (`trend` is what another scale says) or
-    "none". left, right, side_error: one-sided slopes, where the kind is "kink" or "edge". noise: what values scatter
-    by; width: of the fit that knows most; change: what the function changes over its scale, at least.
+    value, error: the estimate and the half-width of its interval, infinite if the slope is unknown. kind: "smooth",
+    "limited" (limited precision: the slope is that of the trend), "staircase" (the slope is that of a piece, and
+    `trend` that over many), "kink", "edge" (the function ends here), "jump" or "none". left, right, side_error:
+    one-sided slopes and their error at a "kink" or "edge". noise: scatter of the values. width: that of the most
+    precise fit. change: least change of the function over its scale.
     """
 
     value: np.ndarray
@@ -84,7 +84,7 @@ class Estimate:
 
     @property
     def known(self) -> np.ndarray:
-        """Where one value is known: no kink, jump, end or contradiction."""
+        """Mask of slopes with a single known value: no kink, jump or edge."""
         one_value = (self.kind == "smooth") | (self.kind == "limited") | (self.kind == "staircase")
         return one_value & np.isfinite(self.error)
 
@@ -95,7 +95,7 @@ class Estimate:
 class Chain:
     """Fits of growing width, on both sides of the point or on one, and the interval that they agree on.
 
-    low, high: the interval; against: the index of the first fit that contradicts narrower ones, -1 where none does.
+    low, high: the interval; against: the index of the first fit that contradicts narrower ones, -1 if none does.
     """
 
     def __init__(self, line: Line, side: int, enough: np.ndarray | float = 0.0):
@@ -119,7 +119,7 @@ class Chain:
             self.change = np.maximum(self.change, np.where(np.isfinite(new.error), seen, 0.0))
 
     def misses(self, wide: Fit, points: np.ndarray) -> np.ndarray:
-        """Return where a fit does not describe what a narrower one sampled: it has missed structure between its own."""
+        """Return where a wide fit contradicts values that a narrower one sampled, and so has missed structure."""
         t, values = self.line.values(points)
         off = np.abs(values - self.line.base - wide.change(t))
         noise = np.maximum(wide.noise, self.line.rounding(self.line.base[None]))
@@ -129,8 +129,8 @@ class Chain:
     def intersect(self) -> None:
         """Intersect the intervals from narrow to wide.
 
-        Where large values cancel, results are rounded as the large ones are, even if a narrow fit sees no noise.
-        Intervals that miss each other by less than their own widths are noise: the tighter one is kept.
+        If large values cancel, results have the rounding error of the large ones, even if a narrow fit sees no noise.
+        If intervals are apart by less than their own widths, the gap is noise: the tighter one is kept.
         """
         self.low, self.high = np.full(self.count, -np.inf), np.full(self.count, np.inf)
         self.against = np.full(self.count, -1)
@@ -141,7 +141,7 @@ class Chain:
         narrower: list[np.ndarray] = []
         rises = self.rises_of_noise()
         for k, (width, value, error, noise, *_) in enumerate(self.fits):
-            if narrower:  # noise does not fall with the width: few nodes may happen not to see it
+            if narrower:  # wider fits do not have less noise: few nodes may miss it by chance
                 least = 0.5 * np.sort(narrower, axis=0)[(len(narrower) - 1) // 2]
                 error = error * np.maximum(least / np.maximum(noise, TINY), 1.0)
             narrower.append(noise)
@@ -162,12 +162,12 @@ class Chain:
             self.width, self.noise = np.where(better, width, self.width), np.where(better, noise, self.noise)
 
     def rises_of_noise(self) -> list[np.ndarray]:
-        """Return how much larger the noise of wider fits is than that of each, which may have missed it; else 1.
+        """Return, for each fit, how many times more noise wider fits have, if it may have missed that; else 1.
 
-        Noise stays where fits widen. What rises with the width is structure: a kink 30 times, a curve 900 and more.
+        Noise stays the same as fits widen. Structure grows with the width: a kink 30-fold, a curve at least 900-fold.
         """
         rises: list[np.ndarray] = []
-        seen: list[np.ndarray] = []  # the noise of wider fits, with what these have missed
+        seen: list[np.ndarray] = []  # the noise of wider fits, including what these have missed
         for fit_ in reversed(self.fits):
             rise = np.ones(self.count)
             if seen:
@@ -191,7 +191,7 @@ class Chain:
         return np.where(np.isnan(error), np.inf, error)
 
     def differences(self, widths: Sequence[float] = PAIRS) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return values at pairs of close points, up and down, the offsets, and the rounding of the values."""
+        """Return the values at pairs of close points (up, down), half their distances, and the error of the values."""
         steps = np.array([w for w in widths if w > self.least] or [self.least])
         t, values = self.line.values(np.concatenate([steps, -steps]))
         up, down = np.split(values, 2)
@@ -200,7 +200,7 @@ class Chain:
         return up, down, (t[: len(steps)] - t[len(steps) :]) / 2, rounding
 
     def agrees_with_close_points(self) -> np.ndarray:
-        """Return where values at close points agree with the interval, within their noise."""
+        """Return where values at close points agree with the interval to within their noise."""
         signs = np.resize([1.0, -1.0], len(PAIRS)) if self.side == 0 else self.side
         t, values = self.line.values(signs * np.maximum(PAIRS, self.least))
         rounding = PAIR_SIGMAS * self.line.rounding(np.where(np.isfinite(values), values, 0.0))
@@ -255,7 +255,7 @@ class Chain:
         return good & self.agrees_with_close_points() & ~self.seems_constant() if good.any() else good
 
     def rounding_limits(self) -> np.ndarray:
-        """Return where nothing but rounding of the result limits the first fits, and close points agree."""
+        """Return where only rounding of the result limits the first fits, and close points agree with them."""
         rounding = self.line.rounding(self.line.base[None])
         few = np.all([f.noise <= MUCH_NOISE * rounding for f in self.fits if f.width <= FIRST], axis=0)
         return few & np.isfinite(self.fits[0].error) & self.agrees_with_close_points()
@@ -264,12 +264,12 @@ class Chain:
         return bool(self.settled().all())
 
     def constant(self) -> np.ndarray:
-        """Return where all values are the same, as far away as 1 or the scale of x."""
+        """Return where all values are equal, out to a distance of about 1 or the scale of x, whichever is larger."""
         constant = np.all([fit_.constant for fit_ in self.fits], axis=0)
         return constant & ~self.seems_constant() if constant.any() else constant
 
     def unresolved(self) -> bool:
-        """Whether the narrowest fit sees structure, and not noise: a narrower one may resolve it."""
+        """Return whether the narrowest fit sees structure rather than noise: a narrower one may resolve it."""
         if not self.fits:
             return False
         first = self.fits[0]
@@ -283,7 +283,7 @@ class Chain:
         )
 
     def steepens(self) -> np.ndarray:
-        """Return where slopes over close points grow as these come closer: the slope may be infinite."""
+        """Return where slopes between close points grow as these come closer: the slope may be infinite."""
         up, down, half, rounding = self.differences()
         with np.errstate(invalid="ignore"):
             slopes = np.abs(up - down) / (2 * half[:, None])
@@ -292,7 +292,7 @@ class Chain:
             return grows & (slopes[1:] > STEEPER * slopes[:-1]).all(axis=0)
 
     def shows_kink(self) -> np.ndarray:
-        """Return where one-sided slopes are apart by as much over all pairs of close points."""
+        """Return where one-sided slopes differ by the same amount at all pairs of close points."""
         up, down, half, rounding = self.differences()
         with np.errstate(invalid="ignore", divide="ignore"):
             gaps = np.abs(up + down - 2 * self.line.base) / half[:, None]
@@ -302,7 +302,7 @@ class Chain:
         return alike & (gaps > 2 * rounding / half[:, None]).all(axis=0) & (len(half) == len(PAIRS))
 
     def has_sides(self, widths: Sequence[float]) -> np.ndarray:
-        """Return where one-sided slopes may differ at the point: where what is even in t falls no faster than t."""
+        """Return where one-sided slopes may differ at the point, since the even part in t falls no faster than t."""
         up, down, half, rounding = self.differences(widths)
         with np.errstate(invalid="ignore", divide="ignore"):
             gaps = np.abs(up + down - 2 * self.line.base) / half[:, None]
@@ -313,7 +313,7 @@ class Chain:
         return missing | (sharp[:-1] & sharp[1:] & ~falls).any(axis=0)
 
     def seems_constant(self) -> np.ndarray:
-        """Return where values are the same in the narrowest fit alone: rounding hides the slope, or it is a stair."""
+        """Return where only the narrowest fit has equal values: the slope is lost in rounding, or this is a stair."""
         constant = self.fits[0].constant
         if not constant.any():
             return constant
@@ -322,7 +322,7 @@ class Chain:
         return constant & (np.isfinite(values) & (values != self.line.base)).any(axis=0)
 
     def widen(self) -> None:
-        """Add fits wider than the scale where noise limits all others: values cancel, or do not change at all."""
+        """Add fits wider than the scale if noise limits all others: values cancel, or do not change at all."""
         width, open_ = WIDE, ~(self.good() & ~self.seems_constant()) if self.fits else np.zeros(self.count, bool)
         for _ in range(MOST_WIDER):
             width *= RATIO
@@ -332,7 +332,7 @@ class Chain:
             self.intersect()
 
     def sample_wider(self) -> None:
-        """Sample wider for rounding of something about 1, which comes in pieces wider than a fit around a small x."""
+        """Sample wider around a small x: rounding of a number near 1 may make pieces wider than the other fits."""
         first = self.fits[0] if self.fits else None
         self.add(WIDE, FEW)
         wide = self.fits[-1] if self.fits else None
@@ -345,7 +345,7 @@ class Chain:
             self.against[rougher & (self.against < 0)] = next(k for k, f in enumerate(self.fits) if f.width >= WIDE)
 
     def limited(self) -> np.ndarray:
-        """Return where the widest fit is limited by noise, and not by its degree."""
+        """Return where the widest fit is limited by noise rather than by its degree."""
         if not self.fits:
             return np.zeros(self.count, bool)
         noise = np.array([np.where(f.constant | ~np.isfinite(f.error), np.inf, f.noise) for f in self.fits]).min(axis=0)
@@ -356,7 +356,7 @@ class Chain:
 def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
     """Return the slopes along a line, for each of its outputs or combinations of them.
 
-    enough: the error below which no better is looked for, where the relative one is larger.
+    enough: absolute error that is good enough, even if the relative error is above WANTED.
     """
     chain = Chain(line, 0, enough).run()
     if line.alone and line.scale < SMALL_X:
@@ -389,7 +389,7 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
 
 
 def estimate_from(chain: Chain) -> Estimate:
-    """Return the estimate that fits agree on; where they contradict each other, pieces or narrow fits count."""
+    """Return the estimate that the fits agree on; if wide fits contradict narrow ones, look for pieces."""
     result = Estimate.unknown(chain.count)
     result.value, result.error, result.change = chain.value, chain.error, chain.change
     result.noise, result.width = chain.noise, chain.width
@@ -399,7 +399,7 @@ def estimate_from(chain: Chain) -> Estimate:
 
 
 def judge_pieces(chain: Chain, result: Estimate, places: np.ndarray) -> None:
-    """Decide outputs whose wide fits contradict narrow ones: only a jump shows that a function comes in pieces."""
+    """Decide outputs whose wide fits contradict narrow ones: only a jump shows that a function consists of pieces."""
     line = chain.line
     jumps: dict[tuple[int, int], bool] = {}
     for j in places:
@@ -411,7 +411,7 @@ def judge_pieces(chain: Chain, result: Estimate, places: np.ndarray) -> None:
         clear = max((f.width for f in fits[:k] if f.noise[j] <= MUCH_NOISE * fits[0].noise[j]), default=0.0)
         if (k, place) not in jumps and len(jumps) < MOST_SCANNED and steps[place] > least:
             jumps[k, place] = jumps_between(line, int(j), t[place], t[place + 1], least, value, clear)
-        alike = steps[place] > least and any(jumps.values())  # an output that is not scanned is like the others
+        alike = steps[place] > least and any(jumps.values())  # assume that outputs not scanned are like the others
         if not jumps.get((k, place), alike):
             continue
         width = fits[k].width
@@ -429,16 +429,16 @@ def judge_pieces(chain: Chain, result: Estimate, places: np.ndarray) -> None:
 
 
 def steps_between(line: Line, j: int, slope: float, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return points in order, and how much the values change between neighbours, a slope apart."""
+    """Return the sorted points, and the change of the values between neighbours after subtracting a slope."""
     t, values = line.values(np.sort(points))
     steps = np.abs(np.diff(values[:, j] - slope * t))
     return t, np.where(np.isfinite(steps), steps, 0.0)
 
 
 def jumps_between(line: Line, j: int, a: float, b: float, least: float, slope: float, smooth: float) -> bool:
-    """Bisect: whether values still differ by `least`, slope apart, when a and b are neighbours.
+    """Bisect; return whether the values, less the slope, still differ by `least` when a and b are neighbours.
 
-    smooth: the width of a fit that saw no jump. Pieces are about as long, so that over shorter distances a jump stays.
+    smooth: the width of a fit that saw no jump. Pieces are about as long, so a jump keeps its size if b - a is shorter.
     """
     ends = {}
 
@@ -465,7 +465,7 @@ def jumps_between(line: Line, j: int, a: float, b: float, least: float, slope: f
 
 
 def estimate_sides(line: Line, result: Estimate, where: np.ndarray) -> None:
-    """Estimate from the left and from the right where no symmetric fit is to be trusted."""
+    """Estimate slopes from the left and from the right where no symmetric fit can be trusted."""
     sides, jump = [], np.zeros(len(result.value), bool)
     for side in (-1, 1):
         chain = Chain(line, side).run()
@@ -508,9 +508,9 @@ def estimate_sides(line: Line, result: Estimate, where: np.ndarray) -> None:
 
 
 def slope_to_the_right(line: Line, enough: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the one-sided slopes in the direction of a line, and their errors: by four calls if these decide.
+    """Return the one-sided slopes in the direction of a line, and their errors: from four calls if these suffice.
 
-    enough: the error below which no better is looked for, where the relative one is larger.
+    enough: absolute error that is good enough, even if the relative error is above WANTED.
     """
     quick = fit(line, CLOSE_SIDE, QUICK, 1)
     if quick is not None and (quick.error <= np.maximum(WANTED * np.abs(quick.value), enough)).all():
@@ -519,12 +519,12 @@ def slope_to_the_right(line: Line, enough: np.ndarray) -> tuple[np.ndarray, np.n
     return chain.value, chain.error
 
 
-LEAST_JUMP = 1e-9  # relative to the change over the scale: less is a kink a hair away
+LEAST_JUMP = 1e-9  # least jump, relative to the change over the scale: less is a kink very close to the point
 STEPS = 10.0 ** -np.arange(2.0, 10.0)  # steps of one-sided slopes that may have an infinite limit
 
 
 def limit_from_side(line: Line, side: int, j: int, change: float, noise: float) -> tuple[tuple[float, float], str]:
-    """Return the limit of one-sided slopes and its error where they keep growing: "jump" or "infinite", else ""."""
+    """Return the limit and error of one-sided slopes, and "jump" or "infinite" if they keep growing, else ""."""
     t, values = line.values(side * STEPS)
     gaps = values[:, j] - line.base[j]
     rounding = float(line.rounding(line.base[None])[j])

@@ -1,7 +1,7 @@
-"""Factors and terms that a wrong derivative lacks, or has and should not: functions of inputs and of the output.
+"""Find factors and terms that a wrong derivative lacks or should not have: functions of inputs and of the output.
 
-A factor of the chain rule varies with the element, or with the output. Its constant is fitted, so that there must be
-several numbers, at the point and at others, that it explains.
+A factor of the chain rule varies with the element, or with the output. Its constant is fitted, so it must explain
+several numbers, at the checked point and at others.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 from .flat import arrays_behind
 from .input_block import Expected, Hypothesis, InputBlock
 
-SEVERAL = 3  # wrong numbers that a fitted constant must explain at least: one fits it, the others confirm it
-MOST_FITTED = 256  # elements of a row that constants are fitted to: a choice
-MOST_MEAN_AXES = 4  # last axes of an input that a mean may go along: a choice
-MOST_ARRAYS = 6  # arrays behind the code that are tried: a choice
+SEVERAL = 3  # least number of wrong numbers that a fitted constant must explain: one fits it, the others confirm it
+MOST_FITTED = 256  # most elements of a row that constants are fitted to: a choice
+MOST_MEAN_AXES = 4  # how many of an input's last axes a mean may be over: a choice
+MOST_ARRAYS = 6  # most arrays used by the code that are tried: a choice
 GELU_SCALE, GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715  # Hendrycks and Gimpel, arXiv:1606.08415
 TERM_CONSTANTS = np.array([1, 2, 3, 4, 6, 0.5, 1 / 3, 0.25])  # constants of terms that are products
 
@@ -77,7 +77,7 @@ SLOPES: dict[str, Function] = {
     "the derivative of elu at {}": lambda x: np.where(x > 0, 1.0, np.exp(np.minimum(x, 0.0))),
     "the derivative of arctan, 1 / (1 + {}**2),": lambda x: 1 / (1 + x**2),
 }
-"""Derivatives of activations by what they are applied to."""
+"""Derivatives of activations, as functions of the activation's argument."""
 SLOPES_BY_RESULT: dict[str, Function] = {
     "the derivative of tanh, 1 - {}**2,": lambda y: 1 - y**2,
     "the derivative of sigmoid, {0} (1 - {0}),": lambda y: y * (1 - y),
@@ -92,14 +92,14 @@ INNER: dict[str, Function] = {
     "s (1 - s), s = sigmoid({})": sigmoid_slope,
     "the normal density at {}": lambda x: np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi),
 }
-"""Functions that product and quotient rule leave in a term."""
+"""Functions that a term of the product or quotient rule may contain."""
 POWERS = {"{}": 1.0, "{}**2": 2.0, "1/{}": -1.0, "1/{}**2": -2.0}
 IN_PLACE: dict[str, Function] = {
-    "sigmoid's s (1 - s) was taken of {0} itself, not of sigmoid({0})": lambda x: x * (1 - x) / sigmoid_slope(x),
+    "sigmoid's s (1 - s) was computed from {0} itself, not from sigmoid({0})": lambda x: x * (1 - x) / sigmoid_slope(x),
     "sigmoid's derivative was taken at sigmoid({0}), not at {0}": lambda x: (
         sigmoid_slope(sigmoid(x)) / sigmoid_slope(x)
     ),
-    "tanh's 1 - t**2 was taken of {0} itself, not of tanh({0})": lambda x: (1 - x**2) / tanh_slope(x),
+    "tanh's 1 - t**2 was computed from {0} itself, not from tanh({0})": lambda x: (1 - x**2) / tanh_slope(x),
     "tanh's derivative was taken at tanh({0}), not at {0}": lambda x: tanh_slope(np.tanh(x)) / tanh_slope(x),
     "sin({0}) in place of cos({0})": np.tan,
     "cos({0}) in place of sin({0})": lambda x: 1 / np.tan(x),
@@ -109,20 +109,20 @@ IN_PLACE: dict[str, Function] = {
     "{0} in place of exp({0})": lambda x: x * np.exp(-x),
     "log({0}) in place of 1/{0}": lambda x: x * np.log(x),
 }
-"""What the claim has in place of the derivative, as the quotient of both."""
+"""Mistaken substitutions, each with the claim divided by the derivative."""
 
 
 class Quantity(NamedTuple):
-    """What a factor may be made of. of: its values at a block, to be broadcast to (rows, elements)."""
+    """A possible factor or term. of: its values for a block, which broadcast to (rows, elements)."""
 
     name: str
     of: Expected
     kind: str = "chain factor"
-    place: bool = False  # whether the name says what is in place of what
+    place: bool = False  # whether the name describes a substitution
 
 
 def sources(block: InputBlock) -> Iterator[tuple[str, Expected]]:
-    """Yield arrays that vary with the element or with the output: inputs, the output, arrays behind the code."""
+    """Yield arrays that vary with the element or with the output: inputs, the output, arrays that the code uses."""
     flat = block.flat
     yield block.name, lambda at: at.x
     for name, other in flat.claim.at.items():
@@ -196,7 +196,7 @@ def after(function: Function, of: Expected) -> Expected:
 
 
 class StackedBlocks:
-    """Numbers of a block and of the same at other points, side by side, for the constants of hypotheses."""
+    """Numbers of a block here and at other points, in one array, for fitting the constants of hypotheses."""
 
     def __init__(self, block: InputBlock):
         self.block, blocks = block, [block, *block.others]
@@ -213,7 +213,7 @@ class StackedBlocks:
         return np.concatenate([np.broadcast_to(of(at), at.r.shape).reshape(-1) for at in self.blocks])
 
     def constant(self, ratio: np.ndarray) -> float | None:
-        """Return the number that a ratio is at all wrong places; None where it varies, or is known at too few."""
+        """Return the value of a ratio if it is the same at all wrong places; None if it varies or few are known."""
         ratio = ratio[self.wrong & np.isfinite(ratio)]
         if len(ratio) < SEVERAL or not ratio[0]:
             return None
@@ -225,7 +225,7 @@ class StackedBlocks:
 
 
 def functions_of_inputs(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield what the claim has in addition to the derivative: a factor or a term, or no mask."""
+    """Yield factors and terms that are missing or superfluous, missing masks and missing paths."""
     yield from unmasked(block)
     fit = StackedBlocks(block)
     if fit.count >= SEVERAL:
@@ -236,7 +236,7 @@ def functions_of_inputs(block: InputBlock) -> Iterator[Hypothesis]:
 
 
 def unmasked(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield that the claim is right where the derivative is not 0, and wrong where it is."""
+    """Yield a missing mask: the claim is right where the derivative is not 0, and wrong where it is 0."""
 
     def expected(at: InputBlock) -> np.ndarray:
         flat = np.abs(at.r) <= 1e-6 * np.abs(at.a)
@@ -244,12 +244,12 @@ def unmasked(block: InputBlock) -> Iterator[Hypothesis]:
         return np.where(flat, at.a, at.r) if seen.any() else np.full_like(at.r, np.nan)
 
     if int(block.wrong.sum()) > 1:
-        text = "wrong where the derivative is 0, otherwise right: a mask is missing, such as x > 0 of relu or a clamp's"
-        yield Hypothesis("activation derivative", f"{text} limits", expected)
+        text = "wrong where the derivative is 0, otherwise right: a mask is missing, such as x > 0 in relu or the"
+        yield Hypothesis("activation derivative", f"{text} limits of a clamp", expected)
 
 
 def factors(fit: StackedBlocks) -> Iterator[Hypothesis]:
-    """Yield factors that are missing or superfluous, those first that leave no other constant."""
+    """Yield factors that are missing or superfluous; those that need no other constant come first."""
     found: list[tuple[bool, Hypothesis]] = []
     for quantity in itertools.chain(quantities(fit.block), powers(fit, fit.a / fit.r)):
         q = fit.join(quantity.of)
@@ -267,7 +267,7 @@ def factors(fit: StackedBlocks) -> Iterator[Hypothesis]:
 
 
 def terms(fit: StackedBlocks) -> Iterator[Hypothesis]:
-    """Yield terms that were dropped, or are superfluous: the difference is proportional to them."""
+    """Yield terms that were dropped or are superfluous: the difference is proportional to them."""
     plain, block = Quantity("1", lambda at: np.ones_like(at.r)), fit.block
     simple = (q for q in quantities(block) if not q.place)
     for quantity in itertools.chain([plain], simple, powers(fit, fit.a - fit.r), products(block)):
@@ -277,7 +277,7 @@ def terms(fit: StackedBlocks) -> Iterator[Hypothesis]:
             continue
         name = quantity.name.removeprefix("a factor ")
         name = f"{name} (a log-determinant)" if name.startswith("inv(") else name
-        action = "dropped, or of the wrong sign" if c < 0 else "superfluous"
+        action = "dropped or has the wrong sign" if c < 0 else "superfluous"
         text = f"a term {abs(c):.6g} * {name} is {action}: the difference is proportional to {name}"
         if quantity is plain:
             text = f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
@@ -292,7 +292,7 @@ def to_power(p: float, x: np.ndarray) -> np.ndarray:
 
 
 def powers(fit: StackedBlocks, followed: np.ndarray) -> Iterator[Quantity]:
-    """Yield the power of an input that a ratio or a difference follows, where it follows one."""
+    """Yield the power of an input that a ratio or a difference is proportional to, if any."""
     for name, source in itertools.islice(sources(fit.block), 4):
         x, y = np.log(np.abs(fit.join(source))), np.log(np.abs(followed))
         used = fit.wrong & np.isfinite(x) & np.isfinite(y)
@@ -305,7 +305,7 @@ def powers(fit: StackedBlocks, followed: np.ndarray) -> Iterator[Quantity]:
 
 
 def products(block: InputBlock) -> Iterator[Quantity]:
-    """Yield products of an input's power with a function of an input, as product and quotient rule leave them."""
+    """Yield products of an input's power and a function of an input, as in the product and quotient rules."""
     few = list(itertools.islice(sources(block), 4))
     for (name, of), (other, by), (text, function) in itertools.product(few, few, INNER.items()):
         for power, p in POWERS.items():
@@ -322,7 +322,7 @@ def total(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def projected(x: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return 0, the multiple of x that is nearest to a, and the size of x, along axes."""
+    """Return 0, the multiple of x nearest to a (along axes), and the sum of the squares of x."""
     size = total(x**2, axes)
     return 0.0, x * total(a * x, axes) / size, size
 
@@ -333,7 +333,7 @@ def softmax(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
 
 
 def of_others(p: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Return what a = p (1 - p) g lacks of the product of g with the derivative of softmax."""
+    """Return a = p (1 - p) g minus the product of g with the derivative of softmax."""
     pg = a / (1 - p)
     return a - pg + p * total(pg, axes)
 
@@ -352,18 +352,18 @@ MISSING: dict[str, Missing] = {
     "the path through the sum in softmax (or logsumexp) of {} is missing, or wrong": lambda x, a, axes: (
         softmax(x, axes) * total(a, axes),
     ),
-    "of softmax p of {}, p (1 - p) alone is claimed: -p p', for other elements, is missing": lambda x, a, axes: (
+    "only p (1 - p) is claimed for softmax p of {}: -p p', for other elements, is missing": lambda x, a, axes: (
         of_others(softmax(x, axes), a, axes),
     ),
 }
-"""What a claim has too much, by the input, the claim and axes: a part as it is, and one that an epsilon makes smaller
-that was added to its size, the third."""
+"""The claim minus the derivative, from the input, the claim and the axes: a fixed part, a part that shrinks if an
+epsilon is added to its size, and that size."""
 
 
 def missing_paths(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield that a mean, a variance, a norm or the sum of a softmax along axes of the input was held constant.
+    """Yield a mean, a variance, a norm or the sum of a softmax along axes of the input that was held constant.
 
-    What the claim has too much then follows from it, but for the epsilon that is added to a variance: that is fitted.
+    The claim's excess then follows from the claim, except for the epsilon added to a variance, which is fitted.
     """
     shape = block.array.shape
     long = [axis for axis, n in enumerate(shape) if n > 1][-MOST_MEAN_AXES:]
@@ -389,7 +389,7 @@ def missing_paths(block: InputBlock) -> Iterator[Hypothesis]:
 
 
 def centred(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield that the difference is the same in all elements, or along an axis, but another at other points."""
+    """Yield a difference that is the same in all elements, or along an axis, but differs at other points."""
     shape = block.array.shape
     axes = [tuple(range(len(shape))), *((axis,) for axis in range(len(shape)) if len(shape) > 1)]
     for several in axes if block.whole else ():

@@ -1,8 +1,8 @@
-"""Fit: a slope and its error from samples on one interval.
+"""Fit a Chebyshev series to samples on one interval, to get a slope and its error.
 
-On [-w, w] the function is sampled at Chebyshev points. The coefficients of its Chebyshev series fall geometrically
-where it is smooth, until they reach the noise level; where they do not, w is too large. The slope
-is a weighted sum of the odd coefficients, and its error follows from the noise level and from where the series was cut.
+The function is sampled at the Chebyshev points of [-w, w]. If it is smooth, the coefficients of its Chebyshev series
+fall geometrically until they reach the noise level; if they do not, w is too large. The slope is a weighted sum of the
+odd coefficients. Its error follows from the noise level and from where the series was cut.
 
 Source: Trefethen, "Approximation Theory and Approximation Practice" (2013), chapters 3, 4 and 7.
 """
@@ -18,15 +18,15 @@ import numpy as np
 from .sampler import TINY, Line
 
 QUICK = 4  # the degree of the fit with the fewest calls
-TAILS = {4: 1, 8: 3, 16: 5}  # how many of the last coefficients show the noise, by degree: up to a third of them
+TAILS = {4: 1, 8: 3, 16: 5}  # number of last coefficients that give the noise, by degree: up to a third of all
 ABOVE_NOISE = 2.5  # a coefficient counts if it is this many times the noise level (calibrated)
-FOLLOWING = 4  # coefficients after the last that counts which may be as large as the noise level: a choice
-NOISE_SIGMAS = 3.0  # how many standard deviations of the noise an error covers, ...
-SAFETY = 4.0  # ... times this: noise is known from a few coefficients only (prototype: 0 of 464 errors too small)
+FOLLOWING = 4  # dropped coefficients, from the first on, that may be as large as the noise level: a choice
+NOISE_SIGMAS = 3.0  # standard deviations of the noise that an error covers
+SAFETY = 4.0  # factor of each error, as only a few coefficients give the noise (prototype: 0 of 464 errors too small)
 
 
 class Nodes(NamedTuple):
-    """Chebyshev points of one degree, and what turns values there into coefficients and slopes."""
+    """Chebyshev points of one degree, and the arrays that turn values there into coefficients and slopes."""
 
     points: np.ndarray
     transform: np.ndarray
@@ -45,7 +45,7 @@ def nodes(degree: int) -> Nodes:
 
 
 def chebyshev_matrix(points: np.ndarray) -> np.ndarray:
-    """Return the Chebyshev polynomials, columns, at as many points as there are: chebvander takes 2 ms to import."""
+    """Return a square matrix of Chebyshev polynomials (columns) at points: importing chebvander takes 2 ms."""
     columns = [np.ones_like(points), points]
     while len(columns) < len(points):
         columns.append(columns[-1] * (2 * points) - columns[-2])
@@ -53,7 +53,7 @@ def chebyshev_matrix(points: np.ndarray) -> np.ndarray:
 
 
 class Fit(NamedTuple):
-    """One fit: value, error, noise, constant have shape (R,); where values are not finite the error is infinite."""
+    """One fit: value, error, noise, constant have shape (R,). The error is infinite where values are not finite."""
 
     width: float
     value: np.ndarray
@@ -65,7 +65,7 @@ class Fit(NamedTuple):
     side: int
 
     def change(self, t: np.ndarray) -> np.ndarray:
-        """Return what the fit says about f(t) - f(0): (points, R)."""
+        """Return f(t) - f(0) according to the fit: (points, R)."""
         start = math.pi / 2 if self.side == 0 else math.pi
         part = np.clip(np.asarray(t) / self.width, -1, 1)
         angle = np.arcsin(part) if self.side == 0 else 2 * np.arcsin(np.sqrt(np.abs(part)))
@@ -75,9 +75,9 @@ class Fit(NamedTuple):
 
 
 def fit(line: Line, width: float, degree: int, side: int = 0, start: float = 0.0) -> Fit | None:
-    """Fit the function on [-width, width], or on [0, width] times a side; None where x cannot resolve the points.
+    """Fit the function on [-width, width], or on [0, width] times a side; return None if x cannot resolve the points.
 
-    start: where the interval is, on the line.
+    start: position on the line of the interval's 0.
     """
     at = nodes(degree)
     wanted = at.points * width if side == 0 else side * (1 + at.points) / 2 * width

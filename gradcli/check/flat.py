@@ -1,4 +1,4 @@
-"""A function of named arrays and its claimed derivative as one between real vectors: rows and columns from here on."""
+"""View a function of named arrays and its claimed derivative as a function of one real vector and its Jacobian."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..show.check_results import Element
 
 
 def real_view(x: np.ndarray) -> np.ndarray:
-    """Return an array as a vector of real numbers: for complex elements real part, imaginary part."""
+    """Return an array as a vector of real numbers; a complex element gives its real and its imaginary part."""
     flat = np.ascontiguousarray(x).reshape(-1)
     return flat.view(flat.real.dtype) if flat.dtype.kind == "c" else flat
 
@@ -23,8 +23,8 @@ def real_view(x: np.ndarray) -> np.ndarray:
 class Flat:
     """The real vector x of the inputs to differentiate, and f as a function of it.
 
-    f0: f at x as a real vector of length m. unit: the rounding unit of f's values. scales: the size of each element of
-    x; for zeros that of their neighbours, but at most 1. held: which elements are nan or infinite, and held constant.
+    f0: f at x, a real vector of length m. unit: rounding unit of f's values. scales: size of each element of x; for
+    zeros, the median of the input's other elements, at most 1. held: mask of nan or infinite elements, held constant.
     """
 
     def __init__(self, claim: Claim):
@@ -53,7 +53,7 @@ class Flat:
 
     @property
     def claim_unit(self) -> float:
-        """The rounding unit of the claim: that of the inputs, or of what it is computed in."""
+        """The rounding unit of the claim: that of the inputs, or of the type it is computed in if that is larger."""
         return max(self.input_unit, self.claim.capabilities.claim_unit or 0.0)
 
     def columns(self, k: int) -> slice:
@@ -81,7 +81,7 @@ class Flat:
         return element_at(self.claim.layout or (whole,), j)
 
     def worst(self, j: int | None, i: int, claimed: Any, numeric: Any, error: float, sides: Any = None) -> Element:
-        """Return what is known of entry (j, i) as a part of a report; j is None where rows were combined."""
+        """Return entry (j, i) as an `Element` of a report; j is None if rows are combinations."""
         output, output_part = ((), "") if j is None else self.row(j)
         _, place, part = self.label(i)
         return Element(output, place, claimed, numeric, error, sides, output_part, part)
@@ -110,7 +110,7 @@ class Flat:
         return np.asarray(u, self.out.real.dtype).view(self.out_dtype).reshape(self.out_shape)
 
     def matrix(self, at: Arrays | None = None) -> np.ndarray:
-        """Return the claimed Jacobian, real (m, n): whole where it comes so, else from the fewer of its products."""
+        """Return the claimed Jacobian, real (m, n): as given if it is given whole, else from the cheaper products."""
         claim, can, m, n = self.claim, self.claim.capabilities, len(self.f0), self.size
         at = claim.at if at is None else at
         whole = claim.whole(at)
@@ -131,7 +131,7 @@ class Flat:
         return columns.T
 
     def as_rows(self, blocks: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return a derivative given whole as a matrix: see `Claim.whole`. Raises WrongShapeError."""
+        """Return a derivative that is given whole (see `Claim.whole`) as a matrix. Raises WrongShapeError."""
         m, columns = len(self.f0), []
         for name, x in zip(self.claim.wrt, self.arrays, strict=True):
             block = np.asarray(blocks[name])
@@ -141,7 +141,7 @@ class Flat:
             columns.append(rows.real.astype(float))
         matrix = np.concatenate(columns, axis=1)
         if matrix.shape != (m, self.size):
-            raise WrongShapeError(f"the derivative has {matrix.shape} elements, {(m, self.size)} are needed")
+            raise WrongShapeError(f"the derivative is a {matrix.shape} matrix; it must be {(m, self.size)}")
         return matrix
 
     def blocks(self, matrix: np.ndarray) -> dict[str, np.ndarray]:
@@ -155,11 +155,11 @@ class Flat:
         return blocks
 
 
-ROWS_AT_ONCE = 64  # cotangents that a framework is given for one forward pass
+ROWS_AT_ONCE = 64  # cotangents passed to a framework for one forward pass
 
 
 def scales_of(x: np.ndarray) -> np.ndarray:
-    """Return the size of each element; for zeros, and what steps would cut off, the median of the others, at most 1."""
+    """Return the size of each element; for zeros and sizes near underflow, the median of the others, at most 1."""
     size = np.abs(x.astype(float))
     least = 1e7 * float(np.finfo(x.dtype).tiny)
     good = (size > least) & np.isfinite(size)
@@ -171,7 +171,7 @@ def scales_of(x: np.ndarray) -> np.ndarray:
 
 
 def arrays_behind(claim: Claim) -> dict[str, np.ndarray]:
-    """Return the arrays that code of a claim's functions leads to, in closures as well, by their names in the code."""
+    """Return the arrays that the code of a claim's functions uses, also through closures, by their names there."""
     arrays: dict[str, np.ndarray] = {name: x for name, x in claim.constants.items() if isinstance(x, np.ndarray)}
     for function in claim.functions:
         code, names = getattr(function, "__code__", None), {}

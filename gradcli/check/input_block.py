@@ -1,4 +1,4 @@
-"""One input's block of the Jacobian, claimed and numeric, here and at other points: what a hypothesis must explain."""
+"""One input's block of the Jacobian, claimed and numeric, here and at other points, for hypotheses to explain."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .probe import FAIL_CALLS
 from .sampler import Line, Sampler
 from .verdict import FAIL, MARGIN, Judgement
 
-LEFT_OVER = 0.1  # the part of a wrong element's difference that a pattern may leave: a choice
-FEWEST_ELSEWHERE, MOST_ELSEWHERE = 2, 6  # elements of an input that are estimated at another point: a choice
+LEFT_OVER = 0.1  # fraction of a wrong element's difference that a pattern may leave unexplained: a choice
+FEWEST_ELSEWHERE, MOST_ELSEWHERE = 2, 6  # elements of an input to estimate at another point: a choice
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
 Expected = Callable[["InputBlock"], np.ndarray]
-Point = tuple[Flat, np.ndarray]  # the function at another point, and what is claimed there
+Point = tuple[Flat, np.ndarray]  # the function at another point, and the claim there
 
 
 class Hypothesis(NamedTuple):
-    """What was mistaken. expected: what is claimed then, made of the derivative: (rows, elements), or broadcast."""
+    """A possible mistake. expected: the claim that it would lead to: (rows, elements), or broadcastable to that."""
 
     kind: str
     text: str
@@ -35,10 +35,10 @@ class Hypothesis(NamedTuple):
 
 
 class InputBlock:
-    """One input's block at one point: claimed a and reference r, as (rows, elements), with the room that errors leave.
+    """One input's block at one point: claimed a and reference r, both (rows, elements), and the error of r.
 
-    wrong: which elements are wrong at the checked point; rows: which rows of the claim these are. at: all inputs; f0:
-    the output, as a real vector; x: the input, as one. others: the same at other points.
+    wrong: mask of elements that are wrong at the checked point; rows: the rows of the claim in the block. at: all
+    inputs; f0: the output as a real vector; x: the input as a real vector. others: blocks at other points.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class InputBlock:
         self.name, self.array, self.x = flat.claim.wrt[k], flat.arrays[k], flat.parts[k].astype(float)
         self.at, self.f0 = flat.claim.at, flat.f0
         self.a, self.r, self.error, self.wrong = numbers
-        self.sampled = 0  # how many elements of a large input were estimated, where these are a sample
+        self.sampled = 0  # number of elements estimated, if they are a sample of a large input
         self.columns: Any = slice(None)  # the elements of the input that the numbers belong to
         self.reductions: dict[tuple[str, Callable], np.ndarray] = {}
 
@@ -62,37 +62,37 @@ class InputBlock:
         return [] if self.elsewhere is None else self.elsewhere.blocks(self, self.elsewhere.points)
 
     def thin(self, columns: np.ndarray) -> InputBlock:
-        """Return the same for some elements: what is computed of a million others takes minutes."""
+        """Return the block of some elements only: computing with a million others takes minutes."""
         thin = copy.copy(self)
         thin.a, thin.r, thin.error, thin.wrong = (x[:, columns] for x in (self.a, self.r, self.error, self.wrong))
         thin.x, thin.columns = self.x[columns], columns
         return thin
 
     def reduced(self, name: str, reduce: Callable) -> np.ndarray:
-        """Return the sum or the norm of an input, computed once: many hypotheses ask for that of a million elements."""
+        """Return the sum or norm of an input, computed once: many hypotheses use that of a million elements."""
         if (name, reduce) not in self.reductions:
             self.reductions[name, reduce] = np.asarray(reduce(self.at[name]))
         return self.reductions[name, reduce]
 
     def moved_to(self, at: Arrays) -> list[InputBlock]:
-        """Return the same with other inputs, if the function and the claim have values there."""
+        """Return the block at other inputs, in a list; empty if the function or the claim has no value there."""
         return [] if self.elsewhere is None else self.elsewhere.blocks(self, self.elsewhere.at_point(at))
 
     @property
     def whole(self) -> bool:
-        """Whether rows are outputs, and not combinations."""
+        """Whether rows are single outputs rather than combinations."""
         return len(self.a) == len(self.f0)
 
     @functools.cached_property
     def typical(self) -> float:
-        """The relative error of most reference values, with room."""
+        """The relative error of most reference values, with a margin."""
         relative = self.error[self.known] / np.abs(self.r[self.known])
         return 3 * MARGIN * float(np.quantile(relative, 0.9)) if relative.size else 0.0
 
     def room(self, expected: np.ndarray) -> np.ndarray:
-        """Return how far claimed values may be from expected ones that were made of reference values.
+        """Return how far claimed values may be from expected ones, which are computed from reference values.
 
-        What is left of a wrong element's difference is small compared with it.
+        For a wrong element, this is a small part of its difference.
         """
         own = np.where(np.isfinite(self.error), self.error, 0.0)
         relative = np.fmax(np.abs(expected), np.abs(self.r)) * (3e-6 + self.typical)
@@ -115,18 +115,18 @@ class InputBlock:
         return bool((np.abs(self.a - values) <= self.room(values))[known].all()) if known.any() else None
 
     def partly(self, expected: Expected) -> Expected:
-        """Return a claim that is as expected where it is wrong here, and right in other elements known here."""
+        """Return expected values for the elements that are wrong here, and right values for the others known here."""
         return lambda at: np.where(self.wrong, expected(at), np.where(np.isfinite(self.r), at.r, np.nan))
 
     @property
     def is_right(self) -> bool:
-        """Whether what is known of the reference is claimed."""
+        """Whether the claim equals the reference wherever that is known."""
         known = np.isfinite(self.r)
         return bool((np.abs(self.a - self.r) <= 1e-6 * np.abs(self.r) + MARGIN * self.error)[known].all())
 
     @property
     def changes(self) -> bool | None:
-        """Whether the derivative is another one at other points; None if nothing can be compared."""
+        """Whether the derivative differs at other points; None if nothing can be compared."""
         found = [
             (np.abs(other.r - self.r) > MARGIN * (other.error + self.error))[known].any()
             for other in self.others
@@ -136,22 +136,22 @@ class InputBlock:
 
     @functools.cached_property
     def unexplainable(self) -> bool:
-        """Whether an element is wrong within its reference's interval, or without one."""
+        """Whether a wrong element lies in its reference's interval, or has no reference."""
         held = np.isfinite(self.r) & (np.abs(self.a - self.r) > MARGIN * self.error)
         return bool((self.wrong & ~held & np.isfinite(self.a)).any())
 
     @property
     def known(self) -> np.ndarray:
-        """Where the reference is there and not lost in its error."""
+        """Mask of elements whose reference exists and is well above its error."""
         return np.isfinite(self.r) & np.isfinite(self.a) & (np.abs(self.r) > 10 * MARGIN * self.error)
 
 
 def blocks_of(judgement: Judgement) -> list[InputBlock]:
-    """Return the block of each input at the checked point; of combinations of outputs, the worst one."""
+    """Return the block of each input at the checked point; if outputs are combined, only the worst combination."""
     elsewhere, flat, blocks = Elsewhere(judgement), judgement.flat, []
     for k in range(len(flat.claim.wrt)):
         columns, rows = flat.columns(k), slice(None)
-        if not judgement.rows.single:  # one combination shows what the others do
+        if not judgement.rows.single:  # one combination shows the same as the others
             worst = int((judgement.state[:, columns] == FAIL).sum(axis=1).argmax())
             rows = slice(worst, worst + 1)
         state, a, r, error = (
@@ -177,7 +177,7 @@ class Elsewhere:
 
     @functools.cached_property
     def points(self) -> list[Point]:
-        """Another point; two where the derivative has few elements."""
+        """Another point; two if the derivative has few elements."""
         claim, found = self.flat.claim, []
         wanted = 2 if self.rows.claimed.size <= 2 else 1
         for sign in (1, -1, 0.1, -0.1) if self.rows.known else ():
@@ -187,7 +187,7 @@ class Elsewhere:
         return found
 
     def at_point(self, at: Arrays) -> list[Point]:
-        """Return the function and the claimed rows with other inputs, if there are any."""
+        """Return the function and the claimed rows at other inputs, in a list; empty if they are unusable there."""
         try:
             flat = Flat(self.flat.claim.moved(at))
             claimed = self.rows.at(flat.claim.at)
@@ -197,7 +197,7 @@ class Elsewhere:
         return [(flat, claimed)] if usable else []
 
     def blocks(self, block: InputBlock, points: list[Point]) -> list[InputBlock]:
-        """Return the block of an input at other points, with a part of its elements estimated."""
+        """Return the block of an input at other points, with some of its elements estimated."""
         columns = self.flat.columns(block.k)
         wrong, right = np.flatnonzero(self.failed[columns]), np.flatnonzero(~self.failed[columns])
         affordable = (FAIL_CALLS - self.flat.claim.budget.made) // (2 * QUICK)
@@ -218,7 +218,7 @@ class Elsewhere:
 def estimated_columns(
     sampler: Sampler, elements: Iterable[int], weights: np.ndarray | None, slopes_of: Callable[[Line], Any] = estimate
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numeric derivative by some elements, with its errors: (rows, elements) each, nan where not known."""
+    """Return the numeric derivative by some elements, and its errors: (rows, elements) each; nan if unknown."""
     count, elements = len(sampler.flat.f0) if weights is None else len(weights), list(elements)
     value, error = (np.full((count, len(elements)), np.nan) for _ in range(2))
     with contextlib.suppress(OutOfCallsError):
@@ -236,7 +236,7 @@ def quick_slopes(line: Line) -> Fit | None:
 
 
 def moved(x: np.ndarray, sign: float) -> np.ndarray:
-    """Return an input at some distance, no two elements of it by the same part."""
+    """Return an input moved some distance away, each element by a different fraction."""
     parts = 1 + np.modf(0.618 * np.arange(x.size))[0].reshape(x.shape)
     with np.errstate(invalid="ignore"):
         return np.asarray(x + sign * (nearby_point({"": x})[""] - x) * parts, x.dtype)

@@ -1,4 +1,4 @@
-"""One check from beginning to end, and its report."""
+"""Run one check from beginning to end, and report on it."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ from .verdict import (
 )
 
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
-DRIFT = 1e-3  # two calls at one point that differ by more, relative, show another function, and not noise: a choice
-FEW_DIGITS = 2.0**-25  # half of float32's rounding unit: above, a check may be undecided for lack of digits
-FEW_SEEN = 1e-6  # a resolution above which values may have gone through float32: 16 of its rounding units
+DRIFT = 1e-3  # a larger relative difference between two calls at one point is non-determinism, not noise: a choice
+FEW_DIGITS = 2.0**-25  # half of float32's rounding unit; above it, a check may be undecided for lack of digits
+FEW_SEEN = 1e-6  # above this resolution, values may have gone through float32: 16 of its rounding units
 LIKE_ROUNDING = 0.1  # relative errors above this are never forgiven: a choice
-FORGIVE_LIMIT = 5_000_000  # elements of a Jacobian up to which a fail is called at points close by: a choice
+FORGIVE_LIMIT = 5_000_000  # most elements of a Jacobian whose fails are checked at nearby points: a choice
 
 
 class Place(NamedTuple):
-    """What a check is called, where it was declared, the command line that repeats it, and the functions it is of."""
+    """A check's name, where it was declared, the command line that repeats it, its derivatives and its function."""
 
     name: str
     file: str | None = None
@@ -68,7 +68,7 @@ class Place(NamedTuple):
 
 
 def source_at(file: str | None, line: int | None) -> str:
-    """Return the text of what begins at a line of a file, "" if nothing does."""
+    """Return the source of the function or class that begins at a line of a file, or "" if there is none."""
     lines = lines_of_file(file)[(line or 1) - 1 :] if file and line else []
     try:
         return textwrap.dedent("".join(inspect.getblock(lines))) if lines else ""
@@ -82,7 +82,7 @@ def source_place(function: Callable) -> tuple[str, int] | None:
 
 
 def sources_of(place: Place) -> tuple[Source, ...]:
-    """Return the text of the function, and of each derivative by hand that is not a part of it."""
+    """Return the source of the function, and of each hand-written derivative that is not inside it."""
     sources: list[Source] = []
     function = users_place(place.function) or (place.file, place.line)
     for what, where in [("Function", function), *(("Derivative by hand", source_place(x)) for x in place.claims)]:
@@ -93,7 +93,7 @@ def sources_of(place: Place) -> tuple[Source, ...]:
 
 
 def users_place(function: Any) -> tuple[str, int] | None:
-    """Return where the user's function, operator, class, or the class of an object begins."""
+    """Return the file and line where the user's function, operator or class (or an object's class) begins."""
     for x in (inspect.unwrap(function), *(getattr(function, n, None) for n in ("_init_fn", "__self__", "__class__"))):
         with contextlib.suppress(OSError, TypeError):
             file, (_, line) = inspect.getsourcefile(x), inspect.getsourcelines(x)
@@ -111,10 +111,10 @@ def run_check(
     explain: bool = True,
     judges: Callable[[Claim, Request, Callable[..., CheckReport]], CheckReport] | None = None,
 ) -> CheckReport:
-    """Check the claim that `make` returns; whatever goes wrong is a report.
+    """Check the claim that `make` returns. Errors become reports.
 
-    blame: find the wrong part of a fail. explain: find what was mistaken. judges: compares with something else than
-    values.
+    blame: find the part that is wrong or raises. explain: find the mistake. judges: compares the claim with something
+    other than values.
     """
     request, claim = request or Request(), None
     report = functools.partial(make_report, place, request, time.perf_counter())
@@ -145,9 +145,9 @@ def make_report(place: Place, request: Request, start: float, verdict: str, text
 
 
 UNUSABLE: dict[type[Exception], Finding] = {  # derivatives that are wrong whatever their values
-    WrongShapeError: Finding("shape", "the gradient has a wrong shape"),
-    NotElementwiseError: Finding("not elementwise", "an element of an input changes others of the output"),
-    ComplexError: Finding("complex", "a real input has a real gradient"),
+    WrongShapeError: Finding("shape", "the gradient has the wrong shape"),
+    NotElementwiseError: Finding("not elementwise", "an input element changes other elements of the output"),
+    ComplexError: Finding("complex", "the gradient of a real input must be real"),
 }
 
 
@@ -162,7 +162,7 @@ def report_error(
         case CallError(__cause__=cause):
             known, hint = cause if isinstance(cause, Exception) else None, error.hint or getattr(cause, "hint", None)
             checked = report("error", str(error), error=known, trace=users_trace(cause), hint=hint)
-            with contextlib.suppress(CallError):  # what raises may be a second backward
+            with contextlib.suppress(CallError):  # the error may come from a second backward, which is a finding
                 checked = checked if claim is None else with_calls(checked, claim, request)
         case OutOfCallsError():
             allowed = claim.budget.allowed if claim else 0
@@ -172,17 +172,17 @@ def report_error(
             return report("error", "the function recurses too deeply")
         case MemoryError():
             return report("error", "not enough memory")
-        case GradcliError():  # CallError, which is one, comes before
+        case GradcliError():  # its subclass CallError is matched above
             return report("error", error.message, hint=error.hint)
         case OSError():
-            return report("error", f"the system refused to go on: {error.strerror or text_of(error)}")
+            return report("error", f"operating system error: {error.strerror or text_of(error)}")
         case _:
             return report("error", f"{DEFECT}: {describe_error(error)}")
     return with_blame(checked, claim, request, blame)
 
 
 def with_blame(checked: CheckReport, claim: Claim | None, request: Request, blame: bool) -> CheckReport:
-    """Return a report with the custom function that is wrong or raises, if asked for, and in a fail its mistake."""
+    """Add the custom function that is wrong or raises to a report (if `blame`), and to a fail its mistake."""
     if claim is None or checked.blame is not None:
         return checked
     blamed: str | None = None
@@ -202,7 +202,7 @@ def with_blame(checked: CheckReport, claim: Claim | None, request: Request, blam
 
 
 def parts_of(claim: Claim, seed: int) -> Iterator[tuple[Claim, Callable[[], str]]]:
-    """Yield the parts of a claim that can be checked alone, for second derivatives those of the function."""
+    """Yield the parts of a claim that can be checked separately; for second derivatives, the function's parts."""
     if claim.first is None:
         yield from claim.parts()
         return
@@ -225,11 +225,11 @@ TRIVIAL = (
     "the output does not depend on it here, so a wrong factor would not show: check a weighted sum of the outputs, "
     "such as sum(w * y)"
 )
-REPEAT = "seed random numbers inside the function; in PyTorch call .eval(), which ends dropout and running averages"
+REPEAT = "seed random numbers inside the function; in PyTorch call .eval(), which disables dropout and running averages"
 
 
 def with_calls(checked: CheckReport, claim: Claim, request: Request) -> CheckReport:
-    """Return a report with what goes wrong when the rule is called as programs call it: that fails."""
+    """Turn a report into a fail if the rule goes wrong when it is called the way programs call it."""
     if request.no_as_called or request.order != 1 or claim.budget.allowed is not None or claim.doubt:
         return checked
     found = tuple(Finding(rule, text) for rule, text in itertools.islice(claim.as_called(), 1))
@@ -239,7 +239,7 @@ def with_calls(checked: CheckReport, claim: Claim, request: Request) -> CheckRep
 
 
 class RestrictedError(Exception):
-    """A claim is right on a part of the space alone, on which its function lives."""
+    """The function is restricted to a subspace of its inputs (symmetric matrices), and the claim is right there."""
 
     def __init__(self, report: CheckReport):
         super().__init__(report.message)
@@ -247,14 +247,14 @@ class RestrictedError(Exception):
 
 
 class Judging:
-    """The judgement of one claim. All methods raise CallError.
+    """The check of one claim. All methods raise CallError.
 
-    report: makes a report of a verdict, a message, and more of its fields. at_other: the claim at another point.
-    broken_law: what products with it do not satisfy, or that two calls differ.
+    report: makes a report from a verdict, a message and other fields. at_other: the claim at another point.
+    broken_law: a law that the claim's products violate, or the finding that two calls differ.
     """
 
     def __init__(self, claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True):
-        """explain: whether to look for what was mistaken."""
+        """explain: whether to look for the mistake."""
         self.explain = explain
         claim.budget.allowed = request.calls or claim.budget.allowed
         self.claim, self.request, self.report, self.flat = claim, request, report, Flat(claim)
@@ -267,7 +267,7 @@ class Judging:
         if not np.isfinite(flat.f0).all():
             return leave_open(self.report, Finding("not finite", "the function is not finite at this point"))
         if flat.size and flat.held.all():
-            text = f"the input {', '.join(claim.wrt)} holds nothing but nan or infinity"
+            text = f"the input {', '.join(claim.wrt)} contains only nan or infinity"
             return leave_open(self.report, Finding("not finite", text))
         by_error, budget = request.tolerances is None, claim.budget
         if budget.left >= 2 * (budget.claim_calls + PER_ESTIMATE):
@@ -294,7 +294,7 @@ class Judging:
         return self.report_on(judgement, probe)
 
     def restrict(self) -> None:
-        """Raise RestrictedError with the report on symmetric matrices, where the function lives there and it passes."""
+        """Raise RestrictedError if the function is restricted to symmetric matrices and nothing fails on those."""
         if self.broken_law is not None or not any(x.ndim > 1 for x in self.flat.arrays):
             return
         from .symmetric import restrict_to_symmetric
@@ -386,17 +386,17 @@ def reason_of(judgement: Judgement) -> Finding:
 
 
 def text_of_jump(judgement: Judgement) -> str:
-    """Return where the function jumps next to the point, and by how much."""
+    """Describe where the function jumps near the point, and by how much."""
     j, i = next(place for place, reason in judgement.reasons.items() if reason.kind == "jump")
     line, _ = judgement.estimates[i]
     near = np.geomspace(1e-12, 1e-2, 21)
     t, values = line.values(np.concatenate([-near[::-1], [0.0], near]))
-    k = int(np.nanargmax(np.abs(np.diff(values[:, j]))[10:31])) + 10  # those close to the point
+    k = int(np.nanargmax(np.abs(np.diff(values[:, j]))[10:31])) + 10  # only steps close to the point
     name, index, _ = judgement.flat.label(i)
     place = float(judgement.flat.coordinate(i)) + float(t[k + 1]) * float(judgement.flat.scales[i])
     by = abs(values[k + 1, j] - values[k, j])
     what = f"{name}{list(index) or ''}"
-    return f"the function jumps by {by:.2g} near {what} = {place:.9g}: move the point, or check the parts alone"
+    return f"the function jumps by {by:.2g} near {what} = {place:.9g}: move the point, or check each part separately"
 
 
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
@@ -410,10 +410,10 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
 
 
 def few_digits(flat: Flat) -> str:
-    """Return what decides where a function, or its derivative, is computed in few digits; "" elsewhere."""
+    """Return advice for a function or derivative that is computed in few digits, else ""."""
     unit = max(flat.unit, flat.claim_unit)
     advice = "--reference NAME compares its derivative with that of a plain function"
-    return f"; the function computes in {-np.log10(unit):.1f} digits: {advice}" if unit > FEW_DIGITS else ""
+    return f"; the function computes with {-np.log10(unit):.1f} digits: {advice}" if unit > FEW_DIGITS else ""
 
 
 def held_notes(flat: Flat) -> Iterator[str]:
@@ -424,7 +424,7 @@ def held_notes(flat: Flat) -> Iterator[str]:
 
 
 def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> None:
-    """Probe and locate; then settle kinks, and forgive what a claim's own rounding or a tolerance explains."""
+    """Probe and locate; then settle kinks, and forgive errors that the claim's rounding or a tolerance explains."""
     flat = judgement.flat
     probe.run(every=request.show == "all")
     if probe.out_of_calls:
@@ -464,13 +464,13 @@ def forgive(judgement: Judgement) -> None:
 
 ROUGH = Finding(
     "rough",
-    "the claim is rough: the function's slope is smooth over close points, and the claim jumps about (computed in "
-    "float16 or float32, from a table, or by an iteration that stops early)",
+    "the claim is rough: between nearby points the function's slope varies smoothly, but the claim jumps (computed "
+    "in float16 or float32, from a table, or by an iteration that stops early)",
 )
 
 
 def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None) -> Finding | None:
-    """Return in what a second call of the derivative differs. at_other: what it gave at another point before."""
+    """Return how a second call of the derivative differs from the first. at_other: its earlier result elsewhere."""
     if first is second or np.allclose(first, second, rtol=1e-12, atol=0, equal_nan=True):
         return None
     grown = first if at_other is None or at_other.shape != first.shape else first - at_other
@@ -487,7 +487,7 @@ LINE = 81  # points of the function along the worst element: a choice
 
 
 def with_elements(judgement: Judgement, item: InputCheck, k: int) -> InputCheck:
-    """Return what was found for input k with every element, and with the function along the worst one."""
+    """Add to the result for input k all of its elements, and the function along the worst one."""
     flat, columns = judgement.flat, judgement.flat.columns(k)
     if not judgement.rows.single:
         return item

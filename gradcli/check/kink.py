@@ -1,16 +1,15 @@
-"""Kinks that several elements share: whether their claimed values lie together in Clarke's generalized gradient.
+"""Test at a kink of several elements whether their claimed values lie together in Clarke's generalized gradient.
 
 The generalized gradient is the convex hull of limits of gradients (Clarke, "Optimization and Nonsmooth Analysis",
-1983, theorem 2.5.1). What the directional derivatives h(d) of a row say about its form decides how membership is
-found out:
+1983, theorem 2.5.1). The test depends on the form of h(d), the directional derivatives of a row:
 
-- h adds up over the elements, or over blocks of them: the hull is a product, and each factor is decided by itself.
-- h - its odd part is the root of a quadratic form: an ellipsoid, as of a norm at 0.
-- few gradients close by, all seen more than once: their convex hull.
-- h convex or concave: support functions, with the most telling direction added until it decides (Wolfe, "Finding the
-  nearest point in a polytope", Math. Programming 11, 1976).
+- h adds up over the elements, or over blocks of them: the hull is a product, and each factor is tested by itself.
+- h minus its odd part is the root of a quadratic form: the hull is an ellipsoid, as for a norm at 0.
+- There are few gradients nearby, and all were seen more than once: the hull is their convex hull.
+- h is convex or concave: use support functions, and add the direction that separates best until one decides (Wolfe,
+  "Finding the nearest point in a polytope", Math. Programming 11, 1976).
 
-Anything else stays open.
+In all other cases, the entries stay undecided.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def components(count: int, pairs: np.ndarray) -> list[list[int]]:
 
 
 def distinct(points: np.ndarray, close: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return points (rows) that are no closer than that to one another, and how often each was seen."""
+    """Return the points (rows) that are more than `close` apart, and how often each was seen."""
     kept: list[np.ndarray] = []
     counts: list[int] = []
     for point in points:
@@ -62,14 +61,14 @@ def distance(points: np.ndarray, target: np.ndarray) -> float:
     return float(np.abs(target - nearest(points, target)).max())
 
 
-RADIUS = 1e-4  # how far from x gradients are taken, and half as far, in units of the scale: a choice
-MOST_MEETING = 60  # elements that may meet in a kink that is examined in full: a choice, as it takes n**2 calls
-PROBES = 8  # random directions in which derivatives must add up: a choice, as one in which they do not is proof
-LAW_PAIRS = 4  # random pairs of directions that must obey the parallelogram law: a choice, as PROBES
-SLOPES_WITHIN = 1e-6  # relative error up to which derivatives along directions, and gradients close by, are known: ...
-SURE = 10.0  # ... as many of these, or of errors, apart, they are different (calibrated)
-LEAST_STRAIGHT = 0.8  # the part of gradients close by that must give the derivatives there: a choice
-MOST_SUPPORTS = 60  # directions that may separate a claim from a hull: a choice
+RADIUS = 1e-4  # distance from x at which gradients are taken, and at half of it, in units of the scale: a choice
+MOST_MEETING = 60  # maximum number of elements at a kink that is examined in full: a choice, as this takes n**2 calls
+PROBES = 8  # random directions along which derivatives must add up: a choice, as a single failure is proof
+LAW_PAIRS = 4  # random pairs of directions that must obey the parallelogram law: a choice, like PROBES
+SLOPES_WITHIN = 1e-6  # relative error of derivatives along directions, and of nearby gradients
+SURE = 10.0  # numbers that differ by more than this many SLOPES_WITHIN, or errors, are different (calibrated)
+LEAST_STRAIGHT = 0.8  # fraction of nearby gradients that must reproduce the directional derivatives: a choice
+MOST_SUPPORTS = 60  # maximum number of directions to try to separate a claim from a hull: a choice
 
 
 def settle_kinks(judgement: Judgement, rows: set[int], seed: int) -> None:
@@ -91,7 +90,7 @@ def settle_kinks(judgement: Judgement, rows: set[int], seed: int) -> None:
 
 
 class Slopes:
-    """Directional derivatives of a Flat at x; directions are in units of the scale, one a row."""
+    """Directional derivatives of a Flat at x; directions are in units of the scale, one per row."""
 
     def __init__(self, judgement: Judgement, rng: np.random.Generator):
         self.flat, self.sampler, self.rng = judgement.flat, judgement.sampler, rng
@@ -138,7 +137,7 @@ class Slopes:
 
 
 class KinkRow:
-    """One output at a kink: its one-sided derivatives along the axes, the claimed values, and what they form."""
+    """One output at a kink: its one-sided derivatives along the axes, and the claimed values."""
 
     def __init__(self, slopes: Slopes, judgement: Judgement, j: int):
         flat, error = slopes.flat, judgement.error[j]
@@ -147,12 +146,12 @@ class KinkRow:
         sides = [judgement.sides.get((j, i)) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
         self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
         kinked = judgement.kinks.get(j, [])
-        self.round: dict[tuple[int, ...], bool] = {}  # what is_round found, by elements
+        self.round: dict[tuple[int, ...], bool] = {}  # results of is_round, by elements
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
         self.uncertain[kinked] = 0.0
 
     def measure_at_x(self) -> KinkRow:
-        """Return this row with derivatives along the axes from steps as small as those along other directions."""
+        """Measure the derivatives along the axes again, by steps as small as in other directions; return this row."""
         unit = np.eye(self.flat.size)
         value, error = self.along(np.concatenate([unit, -unit]))
         self.right, left = np.split(value, 2)
@@ -161,7 +160,7 @@ class KinkRow:
         return self
 
     def add_up(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what the derivatives along the axes add up to, and the size of the terms."""
+        """Return the sums of the derivatives along the axes, one per direction, and the sizes of their terms."""
         terms = np.where(directions > 0, directions * self.right, directions * self.left)
         size = np.abs(terms) + SURE / SLOPES_WITHIN * np.abs(directions) * self.uncertain
         return terms.sum(axis=1), size.sum(axis=1)
@@ -178,7 +177,7 @@ class KinkRow:
         return bool((gap <= SLOPES_WITHIN * size + SURE * error[:, self.j]).all() or not np.isfinite(total).all())
 
     def meeting_columns(self) -> np.ndarray | None:
-        """Return the elements in which gradients close by differ; None where they are too many, or none is known."""
+        """Return the elements in which nearby gradients differ; None if too many, fewer than two, or not finite."""
         kinked, candidates = np.flatnonzero(self.left != self.right), np.arange(self.flat.size)
         if len(candidates) > MOST_MEETING:
             if self.is_round(kinked):
@@ -219,7 +218,7 @@ class KinkRow:
         return blocks if (np.abs(together - parts) <= room).all() else [columns]
 
     def contains(self, block: np.ndarray) -> bool | None:
-        """Return whether the claimed values of a block lie in its generalized gradient; None where that is open."""
+        """Return whether the claimed values of a block lie in its generalized gradient; None if undecided."""
         claimed = self.claimed[block]
         if not np.isfinite(claimed).all():
             return False
@@ -242,13 +241,13 @@ class KinkRow:
             close = SURE * SLOPES_WITHIN * np.abs(gradients).max()
             seen, counts = distinct(gradients[straight], close)
             corners = seen[counts > 1]
-            # a gradient seen once is a corner that others may hide behind, or a mean across a kink
+            # a gradient seen only once is a mean across a kink, or a corner, and then others may be missing
             if len(corners) and all(distance(corners, once) <= close for once in seen[counts == 1]):
                 return bool(distance(corners, claimed) <= close)
         return self.by_supports(block, claimed, gradients)
 
     def is_round(self, block: np.ndarray) -> bool:
-        """Return whether the even part of h is the root of a quadratic form: the parallelogram law holds."""
+        """Return whether the even part of h is the root of a quadratic form, so that the parallelogram law holds."""
         key = tuple(block.tolist())
         if key not in self.round:
             self.round[key] = len(block) > 1 and self.obeys_parallelogram_law(block)

@@ -1,7 +1,7 @@
-"""Functions and claims computed to fewer digits: in float32 inside, roughly, or by a solver that stops at a tolerance.
+"""Detect functions and claims with fewer digits: float32 inside, a rough claim, or a solver that stops at a tolerance.
 
-Values in float32 are constant between two of its numbers. A rough claim and a tolerance show in how the claim and the
-slopes of the values change from start to start along one element.
+Values computed in float32 are constant between two float32 numbers. A rough claim and a tolerance show in how the
+claim and the slopes of the values change from start to start along one element.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from .verdict import FAIL, Judgement
 
 SINGLE = 2.0**-24  # float32's rounding unit
 CAST = re.compile(r"float32|complex64|np\.single|\.float\(\)|torch\.float\b")
-SEEN_MOVES = 2.0**-15 * np.arange(-2, 3)  # relative changes of an input that float32, with its 2**-24, sees, ...
-UNSEEN_MOVE = 2.0**-30  # ... and one more, at each of them, that it mostly does not see
-SEEN_UNITS = 8.0  # units of float64 that the smaller change must be worth, else the sum hides it, not float32: a choice
-LEAST_UNCHANGED = 0.7  # part of the values that do not change between float32 numbers if f computes in it: a choice
+SEEN_MOVES = 2.0**-15 * np.arange(-2, 3)  # relative changes of an input that float32 resolves (unit: 2**-24)
+UNSEEN_MOVE = 2.0**-30  # a further change, at each of SEEN_MOVES, that float32 mostly does not resolve
+SEEN_UNITS = 8.0  # float64 units that UNSEEN_MOVE must change f by, else a sum may hide it, not float32: a choice
+LEAST_UNCHANGED = 0.7  # least fraction of values that UNSEEN_MOVE does not change if f is in float32: a choice
 MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on a tolerance (calibrated)
-STARTS = np.cos(np.pi * (np.arange(8) + 0.5) / 8)  # Chebyshev points, through which a parabola is nearly the best one
-REACHES = (0.8, 0.4, 0.1, 0.01)  # how far starts are moved; the first with a simple derivative counts (calibrated)
-PARABOLA, ERRATIC = 0.02, 0.15  # part of a derivative, and of a difference, that is off a parabola (calibrated)
-NO_DIFFERENCE = 1e-4  # part of the largest difference that is zero, as where a formula is right, no solver: a choice
-MOST_TESTED = 3  # wrong entries that are tested: a choice
-START_STEP = 1e-3  # of central differences, in units of the reach: a choice
-CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola, ...
-SMOOTH_FALL = 0.01  # ... what it is off falling by 10**3 to the second: ten times more is not smooth
-ROUGH_CLAIM = 5.0  # times rougher than the slopes of the values a claim is that is rough by itself (calibrated)
+STARTS = np.cos(np.pi * (np.arange(8) + 0.5) / 8)  # Chebyshev points: a parabola fitted there is nearly the best one
+REACHES = (0.8, 0.4, 0.1, 0.01)  # distances of the starts; the first with a simple derivative counts (calibrated)
+PARABOLA, ERRATIC = 0.02, 0.15  # relative deviation from a parabola: simple is less, erratic is more (calibrated)
+NO_DIFFERENCE = 1e-4  # a difference below this part of the largest is zero: a right formula, not a solver (a choice)
+MOST_TESTED = 3  # maximum number of wrong entries to test: a choice
+START_STEP = 1e-3  # step of central differences, in units of the reach: a choice
+CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola
+SMOOTH_FALL = 0.01  # a smooth one's deviation falls by 10**3 from the first to the second: ten times less is not smooth
+ROUGH_CLAIM = 5.0  # a claim this many times rougher than the slopes of the values is itself rough (calibrated)
 
 
 def computes_in_float32(judgement: Judgement) -> bool:
-    """Return whether values at several points do not change with an element before a change that float32 can hold.
+    """Return whether values at several points change with an element only if float32 resolves the change.
 
-    Asked is the element with the largest effect, of the wrong ones if there are any.
+    Tests the element with the largest effect, among the wrong ones if there are any.
     """
     wrong, flat = (judgement.state == FAIL).any(axis=0), judgement.flat
     effects = judgement.effects.max(axis=0)
@@ -55,8 +55,8 @@ def computes_in_float32(judgement: Judgement) -> bool:
 
 
 def note_on_float32(claim: Claim) -> str:
-    """Return that a function computes in float32, with the first line of its code that says so."""
-    note = "the function computes in float32, of 7.2 digits"
+    """Return a note that a function computes in float32, with the first line of its code that shows it."""
+    note = "the function computes in float32, which has 7.2 digits"
     for x in itertools.chain.from_iterable(map(reachable_from, claim.functions)):
         with contextlib.suppress(OSError, TypeError):
             lines, start = inspect.getsourcelines(x.__code__) if hasattr(x, "__code__") else ([], 0)
@@ -67,7 +67,7 @@ def note_on_float32(claim: Claim) -> str:
 
 
 class WrongEntry:
-    """Entry (j, i) of a Jacobian whose claim and values disagree: what both say at starts moved along element i."""
+    """Entry (j, i) of a Jacobian whose claim and values disagree, and both at starts moved along element i."""
 
     def __init__(self, judgement: Judgement, j: int, i: int):
         self.flat, self.j, self.i = judgement.flat, j, i
@@ -77,7 +77,7 @@ class WrongEntry:
         self.gap = abs(self.claimed_here - float(judgement.value[j, i]))
 
     def claimed(self, starts: np.ndarray) -> np.ndarray | None:
-        """Return what is claimed at starts along the element; None if the claim fails at one of them."""
+        """Return the claimed values at starts along the element; None if the claim raises at one of them."""
         flat, claims = self.flat, []
         for start in starts:
             moved = flat.x + start * self.line.direction
@@ -88,23 +88,23 @@ class WrongEntry:
         return np.array(claims)
 
     def slopes(self, starts: np.ndarray, width: float) -> np.ndarray:
-        """Return central differences of the values at starts: their error is smooth from start to start."""
+        """Return central differences of the values at starts; their error changes smoothly from start to start."""
         t, values = self.line.values(np.concatenate([starts + width, starts - width]))
         (up, down), (above, below) = np.split(values[:, self.j], 2), np.split(t, 2)
         with np.errstate(invalid="ignore"):
             return (up - down) / (above - below) / self.scale
 
     def bend(self, reach: float) -> float:
-        """Return how far the claim is off a parabola over a reach; 0 if it is not known there."""
+        """Return how far the claim deviates from a parabola over a reach; 0 if the claim is not known there."""
         claimed = self.claimed(reach * STARTS)
         if claimed is None or not np.isfinite(claimed).all():
             return 0.0
         return off_parabola(claimed) * float(np.abs(claimed).max())
 
     def is_rougher(self, own: float) -> bool:
-        """Return whether the claim is rough over close points, and the slope of the values is not.
+        """Return whether the claim is rough over close points, but the slope of the values is not.
 
-        own: how much the claim scatters between points that are rounding units apart.
+        own: scatter of the claim between points that are rounding units apart.
         """
         wide, least = self.bend(CLOSE_REACHES[0]), max(ROUGH_CLAIM * own, ERRATIC * self.gap)
         close = self.bend(CLOSE_REACHES[1]) if wide > least else 0.0
@@ -118,10 +118,10 @@ class WrongEntry:
         return False
 
     def difference_of_tolerance(self, scatter: float) -> float | None:
-        """Return the relative size of the difference between claim and values where it is erratic; None elsewhere.
+        """Return the relative size of the difference between claim and values if it is erratic, else None.
 
-        It is erratic at any reach at which the derivative itself is simple: from start to start, or between these and
-        the point. scatter: of the claim by itself.
+        It must be erratic at the first reach where the derivative itself is simple: from start to start, or between
+        the starts and the point. scatter: that of the claim itself.
         """
         for reach in REACHES:
             starts, width = reach * STARTS, START_STEP * min(reach, 0.1)
@@ -129,7 +129,7 @@ class WrongEntry:
             if claimed is None:
                 return None
             if not np.isfinite(claimed).all() or off_parabola(claimed) > 2 * PARABOLA:
-                continue  # which needs no call of the function
+                continue  # decided without a call of the function
             slopes = self.slopes(np.append(starts, 0.0), width)
             numeric, here = slopes[:-1], float(slopes[-1])
             if not np.isfinite(numeric).all() or off_parabola(numeric) > PARABOLA:
@@ -150,12 +150,12 @@ class WrongEntry:
 
 
 def parabola_at_0(values: np.ndarray) -> float:
-    """Return where a parabola through values at the starts is in the middle."""
+    """Return the middle value of a parabola fitted to values at the starts."""
     return float(np.polynomial.polynomial.polyfit(STARTS, values, 2)[0])
 
 
 def off_parabola(values: np.ndarray) -> float:
-    """Return the part of values at the starts that does not follow a parabola."""
+    """Return the relative deviation of values at the starts from a parabola."""
     parabola = np.polynomial.polynomial.polyval(STARTS, np.polynomial.polynomial.polyfit(STARTS, values, 2))
     return float(np.abs(values - parabola).max() / max(np.abs(values).max(), TINY))
 
@@ -170,11 +170,11 @@ def wrong_entries(judgement: Judgement, size: np.ndarray) -> Iterator[WrongEntry
 
 
 def tolerance_inside(judgement: Judgement, scatter: np.ndarray) -> str | None:
-    """Return that a tolerance inside the function may explain all mismatches; None where it does not.
+    """Return a note if a tolerance inside the function may explain all mismatches, else None.
 
-    An iteration that stops at a tolerance computes another smooth function around each point, off by about that
-    tolerance. From start to start, the difference between claim and values is small and erratic; that of a wrong
-    formula changes smoothly. scatter: of the claim between points that are rounding units apart.
+    An iteration that stops at a tolerance computes a different smooth function around each point, off by about that
+    tolerance. From start to start, the difference between claim and values is then small and erratic; with a wrong
+    formula, it changes smoothly. scatter: that of the claim between points that are rounding units apart.
     """
     a, value = judgement.claimed, judgement.value
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -190,16 +190,16 @@ def tolerance_inside(judgement: Judgement, scatter: np.ndarray) -> str | None:
     if not largest:
         return None
     return (
-        f"the function may contain a solver with tolerance about {10.0 ** np.ceil(np.log10(largest)):.0e}: from point "
-        "to point, claim and values differ by about as much, and erratically"
+        f"the function may contain a solver with tolerance about {10.0 ** np.ceil(np.log10(largest)):.0e}: claim and "
+        "values differ by about that much, erratically from point to point"
     )
 
 
 def is_rough(judgement: Judgement, own: np.ndarray) -> bool:
-    """Return whether a claim jumps about between close points where the function's slope is smooth.
+    """Return whether a claim jumps about between close points although the function's slope is smooth.
 
-    A claim in float16 or float32, from a table, or of an iteration that stops early does. own: how far it scatters
-    between points that are rounding units apart, as rounding alone makes it do.
+    Claims in float16 or float32, from a table, or from an iteration that stops early do so. own: scatter of the claim
+    between points that are rounding units apart, which comes from rounding alone.
     """
     dear = judgement.flat.claim.budget.claim_calls > 0  # a claim that calls the function each time
     entries = itertools.islice(

@@ -1,6 +1,6 @@
-"""Locate: find the element that makes a direction disagree, or that keeps its slope from being known, by bisection.
+"""Locate: find, by bisection, the element that makes a direction disagree, or its slope unknown.
 
-What one half is off by, the other is not, so that a level costs four calls; the half with the larger part goes on.
+The error of one half gives that of the other, so a level costs four calls. The half with the larger error is kept.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from .probe import ONE_BY_ONE, SAMPLE, SOME, Probe, Probed
 from .sampler import TINY, Line
 from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
 
-MOST_LOCATED = 10  # wrong elements that are located: a choice
-NARROWER = 4.0  # times narrower than the fit that knows most: the truncation of fourth-order differences falls by 4**4
-BLUR = 0.1  # the part of the wrong difference that differences may be off by: a choice, as beyond it fits serve
+MOST_LOCATED = 10  # maximum number of wrong elements to locate: a choice
+NARROWER = 4.0  # times narrower than the most precise fit: the truncation of fourth-order differences falls by 4**4
+BLUR = 0.1  # error allowed in differences, relative to the disagreement: a choice, as fits replace worse ones
 TWO_STEPS = np.array([1.0, 0.5])
-ROMBERG = np.array([-1.0, 4.0]) / 3  # Richardson's weights of two steps: of central differences the 4th order is left
-CLOSE = 1e-6  # how close to the point a kink is located, in units of the scale: a choice
+ROMBERG = np.array([-1.0, 4.0]) / 3  # Richardson's weights for two steps: central differences become 4th order
+CLOSE = 1e-6  # distance from the point at which a kink is located, in units of the scale: a choice
 
 
 def halves(elements: np.ndarray, edges: np.ndarray | Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Divide elements between two inputs where they belong to several, else in the middle."""
+    """Divide elements between two inputs if they belong to several, else in the middle."""
     inside = [int(edge) for edge in edges if elements[0] < edge <= elements[-1]]
     middle = (elements[0] + elements[-1]) / 2
     if inside:
@@ -37,7 +37,7 @@ def halves(elements: np.ndarray, edges: np.ndarray | Sequence[int]) -> tuple[np.
 
 
 class Locator(Probe):
-    """A probe that searches for the elements that explain what it finds."""
+    """A probe that locates the elements that explain a disagreement."""
 
     def search(self, probed: Probed) -> bool:
         judgement = self.judgement
@@ -85,7 +85,7 @@ class Locator(Probe):
         return self.proven is not None
 
     def common_factor(self, probed: Probed) -> float | None:
-        """Return c where all claimed products are c times the numeric ones; None where they are not, or not known."""
+        """Return c if all claimed products are c times the numeric ones; None if they are not, or unknown."""
         if not self.rows.known or (len(self.probed) < 2 and not self.has_calls(PER_ESTIMATE)):
             return None
         if len(self.probed) < 2:
@@ -104,7 +104,7 @@ class Locator(Probe):
         return c if near.all() and abs(c - 1) > 2 * spread else None
 
     def take_from_probe(self, family: str, row: int, i: int, off: float, error: float) -> bool:
-        """Let what a direction says of the element that bisecting it ends at decide, where it knows more."""
+        """Mark the element that bisection found as wrong if the direction is more precise; return whether it was."""
         judgement = self.judgement
         if family != "relative" or not error < MARGIN * judgement.error[row, i]:
             return False
@@ -115,7 +115,7 @@ class Locator(Probe):
         return True
 
     def explained(self, probed: Probed, found: list[int]) -> None:
-        """Let the elements pass that agree along the direction once the wrong ones are taken out."""
+        """Accept the elements that agree along the direction once the wrong ones are removed."""
         judgement, others = self.judgement, np.ones(self.flat.size, bool)
         others[found] = False
         direction = np.where(others, probed.line.direction, 0.0)
@@ -128,7 +128,7 @@ class Locator(Probe):
         self.settle()
 
     def judge_sample(self, probed: Probed, found: list[int]) -> bool:
-        """Estimate a sample of elements quickly; return whether the search for more wrong ones ends."""
+        """Estimate a sample of elements quickly; return whether the search for more wrong ones can end."""
         judgement = self.judgement
         live = np.flatnonzero(~self.flat.held)
         sample = [int(i) for i in self.sample(live, SAMPLE - len(found)) if i not in found]
@@ -139,7 +139,7 @@ class Locator(Probe):
         return bool((judgement.state[:, sample] == FAIL).any()) or len(sample) + len(found) == len(live)
 
     def judge_quickly(self, i: int, probed: Probed) -> None:
-        """Judge an element by a fit of low degree; by an estimate of its own if that does not decide."""
+        """Check an element by a fit of low degree; if that does not decide, by a full estimate."""
         judgement, line = self.judgement, self.sampler.element(i, self.rows.weights)
         width = float(np.nanmin(np.where(probed.slopes.known, probed.slopes.width, np.nan)))
         quick = fit(line, min(width, FIRST), QUICK)
@@ -158,9 +158,9 @@ class Locator(Probe):
             judgement.judge_element(i)
 
     def resolve(self, probed: Probed) -> bool:
-        """Take elements out of a direction whose slope is not known until it is; return whether it is known then.
+        """Remove elements from a direction of unknown slope until the slope is known; return whether it is.
 
-        Those taken out, and those of the same value, are judged by themselves, or some of them where they are many.
+        Removed elements, and those of the same value, are checked one by one, or only some if they are many.
         """
         judgement, taken = self.judgement, np.zeros(self.flat.size, bool)
         direction = probed.line.direction
@@ -194,7 +194,7 @@ class Locator(Probe):
         return False
 
     def take_out(self, taken: np.ndarray) -> None:
-        """Let elements that were taken out of all directions pass like those of them that were estimated."""
+        """Remove elements from all directions; those that were not estimated pass, like those that were."""
         judgement = self.judgement
         for name in self.families:
             self.families[name] = np.where(taken, 0.0, self.families[name])
@@ -205,7 +205,7 @@ class Locator(Probe):
             judgement.state[:, open_] = PASS
 
     def locate(self, probed: Probed, row: int, off: float, known: Sequence[int]) -> int | None:
-        """Return the element at which bisecting a direction that is off ends. known: wrong elements found before."""
+        """Return the element that bisection of a wrong direction ends at. known: wrong elements found before."""
         direction = probed.line.direction
         h = float(probed.slopes.width[row]) / NARROWER
         steps = h * TWO_STEPS
@@ -232,7 +232,7 @@ class Locator(Probe):
         return bisect(elements, off, lambda places: off_by(places, slope), self.flat.edges)
 
     def locate_rough(self, direction: np.ndarray) -> int | None:
-        """Return the element that makes most of a kink, a jump, or the end of the domain along a direction."""
+        """Return the element that contributes most to a kink, a jump, or an edge of the domain along a direction."""
         flat, steps = self.flat, CLOSE * TWO_STEPS[:1]
 
         def roughness(places: np.ndarray) -> float:
@@ -282,9 +282,9 @@ def bisect(elements: np.ndarray, off: float, off_by: Callable, edges: np.ndarray
 
 
 def locate_output(judgement: Judgement, row: int, i: int) -> tuple[int, float, float, float] | None:
-    """Return which output of a combination is off most along element i: it, claimed, numeric, and the error.
+    """Return the output of a combination that is furthest off along element i: index, claimed, numeric, and error.
 
-    Values of all outputs are kept, so that this takes products of the claim alone. None where nothing is known.
+    The values of all outputs are kept, so this takes only products of the claim. Returns None if there is no estimate.
     """
     flat, rows, scale = judgement.flat, judgement.rows, float(judgement.flat.scales[i])
     line, _ = judgement.estimates.get(i) or (judgement.sampler.element(i, rows.weights), None)

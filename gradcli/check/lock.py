@@ -1,4 +1,4 @@
-"""Gradients kept in a file with their own errors, and compared with it later."""
+"""Keep gradients in a file with their errors, and compare later gradients with it."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from .flat import Flat, arrays_behind
 from .rows import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
-ASKED_AGAIN = 5  # points a few rounding units away at which value and gradient are asked again: a choice
-SPREAD = 5.0  # how many times the largest change there counts as error: a choice
-SPACINGS = ((1e-3, 1.0), (1e-4, 10.0))  # of close points, relative to the inputs, with the weight of each
-OWN_UNITS, LARGEST_UNITS = 32.0, 4.0  # rounding units of the number itself, and of the largest in its array: a choice
-MOST_MOVED = 1_000_000  # elements up to which an array that a function uses is moved, too: a choice
+ASKED_AGAIN = 5  # points a few rounding units away at which value and gradient are computed again: a choice
+SPREAD = 5.0  # the error is this many times the largest change at those points: a choice
+SPACINGS = ((1e-3, 1.0), (1e-4, 10.0))  # of nearby points, relative to the inputs, and the weight of each spacing
+OWN_UNITS, LARGEST_UNITS = 32.0, 4.0  # rounding units of a number, and of the largest in its array, as error: a choice
+MOST_MOVED = 1_000_000  # elements; larger arrays that a function uses are not moved: a choice
 LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
 
 Numbers = dict[str | None, np.ndarray]
 
 
 class Known:
-    """Value (under None) and gradients of a check at a point, by input, and their errors."""
+    """Value (under None) and gradients (by input) of a check at a point, and their errors."""
 
     def __init__(self, claim: Claim):
         self.at = claim.at
@@ -49,12 +49,12 @@ def numbers_of(flat: Flat, arrays: Mapping[str, np.ndarray]) -> Numbers:
 
 
 def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
-    """Return how uncertain value and gradient are by rounding.
+    """Estimate the errors of the value and the gradients that rounding causes.
 
-    The inputs, and the arrays that the functions lead to, are moved by up to two units of their own rounding: another
-    way to solve a system computes the solution of one that is as close. The error is SPREAD times the largest change,
-    or what `scatter_nearby` sees, plus units of rounding of the numbers themselves. The first call is at the point
-    itself: what does not repeat is not more certain than that.
+    The inputs, and the arrays that the functions use, are moved by up to two of their rounding units, because another
+    way to solve a system computes the solution of one that is as close. The error is SPREAD times the largest change
+    (or the noise from `scatter_nearby` if larger) plus rounding units of the numbers themselves. The first call is at
+    the point itself, so that the error includes differences between repeated calls.
     """
     claim, rng = flat.claim, np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
@@ -79,7 +79,7 @@ def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
 
 @contextlib.contextmanager
 def moved(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[None]:
-    """Have arrays moved by up to two of their rounding units inside of the block."""
+    """Move arrays by up to two of their rounding units inside the block."""
     kept = [x.copy() for x in arrays]
     try:
         for x in arrays:
@@ -91,9 +91,9 @@ def moved(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[No
 
 
 def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
-    """Return how far numbers close by are off a smooth curve: what cancels inside, and no unit of the inputs shows.
+    """Return the noise of the numbers along a line: cancellation inside the function that moved inputs do not show.
 
-    Sixth differences along a line fall for a smooth curve; those of noise are the same at another spacing.
+    Sixth differences of a smooth curve shrink with the spacing; those of noise stay the same.
     """
     least = {name: np.full(x.shape, np.inf) for name, x in numbers.items()}
     for spacing, weight in SPACINGS:
@@ -115,7 +115,7 @@ def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
 
 
 def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str], Check]]:
-    """Return checks by file and name, sorted; a second one of a name gets a number. Raises GradcliError."""
+    """Return checks sorted by file and name; repeated names get a number. Raises GradcliError."""
     seen: Counter[tuple[str, str]] = Counter()
     rows = []
     for check in checks:
@@ -151,7 +151,7 @@ def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[s
 
 
 def round_up(x: np.ndarray) -> np.ndarray:
-    """Return errors with two digits, not smaller, so that lines of a file change only with what they say."""
+    """Round errors up to two digits, so that small changes in them do not change the lines of a file."""
     with np.errstate(all="ignore"):
         unit = 10.0 ** (np.floor(np.log10(x)) - 1)
         rounded = np.where(x > 0, np.ceil(x / unit) * unit, 0.0)
@@ -159,7 +159,7 @@ def round_up(x: np.ndarray) -> np.ndarray:
 
 
 def libraries() -> dict[str, str]:
-    """Return the versions of what computes: those of the known libraries that are loaded, too."""
+    """Return the versions of gradcli, Python, NumPy and the libraries in LIBRARIES that are loaded."""
     versions = {"gradcli": __version__, "python": platform.python_version(), "numpy": np.__version__}
     loaded = {name: getattr(sys.modules.get(name), "__version__", None) for name in LIBRARIES}
     return {**versions, **{name: str(version) for name, version in loaded.items() if version is not None}}
@@ -195,7 +195,7 @@ def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Ve
 
 
 def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
-    """Compare a check with its lock. Raises GradcliError for an entry without numbers."""
+    """Compare a check with its entry in the lock. Raises GradcliError if the entry's numbers are not valid."""
     name, file = entry["check"], entry["file"] or None
     try:
         at = {key: array_of(x) for key, x in entry["at"].items()}
@@ -203,7 +203,7 @@ def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
         given = {None: entry["value_error"], **entry["error"]}
         errors = {key: np.broadcast_to(array_of(given[key]), x.shape) for key, x in old.items()}
     except (ValueError, TypeError, AttributeError, KeyError):
-        raise GradcliError(f"{path}: the line of {name} holds no numbers", kind="file") from None
+        raise GradcliError(f"{path}: the line for {name} does not contain valid numbers", kind="file") from None
     try:
         now = compute_at(check, at)
     except CallError as error:
@@ -218,7 +218,7 @@ def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
 
 
 def furthest(old: Numbers, errors: Numbers, now: Known) -> tuple[bool, Difference | None]:
-    """Return whether a number is out of both intervals together, and the one that is furthest from its lock."""
+    """Return whether any number is off by more than both errors together, and the one that is furthest off."""
     most, worst = -1.0, None
     for name, x in old.items():
         y, error, new_error = now.numbers[name], errors[name], now.errors[name]

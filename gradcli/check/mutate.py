@@ -1,6 +1,6 @@
-"""How many wrong versions of a function a command notices: its results changed, or a piece of its source.
+"""Count how many mutants of a function a command notices. A mutant changes its results or a piece of its source.
 
-Each is run in memory, and no file changes.
+Mutants run in memory, and no file changes.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .watch import environment_with, start_command
 MUTANT_HOST = '__import__("gradcli_mutant_host")'
 SMALLEST_POWER = 12  # factors are 1 + 1e-1 to 1 + 1e-12: a choice
 OTHER: dict[type, Any] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
-MOST_MUTANTS = 300  # mutants of the source; of more, every n-th: a choice
+MOST_MUTANTS = 300  # mutants of the source; if there are more, only every n-th is run: a choice
 
 
 class Mutant(NamedTuple):
-    """A wrong version. kind: how results are changed; None for a change of the source at `line`."""
+    """A wrong version. kind: how its results are changed; None if its source is changed at `line`."""
 
     name: str
     source: str
@@ -42,7 +42,7 @@ class Mutant(NamedTuple):
 
 
 class SourceFunction:
-    """A function in the text of its file: FunctionDef, or a name that is bound to a lambda."""
+    """A function in the text of its file: a FunctionDef, or a lambda bound to a name."""
 
     def __init__(self, source: str, names: Sequence[str], path: str):
         self.source, self.raw = source, source.encode()
@@ -56,7 +56,7 @@ class SourceFunction:
                 known = [n.name for n in own_nodes(scope) if isinstance(n, ast.FunctionDef | ast.ClassDef)]
                 raise GradcliError(
                     f"{path} defines no function '{'.'.join(names)}'",
-                    hint=did_you_mean(name, known) or "mutants are made of a function's own source",
+                    hint=did_you_mean(name, known) or "mutants are made from a function's own source",
                     kind="name",
                 )
             scope = definitions[-1]
@@ -68,7 +68,7 @@ class SourceFunction:
         self.code_names = [*names[:-1], "<lambda>" if self.is_lambda else names[-1]]
 
     def with_node(self, node: Any) -> str:
-        """Return the text of the file with another function in its place, under the same decorators."""
+        """Return the text of the file with this function replaced by another, under the same decorators."""
         rows, old = self.raw.splitlines(keepends=True), self.node
         begin = sum(map(len, rows[: old.lineno - 1])) + old.col_offset
         end = sum(map(len, rows[: old.end_lineno - 1])) + old.end_col_offset
@@ -80,7 +80,7 @@ class SourceFunction:
         return (self.raw[:begin] + text.encode() + self.raw[end:]).decode()
 
     def recording(self) -> str:
-        """Return the text whose function notes its arguments."""
+        """Return the text of the file with a function that records its arguments."""
         node, enter = copy.copy(self.node), f"{MUTANT_HOST}.enter(locals())"
         if self.is_lambda:
             node.body = ast.parse(f"({enter}, ({ast.unparse(node.body)}))[1]", mode="eval").body
@@ -89,7 +89,7 @@ class SourceFunction:
         return self.with_node(node)
 
     def numeric(self) -> str:
-        """Return the text whose function has its results changed by the host."""
+        """Return the text of the file with a function whose results the host changes."""
         returns = (node for node in own_nodes(self.node) if isinstance(node, ast.Return))
         values = [self.node.body] if self.is_lambda else [node.value for node in returns if node.value is not None]
         calls = {x: ast.parse(f"{MUTANT_HOST}.apply(({ast.unparse(x)}))", mode="eval").body for x in values}
@@ -107,7 +107,7 @@ def rebuilt(x: Any, changes: Mapping[Any, ast.AST]) -> Any:
 
 
 def own_nodes(scope: ast.AST) -> Iterator[Any]:
-    """Yield the nodes of a module, class or function, not those inside of the functions and classes in it."""
+    """Yield the nodes of a module, class or function, but not those inside its functions and classes."""
     for node in ast.iter_child_nodes(scope):
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
@@ -115,7 +115,7 @@ def own_nodes(scope: ast.AST) -> Iterator[Any]:
 
 
 def defines(node: Any, name: str, last: bool) -> bool:
-    """Return whether a statement defines a class of a name, or, at the end, a function."""
+    """Report whether a statement defines a class with this name or, for the last name, a function."""
     if not last:
         return isinstance(node, ast.ClassDef) and node.name == name
     if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Lambda):
@@ -154,7 +154,7 @@ def source_mutants(function: SourceFunction) -> list[Mutant]:
 
 
 def walk_code(node: ast.AST) -> Iterator[Any]:
-    """Yield the nodes of code that computes: no annotations, no text with values in it."""
+    """Yield the nodes of code that computes, without annotations, f-strings, raise and assert."""
     yield node
     for field, value in ast.iter_fields(node):
         if field not in ("annotation", "returns", "decorator_list", "type_comment"):
@@ -169,7 +169,7 @@ def short_text(node: ast.AST) -> str:
 
 
 def changes(node: Any) -> Iterator[ast.AST]:
-    """Yield what may replace a piece of code: a term or factor less, another sign, an index or constant moved."""
+    """Yield replacements for a piece of code: a term or factor dropped, a sign changed, an index or constant moved."""
     match node:
         case ast.BinOp(left, ast.Add() | ast.Sub() as op, right):
             is_sum = isinstance(op, ast.Add)
@@ -196,12 +196,12 @@ def changes(node: Any) -> Iterator[ast.AST]:
                     yield ast.Subscript(value, rebuilt(index, {part: before}), context)
 
 
-EQUAL = 1e-14  # a relative difference at all points that makes a mutant equal to the original: 90 rounding units
-RUN_FACTOR, RUN_SECONDS = 5.0, 10.0  # times a run without a mutant that one may take, and how long at least: a choice
+EQUAL = 1e-14  # mutants with at most this relative difference at all points equal the original: 90 rounding units
+RUN_FACTOR, RUN_SECONDS = 5.0, 10.0  # time limit: times a run without a mutant, and least seconds: a choice
 
 
 class Mutator:
-    """Runs a command with the mutants of a function. Use as a context, which leaves nothing behind."""
+    """Runs a command with the mutants of a function. A context manager that removes its files at the end."""
 
     def __init__(self, path: str, name: str, command: Sequence[str]):
         self.path, self.name, self.command = path, name, list(command)
@@ -229,7 +229,7 @@ class Mutator:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def environment(self, which: str) -> dict[str, str]:
-        """Return the environment of the command: without files that are left, and pytest importing as Python does."""
+        """Return an environment in which the command leaves no files, and pytest imports modules as Python does."""
         pytest_options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -x --assert=plain -o cache_dir={self.folder}/cache"
         return {
             **environment_with("gradcli_mutant_host"),
@@ -241,9 +241,9 @@ class Mutator:
         }
 
     def run(self, which: str, seconds: float | None = None) -> tuple[int | None, float]:
-        """Run the command in a session of its own, with a mutant, or the original to `record`. Raises GradcliError.
+        """Run the command in its own session, with a mutant, or with the original to `record`. Raises GradcliError.
 
-        Returns the exit code, None where it had to be ended, and what it took.
+        Returns the exit code, None if the time limit was reached, and the duration in seconds.
         """
         start = time.perf_counter()
         with open(os.path.join(self.folder, "output"), "wb") as output:
@@ -268,7 +268,7 @@ class Mutator:
             return "\n".join(file.read().rstrip().splitlines()[-12:])
 
     def read_report(self) -> dict[str, Any]:
-        """Return the measurements of the process that called the function most."""
+        """Return the measurements of the process that called the function most often."""
         texts = (place.read_text(encoding="utf-8") for place in sorted(Path(self.folder).glob("measured-*.json")))
         reports = [{"loaded": False, "calls": 0, "sizes": []}, *map(json.loads, texts)]
         return max(reports, key=lambda m: (bool(m["sizes"]), m["calls"], m["loaded"]))
@@ -291,7 +291,7 @@ def mutate(
             raise GradcliError(f"'{' '.join(command)}' fails without a mutant (exit {status}){text}", hint=hint)
         if not report["loaded"]:
             raise GradcliError(
-                f"'{' '.join(command)}' never imports {mutator.path}, so that no mutant of {target} could be noticed",
+                f"'{' '.join(command)}' never imports {mutator.path}, so it cannot notice any mutant of {target}",
                 hint="is another copy installed? name the file that is imported",
             )
         seconds = timeout or max(RUN_SECONDS, RUN_FACTOR * took)
@@ -308,7 +308,7 @@ def mutate(
 
 
 def different(mutants: Sequence[Mutant], sizes: Sequence[dict[str, Any]]) -> Iterator[tuple[int, float | None, Any]]:
-    """Yield the numbers of mutants that differ, how much, and a call that shows it; not of those that always raise."""
+    """Yield number, difference and a revealing call of each mutant that differs, but not of those that always raise."""
     for number, mutant in enumerate(mutants):
         size = sizes[number] if sizes else {"relative": math.inf, "test": None}
         if size["relative"] is not None and size["relative"] > EQUAL:
@@ -316,7 +316,7 @@ def different(mutants: Sequence[Mutant], sizes: Sequence[dict[str, Any]]) -> Ite
 
 
 def test_of(name: str, path: str, call: dict[str, Any], error: float | None, at_least: float) -> str | None:
-    """Return a test that fails with a mutant; None for one that is too small to care."""
+    """Return a test that fails with a mutant; None if the mutant's error is at most `at_least`."""
     if error is None or error <= at_least:
         return None
     module = os.path.splitext(os.path.basename(path))[0]

@@ -1,11 +1,11 @@
 """Probe: compare a claim with the function along random directions, in which all elements move together.
 
-Two families of directions: relative to |x_i|, along which a disagreement is proof, and relative to the typical size
-of each array, which is what sees tiny inputs, but is a hint only: with units from 1e-12 to 1e12 in one array no width
-is local. Every element takes part with at least half its size, so that each has a bound from its best direction: an
-error above it would have been seen. Elements whose bound says too little form a group with directions of its own.
+There are two families of directions. One is relative to |x_i|: a disagreement is proof. The other is relative to the
+typical size of each array: it is sensitive to tiny inputs, but a disagreement is only a hint, since no width is local
+if one array has units from 1e-12 to 1e12. Every element moves by at least half its size, so its best direction gives
+it a bound: a larger error would have been seen. Elements with too weak a bound get directions of their own.
 
-With few elements the directions are the elements themselves.
+If there are few elements, each is estimated by itself.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ from .verdict import (
     room,
 )
 
-ONE_BY_ONE = 8  # elements up to which each is estimated by itself, within PASS_CALLS: 8 PER_ESTIMATE are 120 calls, ...
-SOME = 64  # ... also where directions do not decide: a choice, as all take about a thousand calls
-SAMPLE = 64  # elements estimated to explain a fail: of 5 % wrong ones, one is among them in 1 - 0.95**64 = 96 %
-ADDS_UP = 1e-6  # the relative error to which slopes must add up: a few of WANTED
+ONE_BY_ONE = 8  # maximum number of elements to estimate one by one: 8 PER_ESTIMATE are 120 calls, less than PASS_CALLS
+SOME = 64  # the same if directions do not decide: a choice, as this takes about a thousand calls
+SAMPLE = 64  # elements estimated to explain a fail: if 5 % are wrong, these include one in 1 - 0.95**64 = 96 %
+ADDS_UP = 1e-6  # relative error to within which slopes must add up: a few times WANTED
 MIXED_UNITS = 1e3
-"""How many times more than elements change the output by moving by their own sizes one may change it by moving by the
-typical size of its array: beyond, elements have different units, and no step suits all of them (calibrated)."""
+"""How many times more the output may change if elements move by the typical size of their array, not their own sizes.
+Above this, elements have different units, and no step suits all of them (calibrated)."""
 PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, without and with a disagreement: choices
-MOST_REASONS = 1000  # undecided entries that get a reason of their own: a choice
-SCATTERED = 1e4  # rounding units by which values scatter that are computed to fewer digits (calibrated)
+MOST_REASONS = 1000  # maximum number of undecided entries with a reason of their own: a choice
+SCATTERED = 1e4  # values that scatter by more rounding units are computed to fewer digits (calibrated)
 
 
 class Probed(NamedTuple):
-    """One direction: claimed products, estimates, and how far these may be apart. All (R,), but for the line.
+    """One direction: claimed products, estimates, and allowed differences between them, all (R,) except the line.
 
-    room: the difference that is located; beyond: the one that is a disagreement whatever is found, since the
-    rounding of all elements together does not explain it.
+    room: a larger difference is located; beyond: a larger difference is a disagreement even if no element is found,
+    since the rounding of all elements together does not explain it.
     """
 
     family: str
@@ -87,10 +87,10 @@ class Probed(NamedTuple):
 
 
 class Probe:
-    """The probes of one judgement; a Locator searches what they find. out_of_calls: whether a budget ended them."""
+    """The probes of one judgement; `Locator` adds the search. out_of_calls: whether the call budget ended them."""
 
     def __init__(self, judgement: Judgement, seed: int, restrict: Callable[[], None] = lambda: None):
-        """restrict: raises what ends the probe where the function lives on a part of the space alone."""
+        """restrict: raises an error to end the probe if f is defined on a subspace only (symmetric matrices)."""
         self.restrict, self.symmetry_tested = restrict, False
         self.judgement, self.flat, self.rows = judgement, judgement.flat, judgement.rows
         self.sampler, self.rng = judgement.sampler, np.random.default_rng(seed)
@@ -145,7 +145,7 @@ class Probe:
         return probed
 
     def adds_up(self) -> bool:
-        """Return whether the slopes of all elements add up to that along a random direction: no kinks meet."""
+        """Return whether the slopes of all elements add up to that along a random direction, so that no kinks meet."""
         judgement, direction = self.judgement, self.draw("relative")
         line, moved = self.sampler.line(direction, self.rows.weights), direction != 0
         with np.errstate(invalid="ignore"):
@@ -165,7 +165,7 @@ class Probe:
         return near(slopes) and not (slopes.kind == "kink").any()
 
     def bound_by(self, probed: Probed) -> None:
-        """Tighten the bounds of all elements that moved by what a direction says of each."""
+        """Tighten the bounds of all elements that moved along a direction."""
         judgement, direction = self.judgement, probed.line.direction
         moved = direction != 0
         most = np.where(probed.agrees, np.abs(probed.off) + probed.beyond, np.inf)
@@ -173,7 +173,7 @@ class Probe:
         judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], bound)
 
     def run(self, every: bool = False) -> None:
-        """Probe, and decide what the bounds decide. every: estimate each element by itself."""
+        """Probe, and accept entries by their bounds. every: estimate each element by itself instead."""
         live = np.flatnonzero(~self.flat.held)
         roomy = self.flat.claim.budget.left >= len(live) * PER_ESTIMATE
         try:
@@ -216,11 +216,11 @@ class Probe:
             self.restrict()
 
     def settle(self) -> bool:
-        """Let entries pass whose bounds say enough; return whether none is left."""
+        """Accept entries whose bounds are tight enough; return whether no entry is left open."""
         judgement = self.judgement
         with np.errstate(invalid="ignore"):
             size, bound = np.abs(judgement.claimed), judgement.bound
-            if not self.rows.known:  # elements of a typical size
+            if not self.rows.known:  # assume elements of a typical size
                 moved = max(np.count_nonzero(p.line.direction) for p in self.probed)
                 size = (
                     np.max([np.abs(p.claimed) for p in self.probed], axis=0)[:, None]
@@ -238,14 +238,14 @@ class Probe:
         return not (judgement.state == OPEN).any()
 
     def groups(self) -> None:
-        """Give elements whose claimed effect is too small for their bound directions of their own."""
+        """Use further directions for elements whose claimed effect is too small for their bound."""
         for _ in range(3):
             group = (self.judgement.state == OPEN).any(axis=0)
             count = int(group.sum())
             if not count:
                 return
             if count <= ONE_BY_ONE and self.has_calls(count * PER_ESTIMATE):
-                for i in np.flatnonzero(group):  # one that rounding limits may take many calls
+                for i in np.flatnonzero(group):  # an element limited by rounding may take many calls
                     if self.has_calls(PER_ESTIMATE):
                         self.judgement.judge_element(int(i))
                 self.judgement.mark_negligible()
@@ -258,7 +258,7 @@ class Probe:
         self.leave_open()
 
     def leave_open(self) -> None:
-        """Mark entries as negligible that agree within their bounds and are small next to others, or undecided."""
+        """Mark open entries negligible if they are small compared with others even at their bounds, else undecided."""
         judgement = self.judgement
         open_ = judgement.state == OPEN
         with np.errstate(invalid="ignore"):
@@ -266,23 +266,23 @@ class Probe:
             small = effect <= SMALL_EFFECT * judgement.effects.max(axis=1, initial=0.0)[:, None]
         judgement.state[open_ & small] = NEGLIGIBLE
         for j, i in np.argwhere(open_ & ~small)[:MOST_REASONS].tolist():
-            unseen = f"an error of {judgement.bound[j, i]:.2g} could not be seen"
+            unseen = f"but an error of {judgement.bound[j, i]:.2g} could not be seen"
             reason = f"the derivative is lost in rounding or noise: {judgement.claimed[j, i]:.3g} is claimed, {unseen}"
             judgement.state[j, i] = judgement.undecided(j, i, "noise", reason)
         judgement.state[judgement.state == OPEN] = UNDECIDED
 
     @property
     def calls_needed(self) -> int:
-        """How many calls are enough for a pass, or for a fail with its element: sizes alone decide."""
+        """Number of calls that is enough for a pass, or a fail with its element; at least twice the number allowed."""
         return max(int(self.most_calls), 2 * (self.flat.claim.budget.allowed or 0))
 
     @property
     def most_calls(self) -> float:
-        """How many calls a check of this size takes before nothing optional begins."""
+        """Number of calls after which a check of this size begins nothing optional."""
         return (PASS_CALLS if self.proven is None else FAIL_CALLS) + 20 * np.log2(max(self.flat.size, 2))
 
     def text_of_disagreement(self) -> str:
-        """Return how claimed and numeric products differ along the direction where they differ most."""
+        """Describe how claimed and numeric products differ along the direction where they differ most."""
         probed = max((p for p in self.probed if p.wrong.any()), key=lambda p: float(p.excess.max()), default=None)
         if probed is None:
             return ""
@@ -291,7 +291,7 @@ class Probe:
         return f"along a random direction the claimed product is {probed.claimed[j]:.9g}, the numeric one {numeric}"
 
     def directions(self) -> tuple[Direction, ...]:
-        """Return claimed and numeric product and numeric error along each direction, at the furthest apart."""
+        """Return the claimed and numeric product and the numeric error along each direction, of the worst row."""
         rows = []
         for p in self.probed:
             j = int(np.argmax(p.excess))
@@ -305,9 +305,9 @@ class Probe:
         return Evidence(len(flat.f0) * flat.size, alone, flat.claim.budget.made, self.directions(), needed)
 
     def limit_digits(self, item: InputCheck, k: int) -> InputCheck:
-        """Return what was found for input k, with no more digits than the directions agree to.
+        """Return the result for input k, with no more digits than the directions agree to.
 
-        The worst element of combined outputs is that of the output which is off most.
+        If outputs are combined, the worst element gets the output that is furthest off.
         """
         if item.verdict == "fail" and item.worst is not None and not self.rows.single:
             item = self.with_output(item, k)
@@ -328,7 +328,7 @@ class Probe:
         )
 
     def with_output(self, item: InputCheck, k: int) -> InputCheck:
-        """Return what was found for input k, with the output that is off most."""
+        """Return the result for input k, with the output that is furthest off."""
         raise NotImplementedError
 
     def search(self, probed: Probed) -> bool:
@@ -336,7 +336,7 @@ class Probe:
         raise NotImplementedError
 
     def resolve(self, probed: Probed) -> bool:
-        """Resolve a direction whose slope is not known; return whether it is known then."""
+        """Resolve a direction of unknown slope; return whether the slope is known then."""
         raise NotImplementedError
 
     def scatters(self) -> bool:
@@ -345,11 +345,11 @@ class Probe:
         return any((slopes.noise > SCATTERED * line.rounding(line.base[None])).any() for line, slopes in lines)
 
     def has_calls(self, count: int) -> bool:
-        """Return whether `count` more calls fit into what a check may take."""
+        """Return whether a check may make `count` more calls."""
         return self.sampler.calls + count <= self.most_calls
 
     def judge_all_or_some(self) -> None:
-        """Estimate single elements: all of them where they are few, else a sample."""
+        """Estimate single elements: all of them if they are few, else a sample."""
         live = np.flatnonzero(~self.flat.held)
         if len(live) > SOME:
             live = self.sample(live)
@@ -377,8 +377,8 @@ class Probe:
     def find_wrong(self, probed: Probed) -> bool:
         """Find elements that explain a disagreement; return whether any is wrong.
 
-        Along the array family a disagreement is a hint: where the element found is right by itself, that family is
-        not local and serves no more.
+        In the array family, a disagreement is only a hint: if the element found is right by itself, the family is not
+        local and is not used again.
         """
         self.test_symmetry()
         with np.errstate(invalid="ignore"):

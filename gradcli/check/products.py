@@ -1,6 +1,6 @@
-"""What products with a derivative must satisfy: linear, fresh at every call, forward and reverse mode adjoint.
+"""Check that products with a derivative are linear and fresh at every call, and that both modes are adjoint.
 
-With --taylor also: the remainder of the first-order series falls with the square of the step.
+With --taylor, also compute remainders of the first-order Taylor series, which fall with the square of the step.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from .rows import neighbours
 from .sampler import TINY
 from .verdict import OWN_NOISE, ROUNDING, Judgement, digits_of
 
-ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}  # that forward and reverse mode must share, by bytes of a number: a choice
+ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}  # to which both modes must agree, by bytes of a number: a choice
 
 
 def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:
-    """Return a report with what forward mode says; when it contradicts reverse mode, one of them is wrong."""
+    """Add to a report how far forward and reverse mode agree; if they disagree, one of them is wrong."""
     if not (claim.capabilities.pull and claim.capabilities.push):
         return checked
     try:
         agreement, least = adjoint_test(claim, seed)
-    except NoForwardError:  # reverse mode alone is what is checked
+    except NoForwardError:  # there is only reverse mode to check
         return checked
     if np.isnan(agreement):
         return checked
     checked = replace(checked, cross_checks=(*checked.cross_checks, ("forward mode", agreement)))
     if agreement >= least:
         return checked
-    text = f"forward and reverse mode agree to {agreement:.1f} digits only"
+    text = f"forward and reverse mode agree to only {agreement:.1f} digits"
     if checked.verdict == "pass":
         forward, reverse = ("forward mode", "reverse mode (vjp)"), ("reverse mode", "forward mode (jvp)")
         right, wrong = forward if claim.claims == "jvp" else reverse
@@ -47,9 +47,9 @@ def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckRep
 
 
 def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:
-    """Return to how many digits <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
+    """Return the number of digits to which <w, J v> and <J^T w, v> agree for random v and w, and how many are needed.
 
-    Of three pairs (of the engine's own modes, one) the worst counts; nan where they are not finite.
+    The worst of three pairs counts (one pair for the engine's own modes); nan if not finite or lost in rounding.
     """
     rng = np.random.default_rng(seed + 2)
     out = claim.value_here()
@@ -67,7 +67,7 @@ def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:
         digits = digits_of(abs(forward - reverse) / size)
         if np.isnan(digits):
             return digits, least
-        if digits < least:  # nothing but rounding scatters as much between points that are rounding units apart
+        if digits < least:  # only rounding scatters as much between points a few ulps apart
             near = [products_of_both_modes(claim, at, tangents, w)[:2] for at in neighbours(claim)]
             if abs(forward - reverse) <= OWN_NOISE * float(np.abs(np.array(near) - (forward, reverse)).max()):
                 return np.nan, least
@@ -78,7 +78,7 @@ def adjoint_test(claim: Claim, seed: int) -> tuple[float, float]:
 def products_of_both_modes(
     claim: Claim, at: Mapping[str, np.ndarray], tangents: Mapping[str, np.ndarray], w: np.ndarray
 ) -> tuple[float, float, float]:
-    """Return <w, J v>, <J^T w, v>, and the sum of the sizes of their parts, whichever is larger."""
+    """Return <w, J v>, <J^T w, v>, and the larger of the two sums of their absolute terms."""
     pushed, pulled = claim.push(at, tangents), claim.pull(at, w)
     forward, reverse = np.conj(w) * pushed, [np.conj(pulled[name]) * tangents[name] for name in claim.wrt]
     size = max(float(np.abs(forward).sum()), float(sum(np.abs(p).sum() for p in reverse)), 1e-300)
@@ -86,9 +86,9 @@ def products_of_both_modes(
 
 
 def find_broken_law(flat: Flat, seed: int) -> Finding | None:
-    """Return in what the claim's products are not linear, or stale, which needs no value to be compared with.
+    """Return the first law that the claim's products violate, such as linearity. Needs no numeric derivative.
 
-    No budget of calls is spent on more than the first.
+    With a call budget, only linearity is checked.
     """
     if not flat.size:
         return None
@@ -98,15 +98,15 @@ def find_broken_law(flat: Flat, seed: int) -> Finding | None:
     return staleness(flat, seed) or gradients_apart(flat, seed) or other_value(flat)
 
 
-COTANGENT_SIZE = 3.0  # the typical size of cotangents: 1 is what most people try; a choice
-FACTOR = 1024.0  # times larger and smaller ones show clipping and rounding; a power of 2 is exact in any type
-COARSEST = 0.05  # from this part of a product on, nothing is rounding: 1 in 2**8 is bfloat16's, of which 13 add up
-WIDEST_STAIR = 2.0**-6  # over this part of a number, one in bfloat16, with its 2**-8, changes at least once
-STAIR_VECTORS = 256  # vectors along which stairs are looked for: a curve is far from OWN_NOISE between them
+COTANGENT_SIZE = 3.0  # typical size of random cotangents, because most people try only 1: a choice
+FACTOR = 1024.0  # cotangents this much larger and smaller show clipping and rounding; a power of 2 is exact
+COARSEST = 0.05  # a larger relative difference is never rounding: 13 times bfloat16's rounding unit, 2**-8
+WIDEST_STAIR = 2.0**-6  # relative range in which a bfloat16 number, with steps of 2**-8, changes at least once
+STAIR_VECTORS = 256  # vectors tested for stairs, so close that a smooth curve hardly bends between them
 
 
 def nonlinearity(flat: Flat, seed: int) -> Finding | None:
-    """Return in what claimed products are not linear: in PyTorch's words "backward not multiplied by grad_output"."""
+    """Return how the claimed products are not linear, PyTorch's "backward not multiplied by grad_output"."""
     claim = flat.claim
     rng = np.random.default_rng(seed + 7)
     if claim.capabilities.pull:
@@ -123,17 +123,17 @@ def nonlinearity(flat: Flat, seed: int) -> Finding | None:
 
 
 def draw_cotangent(flat: Flat, rng: np.random.Generator) -> np.ndarray:
-    """Return a random cotangent of length m, of a size that most people do not try."""
+    """Return a random cotangent of length m, of a size that most people do not try (COTANGENT_SIZE)."""
     return COTANGENT_SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
 
 
 def find_nonlinear(
     flat: Flat, products: Callable, u: np.ndarray, v: np.ndarray, words: tuple[str, str, str]
 ) -> Finding | None:
-    """Return in what products are not linear, by more than rounding; None when they are."""
+    """Return how products violate linearity by more than rounding; None if they do not."""
     zeros_give, name, argument = words
     vectors = [u, np.zeros_like(u), -u, v, u + v]
-    if min(itemsizes(flat)) > 2:  # float16 ends at 65504
+    if min(itemsizes(flat)) > 2:  # float16's largest number is 65504
         vectors += [FACTOR * u, u / FACTOR]
     vectors = [x.astype(u.dtype) for x in vectors]
     first, nothing, _, second, _, *others = here = products(vectors)
@@ -154,26 +154,26 @@ def find_nonlinear(
         if not np.isfinite(got).all() or gap <= room_of_products(flat) * size:
             continue
         if np.abs(products([u])[0] - first).max() > COARSEST * np.abs(first).max():
-            return Finding("unsteady", f"the {name} gives another result on the second call, with the same {argument}")
+            return Finding("unsteady", f"the {name} gives another result on a second call with the same {argument}")
         scatter = scatter_nearby(flat, products, vectors, here)
         if gap <= OWN_NOISE * max(part * scatter[0], scatter[place]):
             continue
         if not is_stair(products, vectors[4 if place < 5 else place], gap, size):
-            text = f"the {name} is not linear in {argument}: {law} (off by {gap / size:.2g} relative); "
-            return Finding("nonlinear", f"{text}a {name} multiplies by {argument} and does nothing else with it")
+            text = f"the {name} is not linear in {argument}: {law} (relative error {gap / size:.2g}); "
+            return Finding("nonlinear", f"{text}a {name} must multiply by {argument} and do nothing else with it")
     return None
 
 
 def scatter_nearby(flat: Flat, products: Callable, vectors: Sequence[np.ndarray], here: np.ndarray) -> np.ndarray:
-    """Return by how much each product changes between points that are rounding units apart, as nothing but rounding."""
+    """Return how much each product changes between points a few ulps apart, where only rounding differs."""
     changes = [np.abs(products(vectors, near) - here).max(axis=1, initial=0.0) for near in neighbours(flat.claim)]
     return np.max(changes, axis=0)
 
 
 def is_stair(products: Callable, vector: np.ndarray, gap: float, size: float) -> bool:
-    """Return whether products jump as much between vectors that grow by little, over more than a relative room.
+    """Return whether products jump by about `gap` between vectors that grow in small steps.
 
-    A type with few digits (bfloat16) makes stairs; of what only bends, second differences are a fraction of the room.
+    A type with few digits (bfloat16) makes stairs; the second differences of a smooth curve are far smaller.
     """
     if gap > COARSEST * size:
         return False
@@ -190,13 +190,13 @@ def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
     return flat.as_output(np.random.default_rng(seed).standard_normal(len(flat.f0)))
 
 
-SAME_VALUE = 1e-6  # difference of equal values, relative to them and to their changes near the point (calibrated)
+SAME_VALUE = 1e-6  # most that equal values differ, relative to them and to their change near the point (calibrated)
 
 
 def other_value(flat: Flat) -> Finding | None:
-    """Return that a backward pass belongs to another function: its own forward pass gives another value."""
+    """Report a backward pass that belongs to another function: its own forward pass gives a different value."""
     claim = flat.claim
-    if claim.recorded is None:  # `nonlinearity` asked for products
+    if claim.recorded is None:  # not recomputed by the backward passes of `nonlinearity`
         return None
     away = other_point(claim)
     try:
@@ -211,17 +211,17 @@ def other_value(flat: Flat) -> Finding | None:
         return None
     return Finding(
         "other value",
-        f"the rule computes another value than the function (off by {gap / size:.2g} relative): its forward pass "
+        f"the rule computes a different value from the function (relative error {gap / size:.2g}): its forward pass "
         "(fwd of custom_vjp, forward of a Function) differs from what is called without a gradient",
     )
 
 
-LOST_NEXT_TO_LARGEST = 1e-6  # the part of the largest product below which small ones may be rounding (calibrated)
-MOST_SUBSETS = 4  # inputs up to which all subsets of those that need a gradient are tried, of more each alone: a choice
+LOST_NEXT_TO_LARGEST = 1e-6  # products below this fraction of the largest one may be rounding (calibrated)
+MOST_SUBSETS = 4  # most inputs of which all subsets are tried as those that need a gradient, else each alone: a choice
 
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:
-    """Return that a gradient is another one where some of the inputs need none: a path of `needs_input_grad`."""
+    """Report a gradient that changes if other inputs need none: a branch on `needs_input_grad` is wrong."""
     claim, names = flat.claim, list(flat.claim.wrt)
     if len(names) < 2 or not claim.capabilities.pull or claim.seen is not None:  # the user's run says which need one
         return None
@@ -233,8 +233,8 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
         try:
             apart = claim.pull_of(claim.at, cotangent, chosen)
         except CallError as error:
-            claim.pull(claim.at, cotangent)  # which raises, too, if the rule always does
-            return Finding("partial gradients", f"{error}, where {others} needs no gradient (needs_input_grad)")
+            claim.pull(claim.at, cotangent)  # raises, too, if the rule always does
+            return Finding("partial gradients", f"{error}, if {others} needs no gradient (needs_input_grad)")
         if apart is None:
             return None
         whole = whole or claim.pull(claim.at, cotangent)
@@ -242,13 +242,13 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
             size = np.abs(whole[name]).max(initial=0.0) + np.abs(apart[name]).max(initial=0.0)
             size += LOST_NEXT_TO_LARGEST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
             if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= CHANGED * size:
-                text = f"the gradient of {name} is another one where {others} needs none (needs_input_grad)"
+                text = f"the gradient of {name} changes if {others} needs none (needs_input_grad)"
                 return Finding("partial gradients", text)
     return None
 
 
 def coarseness(flat: Flat, claimed: np.ndarray, seed: int) -> tuple[float, Finding | None]:
-    """Return by how much, relative, products differ from those with the Jacobian of unit cotangents."""
+    """Return the relative difference of products from those with the Jacobian that unit cotangents give."""
     claim, can = flat.claim, flat.claim.capabilities
     pulled = can.pull and can.pulls_apart and (can.traced or not can.push)
     if not pulled or not claimed.size or claim.budget.allowed is not None:
@@ -270,7 +270,7 @@ def coarseness(flat: Flat, claimed: np.ndarray, seed: int) -> tuple[float, Findi
         return 0.0, None
     text = (
         "the backward is not linear in grad_output: b(u) is not the product of u with the gradients that unit "
-        f"cotangents give (off by {gap:.2g} relative)"
+        f"cotangents give (relative error {gap:.2g})"
     )
     return gap, Finding("nonlinear", text)
 
@@ -286,19 +286,19 @@ def room_of_products(flat: Flat) -> float:
 
 STALE = Finding(
     "unsteady",
-    "backward uses values of another call: once the function was called elsewhere, the gradient changes (stale "
-    "context); what backward needs is to be kept with each call, as save_for_backward does",
+    "backward uses values of another call: the gradient changes once the function has been called elsewhere (stale "
+    "context); save what backward needs with each call, as save_for_backward does",
 )
 KEPT = Finding(
-    "unsteady", "the gradient is the same at another point: the first (or the last) one is kept, or it is a constant"
+    "unsteady", "the gradient is the same at another point: the first (or the last) one was kept, or it is a constant"
 )
 
 
 def claim_at_other_point(flat: Flat) -> np.ndarray | None:
-    """Return what a gradient gives at another point: one that keeps it, or lags a call behind, is wrong from then on.
+    """Return the gradient at another point, so that a gradient kept from an earlier call shows up later.
 
-    None if it takes several calls, or costly ones, or there is no gradient at that point. A backward pass is
-    called there once as well.
+    None if that takes several calls or costly ones, or if there is no gradient at that point. A backward pass is called
+    there once, too, for the same reason.
     """
     claim, can = flat.claim, flat.claim.capabilities
     if can.traced or can.costly or claim.budget.allowed is not None or not flat.size:
@@ -313,7 +313,7 @@ def claim_at_other_point(flat: Flat) -> np.ndarray | None:
 
 
 def staleness(flat: Flat, seed: int) -> Finding | None:
-    """Return that a call between forward and backward changes a gradient."""
+    """Report a gradient that changes if the function is called between forward and backward."""
     claim = flat.claim
     if not claim.capabilities.pull:
         return None
@@ -333,24 +333,24 @@ def staleness(flat: Flat, seed: int) -> Finding | None:
     size = max(np.abs(first[name]).max(initial=0.0) for name in claim.wrt)
     if gap(late) <= CHANGED * size:
         return None
-    own = gap(claim.pull(claim.at, cotangent))  # of one that is different every time
+    own = gap(claim.pull(claim.at, cotangent))  # of a gradient that is different every time
     return STALE if gap(late) > 10 * own else None
 
 
 REMAINDER_STEPS = 2.0 ** -np.arange(3, 19, 2)  # eight, each a quarter of the one before, in units of the scale of x
-RATE_STEPS = 4  # the smallest steps that are not spoilt, from which the rate is taken: a choice
-BEYOND_NOISE = 10.0  # times the noise of the values that a remainder is beyond doubt: a choice
+RATE_STEPS = 4  # the rate is fitted to this many of the smallest steps with clear remainders: a choice
+BEYOND_NOISE = 10.0  # a remainder this many times larger than the noise of the values is clear: a choice
 
 
 def taylor_of(judgement: Judgement, direction: np.ndarray) -> Taylor:
-    """Return the Taylor remainders along a direction (--taylor), and the rate at which those fall that are clear."""
+    """Return the Taylor remainders along a direction (--taylor), and the rate at which the clear ones fall."""
     rows, flat = judgement.rows, judgement.flat
     line = judgement.sampler.line(direction, rows.weights)
     claimed = rows.along(line.direction)
     _, values = line.values(np.concatenate([REMAINDER_STEPS, -REMAINDER_STEPS]))
     up, down = np.split(values, 2)
     remainders = np.linalg.norm(up - line.base - REMAINDER_STEPS[:, None] * claimed, axis=1)
-    even = up + down - 2 * line.base  # falls by 16 from step to step, but for noise
+    even = up + down - 2 * line.base  # falls by a factor of 16 per step, except for noise
     measured = np.abs(even[1:] - even[:-1] / 16)[-3:].max(axis=0)
     noise = np.linalg.norm(np.maximum(line.rounding(values), measured / 2))
     own = ROUNDING * flat.claim_unit * np.linalg.norm(rows.size(line.direction, claimed))

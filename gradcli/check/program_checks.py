@@ -1,6 +1,6 @@
-"""Checks of what gradcli's engine runs: its own derivatives of programs, and formulas claimed for expressions.
+"""Check the engine's derivatives of programs, and formulas claimed as derivatives of expressions.
 
-Formulas are checked at the given point, or at random ones of the function's domain and then by sympy.
+Formulas are checked at the given point, or at random points of the function's domain and then by sympy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .judge import TRIVIAL, run_check
 
 
 def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, Any]) -> Claim:
-    """Return the script's output at values of its leaves as what is claimed. Raises CallError."""
+    """Return the claim of the engine's derivative of a script, at values of its leaves. Raises CallError."""
     if not script.torch:
         refuse_foreign(framework_imported(script.source), script.title)
     first = ScriptClaim(script, at, wrt=request.wrt, out=request.out)
@@ -42,7 +42,7 @@ def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, An
 
 
 def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) -> dict[str, np.ndarray]:
-    """Return the values of the leaves of a script that names lead to, each once. Raises GradcliError."""
+    """Return the values of a script's leaves that have names, each leaf once. Raises GradcliError."""
     leaves: dict[str, Tensor] = {}
     for name, leaf in script.run(given, out=out).leaves.items():
         if "@" not in name and not any(leaf is other for other in leaves.values()):
@@ -51,7 +51,7 @@ def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) 
 
 
 def of_program(target: Target, request: Request) -> Check | CheckReport:
-    """Return the check of the engine's derivative of a program; a report when the program raises."""
+    """Return the check of the engine's derivative of a program; a report if the program raises."""
     path, home = target.path, surroundings_of(target)
     file = path if not target.inline and os.path.exists(path) else None
     where: dict[str, Any] = {"name": target.text, "file": file, "target": target, "request": request}
@@ -93,8 +93,8 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
     return check
 
 
-SAMPLES, HESS_SAMPLES = 20, 5  # random points for first and for second derivatives, without --samples: a choice
-ATTEMPTS = 200  # draws after which no point is found where a function is finite: a choice
+SAMPLES, HESS_SAMPLES = 20, 5  # random points for first and second derivatives, unless --samples is given: a choice
+ATTEMPTS = 200  # random points tried before giving up on one where the function is finite: a choice
 DOMAINS = (
     lambda rng, shape: rng.standard_normal(shape),
     lambda rng, shape: np.abs(rng.standard_normal(shape)),
@@ -104,28 +104,28 @@ DOMAINS = (
     lambda rng, shape: rng.uniform(0, 10.0 ** rng.integers(1, 5), shape),
     lambda rng, shape: -rng.uniform(0, 10.0 ** rng.integers(0, 5), shape),
 )
-"""What inputs are drawn from: the later ones once the earlier gave no finite value."""
-SMALL_NUMBERS = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)  # numbers of which counterexamples are made
+"""Distributions of random inputs. Later ones are used once the earlier ones gave no finite value."""
+SMALL_NUMBERS = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)  # numbers that counterexamples consist of
 SMALL_POINTS = 60  # points of small numbers at which formulas are compared: a choice
-RANDOM_POINTS = 5  # random points in their place, where the function is finite at none of them: a choice
-MOST_JUDGED = 12  # points of small numbers that are judged: a choice, as each is a check of its own
-SLOPE_DIGITS = 20  # right digits of first derivatives by differences: second ones are their slopes in float64, of 16
+RANDOM_POINTS = 5  # random points used instead if the function is finite at none of those: a choice
+MOST_JUDGED = 12  # most points of small numbers that are checked, each in a check of its own: a choice
+SLOPE_DIGITS = 20  # correct digits of first derivatives by differences; float64, used for their slopes, has 16
 
 
 def positive_definite(x: np.ndarray) -> np.ndarray:
-    """Return a positive definite matrix made of a square one; anything else as it is."""
+    """Return a positive definite matrix made from a square one; any other array unchanged."""
     return x @ x.T + np.eye(len(x)) if x.ndim == 2 and len(x) == len(x.T) else x
 
 
 def formula_checks(target: Target, request: Request) -> list[Check]:
-    """Return the checks of what --grad, --vjp, --jvp and --hess claim, second derivatives by each input apart."""
+    """Return the checks of --grad, --vjp, --jvp and --hess, with one check of second derivatives per input."""
     program = load_program(target)
     if request.value_and_grad or not isinstance(program, ExpressionProgram):
         raise GradcliError("--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g")
     if request.order == 2:
-        raise GradcliError("--order 2 has no use here: a formula is checked", hint="--hess x=FORMULA claims a second")
+        raise GradcliError("--order 2 is not for formulas", hint="to check a second derivative: --hess x=FORMULA")
     if request.elementwise and (list(request.claims) != ["grad"] or request.symbolic):
-        raise GradcliError("--elementwise says what --grad returns, and goes with that alone")
+        raise GradcliError("--elementwise requires --grad, and cannot be combined with --vjp, --jvp or --symbolic")
     formulas = FormulaProgram(program, request)
     first = [f for option in request.claims for f in formulas.formulas(option).values()]
     second: dict[str, list[Formula]] = {}
@@ -136,7 +136,7 @@ def formula_checks(target: Target, request: Request) -> list[Check]:
 
 
 class FormulaCheck(Check):
-    """The check of formulas for first derivatives of a program, or for derivatives of its gradient by one input."""
+    """The check of formulas for a program's first derivatives, or for derivatives of its gradient by one input."""
 
     def __init__(self, formulas: FormulaProgram, claimed: list[Formula], target: Target, request: Request):
         self.formulas, self.claimed, self.target, self.values = formulas, claimed, target, request.values
@@ -167,7 +167,7 @@ class FormulaCheck(Check):
         return FormulaClaim(self.formulas, at, self.claimed, self.elementwise)
 
     def try_out(self, at: Mapping[str, np.ndarray]) -> None:
-        """Raise GradcliError for a formula that cannot be evaluated at a point, or is of no single number."""
+        """Raise GradcliError if a formula cannot be evaluated at a point, or if --hess cannot be used."""
         leaves = {name: tensor(x) for name, x in at.items()}
         output, names = self.formulas.run(leaves)
         if self.second:
@@ -192,10 +192,10 @@ class FormulaCheck(Check):
             if at is not None:
                 return at
         hint = "give a point: " + " ".join(f"{name}=1" for name in self.shapes)
-        raise GradcliError("the function is finite at no random point that was tried", hint=hint)
+        raise GradcliError("no random point was found where the function is finite", hint=hint)
 
     def point_of(self, drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
-        """Return the inputs with these numbers for those without values; None where the function is not finite."""
+        """Return all inputs, with `drawn` for those without values; None if the function is not finite there."""
         try:
             with np.errstate(all="ignore"):
                 run = self.formulas.program.run({**self.values, **drawn}, out=self.formulas.request.out)
@@ -204,14 +204,14 @@ class FormulaCheck(Check):
                 return None
             scalars = [name for name, x in drawn.items() if not np.ndim(x)]
             if scalars and error.kind == "shape" and error.hint is None:
-                error.hint = f"'{scalars[0]}' is a single number, having no value; for a vector: --shape {scalars[0]}=3"
+                error.hint = f"'{scalars[0]}' has no value, so it is a scalar; for a vector: --shape {scalars[0]}=3"
             raise
         assert run.output is not None
         finite = not drawn or bool(np.isfinite(run.output._data).all())
         return {name: np.array(leaf._data) for name, leaf in run.leaves.items()} if finite else None
 
     def worst(self) -> CheckReport:
-        """Return the report of the points, with what sympy says of the formulas, or that of a counterexample."""
+        """Return the report on the points, with sympy's result on the formulas, or the report on a counterexample."""
         report = super().worst()
         asked = self.by_sympy or (report.verdict in ("fail", "inconclusive") and not self.elementwise)
         if not asked or report.verdict == "error" or not report.inputs:
@@ -244,7 +244,7 @@ class FormulaCheck(Check):
         return report if wrong else replace(report, notes=(*report.notes, proof.note))
 
     def refute_at(self, at: Mapping[str, np.ndarray]) -> CheckReport | None:
-        """Return the report at a point where the claim is wrong; None where it is not, or has a kink."""
+        """Return the report at a point if the claim is wrong there; None if it is not, or at a kink."""
         place = self.place(self.request.seed)
         if not self.request.shapes:
             place = place._replace(replay=replay_command(self.target, self.request._replace(values=at)))
@@ -267,7 +267,7 @@ class FormulaCheck(Check):
 
 
 def with_words(report: CheckReport, words: str) -> CheckReport:
-    """Put what sympy says in the place of what numbers say of the same."""
+    """Replace findings from numbers with what sympy says about the same mistake."""
     others = (f for f in report.diagnosis if f.kind not in ("factor", "symmetric part", "dropped term", "chain factor"))
     return replace(report, diagnosis=(Finding("symbolic", words), *others))
 
@@ -285,7 +285,7 @@ def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray]) -> s
 
 
 class HessianClaim(HandWritten):
-    """The gradient of a scalar program by one input, from its values in many digits, and formulas for its slopes."""
+    """The gradient of a scalar program by one input, from high-precision values, and formulas for its slopes."""
 
     def __init__(self, program: FormulaProgram, at: Mapping[str, Any], formulas: list[Formula]):
         self.claim, (self.by, _) = FormulaClaim(program, at, formulas), formulas[0].names
@@ -296,7 +296,7 @@ class HessianClaim(HandWritten):
         self.title = f"d/d{self.by} of {program.program.title}"
 
     def gradient(self, *arrays: np.ndarray) -> np.ndarray:
-        """Return differences of values, rounded to floats; nan at kinks."""
+        """Return the gradient by finite differences, rounded to float64; nan at kinks."""
         at = {name: np.asarray(x) for name, x in zip(self.at, arrays, strict=True)}
         middle = self.high_precision.value(at)
         slopes = [self.high_precision.along(at, unit, middle)[0] for unit in self.directions]

@@ -1,4 +1,4 @@
-"""torch.autograd.gradcheck and gradgradcheck: their signatures, and our verdict where no tolerance is given."""
+"""torch.autograd.gradcheck and gradgradcheck with PyTorch's signatures, and our verdict if no tolerance is given."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from .verdict import EPS
 class PytorchFunction(Traced):
     """A function that sees its inputs as the user's program would: those to be checked require grad."""
 
-    form: Any = None  # of the outputs of the first call
-    changed = ""  # how another call's form differs
+    form: Any = None  # paths, shapes and dtype of the outputs of the first call
+    changed = ""  # how the form of a later call differs
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         names = list(self.at)
@@ -58,17 +58,17 @@ class PytorchFunction(Traced):
 
 
 class ForwardFunction(PytorchFunction):
-    """A function whose derivative is taken in forward mode, one column after another."""
+    """A function that is differentiated in forward mode, one column at a time."""
 
     capabilities = replace(Traced.capabilities, vjp=False)
 
     def whole(self, arrays: Mapping[str, np.ndarray]) -> Any:
-        """Return None: every column comes from a call of its own, as in PyTorch."""
+        """Return None, so that each column comes from its own call, as in PyTorch."""
         return None
 
 
 def complaint(claim: Traced, nondet_tol: float, batched: bool, forward: bool) -> str | None:
-    """Return what else is wrong with a backward pass: run twice, on a batch, or against forward mode."""
+    """Return a message if a backward pass differs between two runs, on a batch, or from forward mode; None if not."""
     record = claim.record_call(claim.at)
     (out,) = record.outputs
     if out._node is None:
@@ -86,7 +86,7 @@ def complaint(claim: Traced, nondet_tol: float, batched: bool, forward: bool) ->
     single = [pulled(v) for v in vectors]
     if not all(same(single[0], pulled(vectors[0]), 0, nondet_tol)):
         return (
-            "Backward is not reentrant: run twice with the same gradient it gives different values, beyond "
+            "Backward is not reentrant: two runs with the same gradient gave values that differ by more than "
             f"nondet_tol={nondet_tol}"
         )
     if batched:
@@ -216,7 +216,7 @@ def _check(
 
 
 def check_inputs(given: tuple, wanted: list[str]) -> None:
-    """Warn of low precision. Raises ValueError when nothing is to be checked."""
+    """Warn about low precision. Raises ValueError when no input requires grad."""
     if not wanted:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
@@ -224,14 +224,14 @@ def check_inputs(given: tuple, wanted: list[str]) -> None:
     for i, x in enumerate(given):
         if isinstance(x, Tensor) and x._node is not None and x._data.dtype.name not in ("float64", "complex128"):
             warnings.warn(
-                f"Input #{i} requires gradient and is not a double precision floating point or complex: its own "
-                "rounding may hide what is wrong",
+                f"Input #{i} requires gradient and is not a double precision floating point or complex: its "
+                "rounding may hide a wrong derivative",
                 stacklevel=4,
             )
 
 
 def failure_message(report: CheckReport, claim: PytorchFunction | None) -> str:
-    """Return a report as an exception's message; the claim knows which output an element belongs to."""
+    """Return a report as the message of an exception. claim: finds the output that an element belongs to."""
     lines = []
     for item in report.inputs:
         if item.verdict != "pass" and item.worst is not None:

@@ -1,9 +1,9 @@
-"""A claimed derivative compared with that of another function, in float64 or by how accurate that one is in few digits.
+"""Compare a claimed derivative with that of a reference function, in float64 or in a type with fewer digits.
 
-The golden derivative is the reference's in float64, at inputs that the type holds exactly; the yardstick is the error
-of the reference's own backward in that type. Three questions are asked for each input: is the claim about as accurate
-as the yardstick, is it right on average (rounding errors do not follow the derivative), and do its errors have
-structure (along an axis they follow the derivative, the input, the output or a constant).
+The golden derivative is the reference's in float64, at inputs that the type represents exactly. The yardstick is the
+error of the reference's own backward in that type. Three questions are asked for each input: is the claim about as
+accurate as the yardstick, is it right on average (rounding errors do not follow the derivative), and do its errors have
+structure (along an axis, do they follow the derivative, the input, the output or a constant)?
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from .sampler import TINY, Sampler
 from .verdict import FAIL, PASS, UNDECIDED, VERDICTS, digits_of
 
 UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
-"""Half the distance of neighbouring numbers of a type, relative to their size: the largest error of a rounding."""
-PASSES = 2.0  # times the yardstick that the error of a claim may have (calibrated), ...
+"""Half the distance between neighbouring numbers of a type, relative to their size: the largest rounding error."""
+PASSES = 2.0  # a claim passes if its error is at most this many times the yardstick (calibrated)
 FAILS = {"bfloat16": 4.0, "float16": 8.0, "float32": 16.0, "float64": 64.0}
-"""... and what it must exceed to be wrong (calibrated); no mistake is a few units of a type with more digits."""
-MOST_ERROR = 0.04  # the error, relative to the derivative's size, that no yardstick lets pass: 10 roundings of bfloat16
-SIGMAS = 8.0  # standard errors that a slope must differ from none, in the many slopes of many groups (calibrated)
-SHARED = 2.0  # rounding units (bfloat16; else as FAILS) that all elements may be off by: a shared rounded factor, ...
-SHARED_BY_GROUP = 3.0  # ... and those of a row or column (both calibrated)
-LEAST_PART = 0.1  # the part of its usual size that the derivative of a group has at least, in comparisons: a choice
-OUTLIER = 2.0  # times FAILS, and the largest error that rounding explains, must a single element exceed (calibrated)
-LEAST_ROUNDING = 1e-12  # relative differences from which on float64, with 1e-16, is not what was computed in
-FEWEST, LEAST = 4, 16  # elements of a group in which errors may follow the derivative, and something else: a choice
-WANTED_PRODUCTS = 8_192  # elements of products that are compared, where few cotangents give less: a choice
-VALUE_UNITS = 16.0  # rounding units of the largest value from which on values differ (calibrated)
-NEARLY, NEARLY_ON_AVERAGE = 2 / 3, 1 / 2  # parts of what makes a slope wrong from where it is undecided (calibrated)
-INACCURATE, ON_AVERAGE = "inaccurate", "on average it is off by"
-MOST_ESTIMATED = 2_000  # elements of a reference whose derivative is estimated from its values: a choice
+"""A claim fails above this many times what rounding explains (calibrated); with more digits no mistake is so small."""
+MOST_ERROR = 0.04  # a larger error, relative to the derivative's size, never passes: 10 roundings of bfloat16
+SIGMAS = 8.0  # standard errors by which one of the many slopes of many groups must differ from 0 (calibrated)
+SHARED = 2.0  # bfloat16 units that all elements may be off by, from a rounded factor (calibrated; others as FAILS)
+SHARED_BY_GROUP = 3.0  # the same for the elements of a row or column (calibrated)
+LEAST_PART = 0.1  # least size of a group's derivative in comparisons, as a part of the usual size: a choice
+OUTLIER = 2.0  # a single element is wrong if off by more than OUTLIER * FAILS * the largest rounding error (calibrated)
+LEAST_ROUNDING = 1e-12  # a larger relative difference shows that the computation was not in float64, with 1e-16
+FEWEST, LEAST = 4, 16  # least elements of a group for a slope on the derivative, and on anything else: a choice
+WANTED_PRODUCTS = 8_192  # elements of products to compare; small gradients need more cotangents for it: a choice
+VALUE_UNITS = 16.0  # values differ if by more than this many rounding units of the largest one (calibrated)
+NEARLY, NEARLY_ON_AVERAGE = 2 / 3, 1 / 2  # from this part of the limit on, a slope is undecided (calibrated)
+INACCURATE, ON_AVERAGE = "inaccurate", "its average relative error is"
+MOST_ESTIMATED = 2_000  # elements up to which a reference's derivative is estimated from its values: a choice
 
 
 def rounded(x: Any, dtype: str | None) -> Any:
-    """Return floating-point arrays, also nested ones, in a type of UNITS or in float64; bfloat16 as float32."""
+    """Round floating-point arrays, also nested ones, to a type of UNITS (bfloat16 is kept in float32) or to float64."""
     if is_branch(x):
         return map_leaves(lambda _, part: rounded(part, dtype), x)
     if not isinstance(x, np.ndarray | float) or np.asarray(x).dtype.kind != "f":
@@ -55,14 +55,14 @@ def rounded(x: Any, dtype: str | None) -> Any:
     if dtype != "bfloat16":
         return np.asarray(x).astype(dtype if dtype in UNITS else "float64")
     bits = np.asarray(x, np.float32).view(np.uint32)
-    bits = bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)  # to the nearest, ties to even
+    bits = bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)  # round to nearest, ties to even
     return (bits & np.uint32(0xFFFF0000)).view(np.float32)
 
 
 def judge_by_reference(
     claim: Claim, request: Request, report: Callable[..., CheckReport], opens: Callable[[str | None], Claim]
 ) -> CheckReport:
-    """Compare the claimed derivative with that of a reference. opens: makes the reference run in a type, or in float64.
+    """Compare the claimed derivative with that of a reference. opens: returns the reference in a type, or in float64.
 
     Raises CallError.
     """
@@ -75,7 +75,7 @@ def judge_by_reference(
     exact |= {names[name]: rounded(x, None) for name, x in point.items()}
     value, known = (real_view(c.value(at)).astype(float) for c, at in ((claim, point), (golden, exact)))
     if len(value) != len(known):
-        shapes = f"of shape {flat.out_shape}, and {golden.title} one of shape {right.out_shape}"
+        shapes = f"of shape {flat.out_shape}, but {golden.title} one of shape {right.out_shape}"
         raise CallError(f"{claim.title} returns an output {shapes}")
     if not np.isfinite(known).all():
         text = f"{golden.title} is not finite at this point"
@@ -100,29 +100,29 @@ def judge_by_reference(
             plain.wrt = golden.wrt
             own = products(Flat(plain), cotangents, {name: rounded(x, dtype) for name, x in exact.items()})
         except CallError as error:
-            notes.append(f"the reference does not run in {dtype} ({error}): half a rounding unit is the yardstick")
+            notes.append(f"the reference does not run in {dtype} ({error}); its error is taken as half a rounding unit")
     gap, most = np.abs(value - known).max(initial=0.0), np.abs(known).max(initial=0.0)
     differs = gap > VALUE_UNITS * UNITS[kind] * most
     if differs:
-        notes.append(f"values differ from those of {golden.title} by up to {gap / (most + TINY):.2g} of the largest")
+        notes.append(f"values differ from those of {golden.title} by up to {gap / (most + TINY):.2g} times the largest")
     floor = UNITS[kind] * np.sqrt((np.nan_to_num(reference) ** 2).mean(axis=1, keepdims=True))
     rows = (claimed, reference, own, near)
     blocks = [Block(flat, k, [part[:, flat.columns(k)] for part in rows], floor, kind) for k in range(len(claim.wrt))]
-    blame = "" if differs else None  # parts are judged by their values
+    blame = "" if differs else None  # no search for a wrong part if values differ: parts are checked by their own
     return report_on(blocks, flat, f"(compared with {golden.title} in float64)", notes, partial(report, blame=blame))
 
 
 def match_inputs(claim: Claim, golden: Claim) -> dict[str, str]:
-    """Return the reference's name for each input: the same, or that in its place. Raises CallError."""
+    """Return the reference's name for each input: the same one, else the one at its position. Raises CallError."""
     names = dict(zip(claim.at, claim.at if set(claim.at) <= set(golden.at) else golden.at, strict=False))
     if len(names) < len(claim.at) or any(claim.at[a].shape != golden.at[b].shape for a, b in names.items()):
         ours, theirs = (", ".join(f"{name} {x.shape}" for name, x in c.at.items()) for c in (claim, golden))
-        raise CallError(f"{claim.title} has the inputs {ours}, and {golden.title} {theirs}")
+        raise CallError(f"{claim.title} has the inputs {ours}, but {golden.title} has {theirs}")
     return names
 
 
 def kind_inside(claimed: np.ndarray, golden: np.ndarray, least: float, *claims: Claim) -> str:
-    """Return the type in which functions of float64 compute, as far as they or their products show it."""
+    """Return the type in which float64 functions compute internally, as far as they or their products show it."""
     unit = max(least, *(max(c.capabilities.value_unit, c.capabilities.claim_unit or 0.0) for c in claims))
     off = rms(np.nan_to_num(claimed - golden)) / (rms(np.nan_to_num(golden)) + TINY)
     if LEAST_ROUNDING < off < FAILS["float32"] * UNITS["float32"]:
@@ -136,18 +136,18 @@ def products(flat: Flat, cotangents: np.ndarray, at: Arrays) -> np.ndarray:
 
 
 def estimated_rows(flat: Flat, cotangents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the products with a numeric derivative and their errors, nan where unknown. Raises CallError for many."""
+    """Return products with a numeric derivative (nan if unknown) and their errors. Raises CallError for large ones."""
     if flat.size > MOST_ESTIMATED:
-        hint = f"at most {MOST_ESTIMATED} elements are estimated from values: declare it with @gradcli.check(grad=...)"
+        hint = f"it can be estimated for at most {MOST_ESTIMATED} elements; declare it with @gradcli.check(grad=...)"
         raise CallError(f"{flat.claim.title} has no derivative", hint)
     return estimated_columns(Sampler(flat), range(flat.size), cotangents)
 
 
 class Slope(NamedTuple):
-    """How far errors follow something: the slope of the group that follows most, with its standard error.
+    """How strongly errors follow a quantity: the slope of the group where it is clearest, with its standard error.
 
-    explained: the root mean square of what all slopes explain; most: of one group, relative to the derivative there.
-    Both are 0 where chance explains as much.
+    explained: root mean square of the errors that all slopes explain. most: the same for the worst group, relative to
+    the derivative there. Both are 0 if chance explains as much.
     """
 
     value: float
@@ -157,7 +157,7 @@ class Slope(NamedTuple):
 
 
 def slopes_of(errors: np.ndarray, along: np.ndarray, golden: np.ndarray) -> Slope:
-    """Regress errors on something. errors, along, golden: (groups, elements, products), one slope for each group."""
+    """Regress errors on `along`, with one slope for each group. errors, along, golden: (groups, elements, products)."""
     parts, sizes = (errors * along).sum(axis=2), (along**2).sum(axis=2)
     (groups, count), total = sizes.shape, sizes.sum(axis=1) + TINY
     value = parts.sum(axis=1) / total
@@ -174,9 +174,9 @@ def slopes_of(errors: np.ndarray, along: np.ndarray, golden: np.ndarray) -> Slop
 
 
 class Block:
-    """The products for one input, and what is decided about them: state, reasons, and which are wrong.
+    """The products for one input, and the result for them: state, reason, and which elements are wrong.
 
-    rows: claimed, golden, the yardstick's own, and golden ones next to the point, (K, n) each. floor: the least size of
+    rows: claimed, golden, the yardstick's own, and golden ones near the point, (K, n) each. floor: the least size of
     each product, (K, 1).
     """
 
@@ -201,23 +201,23 @@ class Block:
         slopes, lost = list(self.structures(self.errors)), ~finite[0] & finite[1]
         error, off, self.bias = rms(self.errors), self.largest / max(highest, self.unit), slopes[0][1]
         units, unexplained = self.unit * fails / FAILS["bfloat16"], fails * self.explained
-        # how far beyond what makes it wrong, from where on it is undecided, the rule, and words
+        # ratio to the limit for wrong, ratio from which on it is undecided, rule, text
         ratio = f"its error is {error / self.yardstick:.3g} times that of the reference"
         outlier = f"an element is off by {off:.3g} times what rounding explains"
         found = [
             (error / unexplained, PASSES * self.yardstick / unexplained, INACCURATE, ratio),
             (off / (OUTLIER * fails), 0.5, INACCURATE, outlier),
             (min(error / MOST_ERROR, 1.0), 1.0, INACCURATE, "rounding leaves too few digits"),
-            (1.0 - known.all(), 1.0, INACCURATE, "the reference's derivative is not finite, or not known"),
+            (1.0 - known.all(), 1.0, INACCURATE, "the reference's derivative is not finite or cannot be estimated"),
             (1.0 - (finite[0] | finite[1]).all(), 1.0, INACCURATE, "it overflows, as does the reference"),
-            (math.inf if lost.any() else 0.0, 1.0, INACCURATE, "nan or infinity where it is finite"),
+            (math.inf if lost.any() else 0.0, 1.0, INACCURATE, "nan or infinity where the reference is finite"),
         ]
         for (where, slope), (_, plain) in zip(slopes, self.structures(self.own), strict=True):
             excess = slope.explained / max(SHARED * units, 2 * plain.explained)
             if where.startswith("the derivative"):
                 excess = max(excess, slope.most / max(SHARED_BY_GROUP * units, 2 * plain.most))
             number = f"{slope.value:+.3g} ± {slope.error:.1g}"
-            text = f"its errors follow {where}: a slope of {number}" if where else f"{ON_AVERAGE} {number}, relative"
+            text = f"its errors follow {where} with slope {number}" if where else f"{ON_AVERAGE} {number}"
             nearly = NEARLY if where else NEARLY_ON_AVERAGE
             found.append((excess if where or excess < 1 else math.inf, nearly, "systematic", text))
         wrong = [item for item in found if item[0] > 1]
@@ -233,7 +233,7 @@ class Block:
         self.wrong = ((self.off > fails) | every) & (self.state == FAIL)
 
     def groups(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield places of elements that may be wrong together, as (groups, elements), and what the groups are."""
+        """Yield a name for groups of elements that may be wrong together, and their places: (groups, elements)."""
         elements = self.relative.shape[1]
         shape = self.shape if math.prod(self.shape) == elements else (elements,)
         places = np.arange(elements).reshape(shape)
@@ -243,7 +243,7 @@ class Block:
             yield "along all axes but the last", places.reshape(-1, shape[-1])
 
     def structures(self, errors: np.ndarray) -> Iterator[tuple[str, Slope]]:
-        """Yield what errors may follow: the derivative (""), or along an axis that, an input, output or constant."""
+        """Yield names and slopes of the errors on the derivative ("": all of it), the input, output and a constant."""
         for where, chosen in [("", np.arange(errors.shape[1])[None]), *self.groups()]:
             rows = errors[:, chosen], self.relative[:, chosen]  # products, groups, elements
             parts = [v.transpose(1, 2, 0) for v in rows]
@@ -252,16 +252,16 @@ class Block:
             for name, quantity in self.quantities.items() if chosen.shape[1] >= LEAST else ():
                 wide = np.broadcast_to(quantity, errors.shape)[:, chosen]
                 apart = [v.swapaxes(0, 1).reshape(-1, chosen.shape[1], 1) for v in (rows[0], wide, rows[1])]
-                yield f"{name} {where}".rstrip(), slopes_of(*apart)  # a slope of its own for each product
+                yield f"{name} {where}".rstrip(), slopes_of(*apart)  # one slope for each product
 
     def input_block(self, flat: Flat, k: int) -> InputBlock:
-        """Return the product with the most wrong elements, for hypotheses on what was mistaken."""
+        """Return the product with the most wrong elements, from which to find the mistake."""
         row = slice(worst := int(self.wrong.sum(axis=1).argmax()), worst + 1)
         numbers = self.claimed[row], self.golden[row], self.room[row], self.wrong[row]
         return InputBlock(flat, k, numbers)
 
     def input_check(self, flat: Flat, k: int) -> InputCheck:
-        """Return what was found for the input; its worst element is that furthest beyond rounding."""
+        """Return the result for the input. Its worst element is the one furthest beyond rounding."""
         worst, wrong, resolution = None, self.wrong.any(axis=0), FAILS[self.kind] * self.explained
         if self.off.size:
             j, i = np.unravel_index(int(self.off.argmax()), self.off.shape)
@@ -290,7 +290,7 @@ def rms(x: np.ndarray) -> float:
 def report_on(
     blocks: list[Block], flat: Flat, compared: str, notes: list[str], report: Callable[..., CheckReport]
 ) -> CheckReport:
-    """Return the report on all inputs; the first of the worst ones says why."""
+    """Return the report on all inputs, with the reason of the first of the worst ones."""
     worst = max(blocks, key=lambda block: [PASS, UNDECIDED, FAIL].index(block.state))
     inputs = tuple(block.input_check(flat, k) for k, block in enumerate(blocks))
     accuracies = [f"{item.name}: {item.accuracy.text}" for item in inputs if item.accuracy is not None]

@@ -1,6 +1,6 @@
-"""The claimed Jacobian as rows of numbers: all of them where they are few, else random combinations.
+"""The claimed Jacobian as rows of numbers: all rows if they are few, else random combinations.
 
-Also how far claims scatter about a smooth curve: rounding, seen at points close by.
+Also measures the rounding of a claim: how far it scatters about a smooth curve at nearby points.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import numpy as np
 from ..program.claim import Arrays, CallError, Claim
 from .flat import Flat
 
-MOST_ROWS = 64  # outputs up to which a backward pass is asked for every row: a choice
-MOST_FORWARD = 256  # inputs up to which a forward derivative is asked for every column: a choice
-COMBINATIONS = 2  # random combinations of outputs, where these are more: one wrong output shows in each
-SCATTER_LIMIT = 200_000  # entries up to which a claim is called again to see its own rounding: a choice
-NEIGHBOURS = 3  # points a few rounding units away at which a derivative is asked again for its rounding (calibrated)
-ON_LINE = np.arange(-4, 5)  # the places of close points on a line, in units of their spacing
+MOST_ROWS = 64  # maximum number of outputs for which a backward pass computes every row: a choice
+MOST_FORWARD = 256  # maximum number of inputs for which a forward derivative computes every column: a choice
+COMBINATIONS = 2  # random combinations if there are more outputs: one wrong output shows in each
+SCATTER_LIMIT = 200_000  # maximum number of entries of a claim that is called again to measure its rounding: a choice
+NEIGHBOURS = 3  # points a few rounding units away at which a claim is called to measure its rounding (calibrated)
+ON_LINE = np.arange(-4, 5)  # offsets of close points on a line, in units of their spacing
 
 
 class ClaimedRows:
     """Rows of a claimed Jacobian, or combinations of them.
 
-    weights: (R, m), the combinations of outputs; None where the rows are the outputs (`single`). claimed: (R, n), nan
-    where only products with tangents are given. again: what a second call gave, where the claim comes whole.
+    weights: (R, m), the combinations of outputs; None if each row is one output (`single`). claimed: (R, n); nan if
+    the claim gives only products with tangents. again: the result of a second call if the claim is a whole Jacobian.
     """
 
     def __init__(self, flat: Flat, rng: np.random.Generator, sizes: np.ndarray | None = None):
-        """sizes: how much each output changes, by which combinations are weighed."""
+        """sizes: how much each output changes, for the weights of the combinations."""
         self.flat, claim, m = flat, flat.claim, len(flat.f0)
         pull, push = claim.capabilities.pull, claim.capabilities.push
         self.weights: np.ndarray | None = None
@@ -52,7 +52,7 @@ class ClaimedRows:
     def at(self, arrays: Arrays, i: int | None = None) -> np.ndarray:
         """Return the claimed rows at another point: (R, n).
 
-        Where a product with a tangent is needed for each column, those of i, or of all asked for so far; nan elsewhere.
+        If each column takes a product with a tangent, compute only column i, or those computed before; others are nan.
         """
         if self.weights is None or not self.forward:
             return self.flat.matrix(arrays) if self.weights is None else self.flat.pull(self.weights, arrays)
@@ -79,7 +79,7 @@ class ClaimedRows:
         return np.where(np.isfinite(most), most, 0.0)
 
     def roughness(self) -> np.ndarray:
-        """Return how far the claim is from a smooth curve: the lower quartile, which an edge nearby leaves alone."""
+        """Return how far the claim is from a smooth curve: the lower quartile, which a nearby edge does not affect."""
         most = np.zeros_like(self.claimed)
         for spacing in (3e-9, 3e-11):
             stack = []
@@ -93,7 +93,7 @@ class ClaimedRows:
 
     @functools.cached_property
     def scatter(self) -> np.ndarray:
-        """How much the claimed rows change between points that are rounding units apart; 0 where that is not asked."""
+        """Change of the claimed rows between points that are a few rounding units apart; 0 if it is not measured."""
         claim = self.flat.claim
         asked = self.known and self.claimed.size <= SCATTER_LIMIT and not claim.budget.claim_calls
         asked = asked and not (claim.capabilities.traced or claim.capabilities.costly)
@@ -114,43 +114,43 @@ class ClaimedRows:
         return self.combine(self.flat.push([direction]))[0]
 
     def size(self, direction: np.ndarray, claimed: np.ndarray) -> np.ndarray:
-        """Return how large a sum of parts of random sign is, at least what it came to: (R,)."""
+        """Return the expected size of the claimed sum if its terms had random signs, at least its own size: (R,)."""
         if not self.known:
             return np.abs(claimed)
         return np.maximum(np.abs(claimed), np.sqrt(((self.claimed * direction) ** 2).sum(axis=1)))
 
     def fill_column(self, i: int) -> None:
-        """Ask for the claimed column of element i, where only products with tangents are given."""
+        """Compute the claimed column of element i if the claim gives only products with tangents."""
         if not self.known and np.isnan(self.claimed[:, i]).all():
             self.claimed[:, i] = self.combine(self.push_unit(i))[0]
 
     def column(self, i: int) -> np.ndarray | None:
-        """Return what is claimed for all outputs along element i; None where that takes a product for each output."""
+        """Return the claim for all outputs along element i; None if that would take a product for each output."""
         if self.single:
             return self.claimed[:, i]
         return self.push_unit(i)[0] if self.flat.claim.capabilities.push else None
 
     def push_unit(self, i: int, arrays: Arrays | None = None) -> np.ndarray:
-        """Return what is claimed for all outputs along element i, here or at another point: (1, m)."""
+        """Return the claim for all outputs along element i, here or at another point: (1, m)."""
         return self.flat.push(np.eye(1, self.flat.size, i), arrays)
 
 
 def combinations(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
-    """Return random weights of outputs, to which each output contributes about as much: no weight is small."""
+    """Return random weights of outputs, such that each output contributes about equally: none is small."""
     weights = draw_signs(rng, (COMBINATIONS, len(sizes)))
     return weights / (sizes + 1e-3 * sizes.mean()) if sizes.any() else weights
 
 
 def draw_signs(rng: np.random.Generator, shape: tuple[int, ...] | int) -> np.ndarray:
-    """Return numbers of random sign and of a size between 1/2 and 3/2: nothing hides behind a small one."""
+    """Return numbers of random sign and of size 1/2 to 3/2, so that no factor is too small to show an error."""
     return rng.choice([-1.0, 1.0], shape) * rng.uniform(0.5, 1.5, shape)
 
 
 def noise_differences(values: np.ndarray, order: int, axis: int = 0) -> np.ndarray:
-    """Return the sizes of differences of an order along an axis, each as large as noise that makes it.
+    """Return the sizes of differences of a given order along an axis, scaled to the size of noise in the values.
 
-    They are divided by the root of the sum of their squared weights: then they are equal for noise whatever their
-    order, and fall for a smooth curve (More and Wild, SIAM J. Sci. Comput. 33, 2011, equation 1.4).
+    They are divided by the root of the sum of their squared weights. For noise they are then equal at every order; for
+    a smooth curve they fall (More and Wild, SIAM J. Sci. Comput. 33, 2011, equation 1.4).
     """
     return np.abs(np.diff(values, n=order, axis=axis)) / math.sqrt(math.comb(2 * order, order))
 

@@ -1,4 +1,4 @@
-"""Values of a function along lines through the point: the only code that calls the function during a check."""
+"""Sample a function along lines through the point. Only this code calls the function during a check."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from .flat import Flat, real_view
 
 TINY = float(np.finfo(float).tiny)  # the smallest normal float64; divisors are at least this
-MOST_BYTES = 1 << 27  # memory that the points of one batch may take
+MOST_BYTES = 1 << 27  # memory limit for the points of one batch
 
 
 def rounding_of(size: np.ndarray, unit: float) -> np.ndarray:
-    """Return how far values of some size are off by rounding, and by underflow: a few of the smallest numbers."""
+    """Return the error of values of a given size from rounding and underflow (a few of the smallest numbers)."""
     return unit * size + 16 * float(np.finfo(np.float32 if unit > 1e-10 else np.float64).smallest_subnormal)
 
 
 class Sampler:
     """Calls the function of a `Flat` at real vectors, in batches, and counts the calls.
 
-    drift: how far a second call at the point is from the first, shape (m,).
+    drift: difference between two calls at the point, shape (m,).
     """
 
     def __init__(self, flat: Flat):
@@ -36,13 +36,13 @@ class Sampler:
 
     @property
     def noise(self) -> np.ndarray:
-        """How far two calls at the point are apart, as far as that was asked: (m,)."""
+        """Difference between two calls at the point, 0 if it was not measured: (m,)."""
         return self.drift if self.again is not None else np.zeros(len(self.flat.f0))
 
     def line(self, direction: np.ndarray, weights: np.ndarray | None = None, origin: np.ndarray | None = None) -> Line:
         """Return the line x + t direction.
 
-        direction: shape (n,); weights: (R, m), combinations of outputs; origin: another point than x.
+        direction: shape (n,); weights: (R, m), combinations of outputs; origin: point to use instead of x.
         """
         return Line(self, direction, weights, origin)
 
@@ -53,7 +53,7 @@ class Sampler:
         return Line(self, direction, weights, origin)
 
     def points(self, xs: np.ndarray, moved: Sequence[int] | None = None) -> np.ndarray:
-        """Return f at real vectors xs (points, n): shape (points, m). moved: the only inputs whose elements xs has."""
+        """Return f at real vectors xs (points, n): shape (points, m). moved: the inputs in xs, None for all."""
         flat, stacks = self.flat, {}
         chosen = range(len(flat.arrays)) if moved is None else moved
         begin = flat.edges[chosen[0]] if len(chosen) else 0
@@ -85,7 +85,7 @@ class Sampler:
 
 
 class Line:
-    """The function along x + t direction, every value kept. weights: (R, m), what is wanted of the outputs."""
+    """The function along x + t direction, with every value kept. weights: (R, m), combinations of outputs to return."""
 
     def __init__(
         self,
@@ -107,19 +107,19 @@ class Line:
 
     @property
     def unit_of_x(self) -> float:
-        """The rounding unit of the inputs that move, relative to the direction; the least width for zeros."""
+        """Largest rounding unit of the inputs that move, relative to the direction; for zeros, that of 1e-9."""
         flat = self.flat
         size = np.abs(flat.x[self.places]) / np.abs(self.direction[self.places])
         return float(np.max(size, initial=1e-9)) * flat.input_unit
 
     @property
     def scale(self) -> float:
-        """The size of the largest element that moves over one unit of t, or 1 where that is less."""
+        """Largest change of an element over one unit of t; 1 if no element moves."""
         moved = np.abs(self.direction[self.places]).max(initial=0.0)
         return float(moved) or 1.0
 
     def representable(self, offsets: np.ndarray) -> np.ndarray:
-        """Return the offsets that x + t direction really has, where a single element moves."""
+        """Return the offsets after rounding x + t direction if a single element moves; else the same offsets."""
         if not self.alone:
             return offsets
         i = int(self.places[0])
@@ -128,7 +128,7 @@ class Line:
         return ((x + (offsets * d).astype(kind)) - x).astype(float) / d
 
     def values(self, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the offsets as they could be represented, and the wanted values there: (points,), (points, R)."""
+        """Return the offsets as represented, and the combined values there: (points,), (points, R)."""
         offsets = self.representable(np.asarray(offsets, float))
         new = np.array([t for t in dict.fromkeys(offsets.tolist()) if t not in self.kept])
         if len(new):
@@ -145,7 +145,7 @@ class Line:
         return self.combine(self.flat.f0[None])[0]
 
     def rounding(self, values: np.ndarray) -> np.ndarray:
-        """Return how far the wanted values are off by rounding, or differ from call to call. values: (points, R)."""
+        """Return the error of combined values from rounding, or from differences between calls. values: (points, R)."""
         if self.weights is None:
             return np.maximum(rounding_of(np.abs(values).max(axis=0), self.flat.unit), self.sampler.noise)
         rows = np.array(list(self.kept.values()))

@@ -1,4 +1,4 @@
-"""The search for a point where a claim is wrong: one direction per point filters, the verdict decides."""
+"""Search for a point where a claim is wrong: filter points along one direction each, then check those that remain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .verdict import COARSE
 
 
 def plain_of(x: Any) -> Any:
-    """Return an array as nested lists; with its type unless that is float64, and the shape of one without elements."""
+    """Return an array as nested lists, with its dtype if that is not float64, and its shape if it has no elements."""
     raw = np.asarray(x)
     if not raw.size and raw.ndim > 1:
         return {"dtype": raw.dtype.name, "shape": [*raw.shape], "data": []}
@@ -50,7 +50,7 @@ def array_of(data: Any) -> np.ndarray:
         raise ValueError(str(error)) from None
 
 
-MOST_TEXT = 1 << 28  # characters of a document that are read: no device, and no file of another kind, fills the memory
+MOST_TEXT = 1 << 28  # characters to read of a document, so that a device or a wrong file does not fill the memory
 
 
 def read_document(path: str, key: str, what: str) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def read_document(path: str, key: str, what: str) -> dict[str, Any]:
 
 
 class SavedPoints:
-    """The points of --save-points FILE: at each a claim was wrong once."""
+    """The points of --save-points FILE, at which claims were wrong before."""
 
     def __init__(self, path: str):
         self.path = path
@@ -79,13 +79,13 @@ class SavedPoints:
             self.arrays = [{name: array_of(x) for name, x in e["at"].items()} for e in self.entries]
             self.keys = [(e["file"], e["check"]) for e in self.entries]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise GradcliError(f"{path} holds an entry that is not a point", hint="correct or delete it") from None
+            raise GradcliError(f"{path} contains an entry that is not a point", hint="correct or delete it") from None
 
     def of(self, file: str | None, name: str) -> list[dict[str, np.ndarray]]:
         return [at for key, at in zip(self.keys, self.arrays, strict=True) if key == (file, name)]
 
     def text_with(self, reports: Iterable[CheckReport]) -> str | None:
-        """Return the file's text with the points that were found now; None where it has all of them."""
+        """Return the text of the file with the newly found points; None if it has all of them already."""
         new = []
         for report in reports:
             if report.found is not None:
@@ -98,16 +98,16 @@ class SavedPoints:
         return document_of_lines({"schema": SCHEMA}, "points", ordered)
 
 
-LEAST_JUDGED = 12  # suspicious points that are judged at least, or a tenth of all: a choice
-LEAST_CALLS, CALLS_PER_POINT = 10_000, 150  # calls for suspicious points that pass, at least and by point: a choice
-CLEARLY = 5.0  # errors that a claim must be off to be accused at one of many points: twice MARGIN
-ERROR_UNITS = 1e3  # rounding units of the gradient's usual size that do not count as an error: a choice
-BOUNDARIES = 12  # boundaries of the domain that are located: a choice
-BOUNDARY_BISECTIONS = 60  # halvings down to neighbouring numbers, for which float64 takes 53
+LEAST_JUDGED = 12  # suspicious points to check, or a tenth of all points if that is more: a choice
+LEAST_CALLS, CALLS_PER_POINT = 10_000, 150  # call limit of these checks: in all, or per point if that is more: a choice
+CLEARLY = 5.0  # errors by which a claim must be off to be called wrong at one of many points: twice MARGIN
+ERROR_UNITS = 1e3  # differences below this many rounding units of the gradient's usual size are ignored: a choice
+BOUNDARIES = 12  # boundaries of the domain to locate at most: a choice
+BOUNDARY_BISECTIONS = 60  # halvings; float64 needs 53 to reach neighbouring numbers
 
 
 class PointSearch:
-    """The search of one check. base: a point of its own, with all inputs."""
+    """The search for one check. base: the check's own point, with all inputs."""
 
     def __init__(self, check: Any, base: Mapping[str, Any]):
         self.check, self.rng = check, np.random.default_rng(check.request.seed)
@@ -139,10 +139,10 @@ class PointSearch:
         return any(self.is_sure(point, item) for item in wrong)
 
     def is_sure(self, point: Mapping[str, np.ndarray], item: InputCheck) -> bool:
-        """Return whether the worst element of an input is wrong beyond doubt.
+        """Report whether the worst element of an input is wrong beyond doubt.
 
-        Of many points, some are off by a little more than their error, and where a gradient is next to nothing, by
-        its rounding.
+        Among many points, a right claim is off by slightly more than the error at some, and by its rounding where the
+        gradient is almost zero.
         """
         worst = item.worst
         if worst is None:
@@ -161,7 +161,7 @@ class PointSearch:
 
     @functools.cached_property
     def usual_size(self) -> float:
-        """The largest element of the gradient at the search's own point."""
+        """The largest element of the gradient at the check's own point."""
         sizes = np.abs(Flat(self.claim).matrix())
         return float(sizes[np.isfinite(sizes)].max(initial=0.0))
 
@@ -174,7 +174,7 @@ class PointSearch:
         return list(dict.fromkeys(numbers))
 
     def boundary(self, beyond: Point) -> list[Point]:
-        """Return the last point with a value on the way to one without, and points near it."""
+        """Return the last point with a value on the way to `beyond`, which has none, and points near it."""
         inside = self.varied
         if not self.has_value(inside):
             return []
@@ -197,7 +197,7 @@ class PointSearch:
             return False
 
     def worst_filtered(self, count: int) -> list[Point]:
-        """Return what the filter lets through of `count` points, worst first, by turns finite and not."""
+        """Return the suspicious ones of `count` points, worst first, alternating between finite and infinite gaps."""
         suspicious: list[tuple[float, int, Point]] = []
         ends: list[Point] = []
         boundaries = 0
@@ -218,7 +218,7 @@ class PointSearch:
         return turns[: max(LEAST_JUDGED, count // 10)]
 
     def gap(self, point: Point) -> float | None:
-        """Return how far claim and values are apart, relative: 0 for nothing against it, None without a value."""
+        """Return the relative difference between claim and values: 0 if none shows, None if the point has no value."""
         try:
             claim = self.at(point)
             flat = Flat(claim)
@@ -235,7 +235,7 @@ class PointSearch:
 
 
 def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[str, Any]]) -> CheckReport:
-    """Return the report of the smallest failing point, else `report`, that of the declared one. saved: tried first."""
+    """Return the report of the smallest failing point, or else `report` on the declared one. saved: tried first."""
     base = check.point(np.random.default_rng(check.request.seed))
     try:
         hunt = PointSearch(check, base)
@@ -243,16 +243,16 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
         return report
     for point in saved:
         if point.keys() == hunt.base.keys() and hunt.fails(point):
-            return with_point(hunt, dict(point), report, "a point that was saved fails again")
+            return with_point(hunt, dict(point), report, "a saved point fails again")
     if not count:
         return report
     failing = first_failing(hunt, report, count)
     wrong = report.verdict == "fail"
     if failing is None:
-        none = "none shows more than the point above" if wrong else "none at which the claim is wrong"
+        none = "none is more clearly wrong than the one above" if wrong else "found none where the claim is wrong"
         return replace(report, notes=(*report.notes, f"searched {count} points: {none}"))
-    where = "the declared point" if wrong else f"one of {count} points"
-    return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, f"the smallest point, from {where}")
+    where = "shrunk from the declared point" if wrong else f"shrunk from one of {count} points"
+    return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, f"the smallest failing point, {where}")
 
 
 def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point | None:
@@ -279,7 +279,7 @@ def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -
 
 
 def declaration_of(check: Any, point: Point) -> str:
-    """Return the line that declares a check at a point: lists of float64, arrays of another type by its name."""
+    """Return the line that declares a check at a point: float64 as lists, other types as arrays with their dtype."""
     texts = []
     for name, x in point.items():
         raw = np.asarray(x)

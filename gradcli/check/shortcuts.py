@@ -1,8 +1,8 @@
-"""Parts of a chain that a gradient by hand leaves out, or goes through twice: our engine's backward, changed at a node.
+"""Find parts of the chain rule that a hand-written gradient leaves out or applies twice.
 
-Where the engine can run a plain function, its graph has all intermediate results, of which the checks know nothing:
-the forgotten derivative of a hidden layer's activation, or a path that is missing. The backward that is changed so
-must give what is claimed, at the point and at another one.
+If our engine can run the function, its graph has the intermediate results that other checks do not see, such as a
+hidden layer whose activation's derivative was forgotten. Each hypothesis changes the engine's backward pass at a
+node. It must then give the claim, at the checked point and at another one.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ..tape.record import Mode, recording
 from .flat import real_view
 from .input_block import InputBlock
 
-MOST_NODES, MOST_PAIRS, MOST_ANALYSED = 200, 2000, 20_000  # of a graph, of its nodes, and in arrays: a choice
-ALIKE = 1e-6  # the part of the claim by which a changed backward may be off: a choice
+MOST_NODES, MOST_PAIRS, MOST_ANALYSED = 200, 2000, 20_000  # nodes, pairs of nodes, array elements: a choice
+ALIKE = 1e-6  # how far a changed backward may be from the claim, relative to its largest element: a choice
 COMPOSED = {
     frozenset({"negative", "exp", "add", "divide"}): "sigmoid",
     frozenset({"negative", "exp", "add", "reciprocal"}): "sigmoid",
@@ -36,11 +36,11 @@ COMPOSED = {
     frozenset({"maximum"}): "relu",
 }
 SHARES = {0: "is missing", -1: "has the wrong sign", 2: "is counted twice"}
-"""The words for how often the claim contains a part of the derivative."""
+"""Descriptions of how often the claim contains a part of the derivative."""
 
 
 class Lines(Mode):
-    """Notes with each node the user's lines that made it."""
+    """Records with each node the user's lines that made it."""
 
     def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Any:
         node = self.below.make_node(primitive, nodes, out, raws, params)
@@ -49,9 +49,9 @@ class Lines(Mode):
 
 
 class Run:
-    """The function recorded at a point, and what is claimed there of one row: (n,).
+    """The function recorded at a point, and one claimed row there, shape (n,).
 
-    arriving: the cotangent of each node. right: our engine's derivative. parts: what of it goes through each node.
+    arriving: the cotangent of each node. right: our engine's derivative. parts: the part of it through each node.
     """
 
     def __init__(self, claim: HandWritten, at: Mapping[str, np.ndarray], cotangent: np.ndarray, claimed: np.ndarray):
@@ -88,7 +88,7 @@ class Run:
         return found
 
     def left_out(self, early: int, late: int) -> np.ndarray:
-        """Return the derivative where that of a late node by an early one is 1."""
+        """Return the derivative as if the late node's derivative with respect to the early one were 1."""
         return self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
 
     def applied_twice(self, early: int, late: int) -> np.ndarray:
@@ -106,7 +106,7 @@ def shape_of(node: Any) -> tuple[int, ...] | None:
 
 
 def find_shortcut(blocks: list[InputBlock]) -> Finding | None:
-    """Return which part of the chain is left out or wrong, where our engine can run the function."""
+    """Return which part of the chain is left out or wrong, if our engine can run the function."""
     flat, elsewhere = blocks[0].flat, blocks[0].elsewhere
     claim = flat.claim
     small = sum(x.size for x in claim.at.values()) + flat.out.size <= MOST_ANALYSED
@@ -120,7 +120,7 @@ def find_shortcut(blocks: list[InputBlock]) -> Finding | None:
     try:
         runs = [Run(claim, at, weights, claimed[row]) for at, claimed in points]
         return next(hypotheses(runs), None)
-    except Exception:  # the engine does not know an operation of the function, or its code wants plain arrays
+    except Exception:  # the engine lacks an operation of the function, or its code needs plain arrays
         return None
 
 
@@ -144,7 +144,7 @@ def hypotheses(runs: list[Run]) -> Iterator[Finding]:
 
 
 def paths(runs: list[Run]) -> Iterator[tuple[Any, Finding]]:
-    """Yield how often the claim contains what goes through a node, the latest node first."""
+    """Yield how often the claim contains the part through a node, the latest node first."""
     here = runs[0]
     for i in reversed(range(len(here.nodes))):
         share = share_of(here.parts[i], here)
@@ -155,7 +155,7 @@ def paths(runs: list[Run]) -> Iterator[tuple[Any, Finding]]:
 
 
 def share_of(part: np.ndarray, run: Run) -> Any:
-    """Return how often a part of the derivative is in the claim, where that is a number that means something."""
+    """Return how often the claim contains a part of the derivative, if that is a simple fraction and not 1."""
     size = float(part @ part)
     share = 1 + float((run.claimed - run.right) @ part) / size if size else np.nan
     if not abs(share) < 1e6:

@@ -1,7 +1,7 @@
-"""Functions of symmetric (Hermitian) matrices: judged on the space of these, where they read one triangle.
+"""Check functions of symmetric (Hermitian) matrices along symmetric changes only, if they read one triangle.
 
-Cholesky factors and eigenvalues are computed from one triangle; frameworks give a gradient whose product with any
-symmetric change is the derivative along it, and nothing else (Murray 2016, "Differentiation of the Cholesky
+Cholesky factors and eigenvalues are computed from one triangle. Frameworks give a gradient whose product with a
+change is the derivative along it only if the change is symmetric (Murray 2016, "Differentiation of the Cholesky
 decomposition").
 """
 
@@ -17,20 +17,20 @@ from .flat import Flat, real_view
 from .rows import draw_signs
 from .sampler import Sampler
 
-EXACT = 1e-12  # how far a matrix, relative to its largest element, may be from a symmetric one: a choice
-CLAIMED = 1e-7  # how far a claimed gradient may be from symmetric, apart from its own rounding: a choice
-AWAY, NEAR = 0.1, 1e-3  # relative moves of a triangle that show whether it is read, and may be moved: a choice
-UNMOVED_UNITS = 8.0  # rounding units of its values by which a function of the rest may change: a choice
+EXACT = 1e-12  # largest difference from a symmetric matrix, relative to the largest element: a choice
+CLAIMED = 1e-7  # the same for a claimed gradient, apart from its own rounding: a choice
+AWAY, NEAR = 0.1, 1e-3  # relative moves of a triangle, to see whether it is read, and may differ: a choice
+UNMOVED_UNITS = 8.0  # rounding units by which values may change if the moved triangle is not read: a choice
 
 
 class Symmetrized(Claim):
-    """A function on the space of symmetric matrices, of means with adjoints; its claim is its own symmetric part."""
+    """A function of the symmetric parts (means with the adjoint) of its matrices. Its claim is symmetrized too."""
 
     def __init__(self, claim: Claim, reasons: Mapping[str, str]):
         at = {name: mean(x) if name in reasons else x for name, x in claim.at.items()}
         super().__init__(claim.title, at, claim.wrt)
         self.claim, self.names = claim, list(reasons)
-        # no longer a recorded function, and without a second derivative of its own
+        # this is not a recorded function, and has no second derivative of its own
         self.capabilities = replace(claim.capabilities, traced=False, second=False)
         self.budget, self.progress = claim.budget, claim.progress
         self.claims, self.functions, self.layout = claim.claims, claim.functions, claim.layout
@@ -39,7 +39,7 @@ class Symmetrized(Claim):
         self.notes, self.restriction = (*claim.notes, *said), "; ".join(said)
 
     def symmetrize(self, arrays: Arrays) -> dict[str, np.ndarray]:
-        """Return arrays with the means of those that are symmetric matrices."""
+        """Replace those arrays that are symmetric matrices by their symmetric parts."""
         return {name: mean(x) if name in self.names else x for name, x in arrays.items()}
 
     def value(self, arrays: Arrays) -> np.ndarray:
@@ -62,11 +62,11 @@ class Symmetrized(Claim):
 
 
 def restrict_to_symmetric(sampler: Sampler) -> Symmetrized | None:
-    """Return a function on the space of symmetric matrices, where it is one of these; None where it is not.
+    """Return the function restricted to symmetric matrices if it is a function of these; None if not.
 
-    It is where an input is symmetric, and the function reads one triangle alone, or raises where the two differ. A
-    claim for what is not read that has nothing for what is read is a transposed one, and no claim about symmetric
-    matrices. Raises OutOfCallsError.
+    It is one if an input is symmetric, and the function reads only one triangle, or raises if the two differ. A claim
+    that has values only for the triangle that is not read is transposed, rather than one about symmetric matrices.
+    Raises OutOfCallsError.
     """
     reasons, flat = {}, sampler.flat
     try:
@@ -84,7 +84,7 @@ def restrict_to_symmetric(sampler: Sampler) -> Symmetrized | None:
             room = max(CLAIMED, 1e3 * flat.unit, 1e3 * (flat.claim.capabilities.claim_unit or 0.0)) * size
             same = bool((np.abs(g - adjoint(g)) <= room).all())
             if same or np.abs(g[triangle]).max(initial=0.0) > room:
-                reasons[name] = reason if same else f"{reason}, along which alone the claim is right"
+                reasons[name] = reason if same else f"{reason}, and right only along those"
     except CallError:
         return None
     return Symmetrized(flat.claim, reasons) if reasons else None
@@ -96,7 +96,7 @@ def is_symmetric(x: np.ndarray, unit: float) -> bool:
 
 
 def triangle_read(sampler: Sampler, name: str) -> tuple[np.ndarray, str] | None:
-    """Return which triangle of a matrix alone a function reads, and how that shows; None where it reads both."""
+    """Return the mask of the triangle that a function of symmetric matrices reads, and the reason; None for others."""
     flat = sampler.flat
     x = flat.claim.at[name]
     upper = np.triu(np.ones(x.shape, bool), 1)
@@ -108,11 +108,11 @@ def triangle_read(sampler: Sampler, name: str) -> tuple[np.ndarray, str] | None:
         still.append(moved is not None and bool((np.abs(moved - flat.f0) <= room).all()))
     if still[0] != still[1]:
         read, word = (lower, "upper") if still[0] else (upper, "lower")
-        return read, f"the {word} triangle is not read: judged on the space of symmetric matrices"
+        return read, f"the {word} triangle is not read: checked along symmetric changes only"
     near = move_elements(x, NEAR)
     taken = (value_at(flat, name, np.where(triangle, near, x)) is not None for triangle in (upper, lower))
     if not any(taken) and value_at(flat, name, mean(near)) is not None:
-        return upper | lower, "only symmetric matrices are taken: judged on the space of these"
+        return upper | lower, "only symmetric matrices are accepted: checked along symmetric changes only"
     return None
 
 

@@ -1,4 +1,4 @@
-"""From the words of a command line, and from the declarations in files, to checks."""
+"""Turn the targets of a command line, and the declarations in files, into checks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ DECLARING = {"check", "check_gradient"}  # a file that names none of these decla
 
 
 def mentions_checks(path: str) -> bool:
-    """Return whether a regular Python file speaks of gradcli, and names what declares checks."""
+    """Return whether a path is a regular file that mentions gradcli and a function that declares checks."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
@@ -60,7 +60,7 @@ def mentions_checks(path: str) -> bool:
         return False
     if "gradcli" not in text or "check" not in text:
         return False
-    if any(f"{name}(" in text for name in DECLARING):  # also where it cannot be parsed: importing it says why
+    if any(f"{name}(" in text for name in DECLARING):  # even if it cannot be parsed: importing it reports why
         return True
     try:
         nodes = list(ast.walk(ast.parse(text)))
@@ -72,9 +72,9 @@ def mentions_checks(path: str) -> bool:
 
 
 def declares_checks(path: str) -> bool:
-    """Return whether a Python file that is named may declare checks: by itself, or by a module in the same folder.
+    """Return whether a Python file may declare checks: in itself, or in a module of the same folder that it imports.
 
-    That counts where the file does not speak of gradcli: else it may be a script that uses functions with checks.
+    The module counts only if the file does not mention gradcli; else it may be a script that uses checked functions.
     """
     if mentions_checks(path):
         return True
@@ -88,7 +88,7 @@ def declares_checks(path: str) -> bool:
 
 
 IMPORT_FACTOR, IMPORT_SECONDS = 10.0, 30.0
-"""How many times longer than a check (--timeout) an import may take, and how long at least: frameworks take long."""
+"""The time limit of an import, as a multiple of a check's (--timeout), and its minimum: frameworks load slowly."""
 
 
 def bound_of_import(timeout: float | None) -> Bound | None:
@@ -96,7 +96,7 @@ def bound_of_import(timeout: float | None) -> Bound | None:
 
 
 def import_checks(path: str, folders: Folders, stdout: Any, timeout: float | None) -> list[Check] | CheckReport:
-    """Import a file and return the checks that it, or a file that it imports, declares; a report where it fails."""
+    """Import a file and return the checks that it, or a file that it imports, declares; a report if that fails."""
     before, start = len(REGISTRY), time.perf_counter()
     try:
         with enforce(bound_of_import(timeout)):
@@ -106,7 +106,7 @@ def import_checks(path: str, folders: Folders, stdout: Any, timeout: float | Non
     finally:
         declared = REGISTRY[before:]
         del REGISTRY[before:]
-    if not any(belongs(check, path) for check in declared):  # the file was imported before, for a function of it
+    if not any(belongs(check, path) for check in declared):  # the file was imported before, for one of its functions
         declared += [check for check in REGISTRY if belongs(check, path)]
         REGISTRY[:] = [check for check in REGISTRY if not belongs(check, path)]
     for check in declared:
@@ -125,7 +125,7 @@ def belongs(check: Check, path: str) -> bool:
 def arguments_of(f: Callable, given: Mapping[str, Any], title: str, wrt: Sequence[str]) -> dict[str, Any]:
     """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones.
 
-    Arrays that are defaults are inputs where nothing else is given, or `wrt` names them.
+    Default values that are arrays are inputs if nothing else is given or `wrt` names them.
     """
     try:
         parameters = named_parameters(f, title)
@@ -141,13 +141,13 @@ def arguments_of(f: Callable, given: Mapping[str, Any], title: str, wrt: Sequenc
 
 
 def takes_whole(annotation: Any) -> bool:
-    """Return whether an annotation names whole numbers: int, or an array of them such as NDArray[np.int64]."""
+    """Return whether an annotation stands for whole numbers: int, or an array of them such as NDArray[np.int64]."""
     text = annotation_name(annotation) if isinstance(annotation, type) else str(annotation)
     return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE)
 
 
 def checks_of(targets: Sequence[Target], request: Request) -> list[Check | CheckReport]:
-    """Return the checks of all targets, or reports. A file without any is a script when it is named alone."""
+    """Return the checks of all targets, or reports. A file without checks is a script if it is the only target."""
     checks: list[Check | CheckReport] = []
     folders = Folders()
     for target in targets:
@@ -165,7 +165,7 @@ def is_python_file(target: Target) -> bool:
 
 
 def with_reference(target: Target, request: Request) -> list[Check | CheckReport]:
-    """Return the check of a function with another one, whose derivative is compared with, opened in the same way."""
+    """Return the check of a function against the derivative of a reference, which is loaded in the same way."""
     (check,) = of_target(target, request._replace(reference=None))
     if not isinstance(check, Check):
         return [check]
@@ -216,7 +216,7 @@ def of_folder(target: Target, request: Request) -> list[Check | CheckReport]:
         files += [os.path.join(place, name) for name in names]
     for _, paths in itertools.groupby([*filter(mentions_checks, files)], root_of):
         first, *others = paths
-        with target.folders.of(first):  # kept in place from file to file: what they import is listed once
+        with target.folders.of(first):  # active for all of these files, so that what they import is listed once
             checks += [check for path in (first, *others) for check in of_file(path, target, request)]
     return checks
 
@@ -260,7 +260,7 @@ def hand_written_check(target: Target, request: Request) -> Check:
 
 
 def without(held: set[str], names: Sequence[str], at: Mapping[str, Any]) -> list[str]:
-    """Return the names of inputs that are not held constant; of those held in part, the paths that are not."""
+    """Return the names of inputs that are not held constant; for inputs held in part, the paths of their free parts."""
     free = []
     for name in names:
         parts = [name]
@@ -297,7 +297,7 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
 
 
 def refuse_points(request: Request, path: str) -> None:
-    """Raise GradcliError for options that a file's declared checks cannot use: they have points of their own."""
+    """Raise GradcliError for options that a file's declared checks cannot use, because they have their own points."""
     given = {
         **{f"{name}=": name for name in request.values},
         **{f"--shape {name}": name for name in request.shapes},
@@ -309,12 +309,12 @@ def refuse_points(request: Request, path: str) -> None:
     }
     for option, value in given.items():
         if value is not None:
-            hint = f"name a function to check it elsewhere: {path}:f x=2"
-            raise GradcliError(f"{path} declares its checks with their inputs, so {option} has no use", hint=hint)
+            hint = f"to check a function with other inputs, name it: {path}:f x=2"
+            raise GradcliError(f"{path} declares checks with inputs of their own, so {option} has no effect", hint=hint)
 
 
 def of_address(target: Target, request: Request) -> Check | CheckReport:
-    """Return the check of what is at an address; a report when it cannot be reached. Raises GradcliError."""
+    """Return the check of the function at an address; a report if it cannot be reached. Raises GradcliError."""
     text = target.text
     if request.argv:
         raise GradcliError(f"{text} takes no arguments after --", hint="put them into cmd:")
@@ -328,7 +328,7 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
         return CheckReport(text, None, None, "error", time.perf_counter() - start, message=str(error))
     if not (claim.capabilities.pull or claim.capabilities.push):
         hint = f"add {getattr(claim, 'advice', '--grad')}"
-        raise GradcliError(f"{claim.title}: a function of a library is checked against a derivative from it", hint=hint)
+        raise GradcliError(f"{claim.title}: a library function needs a derivative from the same library", hint=hint)
     if request.wrt is not None:
         check_known(request.wrt, claim.at, "--wrt")
     opens, asked = functools.partial(claim_opened, make), request._replace(grad=None, vjp=None, jvp=None)
@@ -344,7 +344,7 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
 
 
 def sort_shapes(text: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the shapes of inputs, and those of outputs, which only functions of a library need."""
+    """Return the shapes of inputs and the shapes of outputs; only library functions need the latter."""
     if kind_of_address(text) != "library":
         return dict(shapes), {}
     from ..program.elsewhere.library import read_declaration, split_address

@@ -1,7 +1,7 @@
-"""The verdict on every entry of a claimed Jacobian: from the interval of an estimate, never from a fixed tolerance.
+"""Decide every entry of a claimed Jacobian by the interval of an estimate, never by a fixed tolerance.
 
-In this package, `calibrated` at a constant means that counts of right verdicts on banks of claims justify it: `make
-calibrate`; the table is in gradcli-verdict(7). `A choice` limits effort or output, or is a convention.
+In this package, `calibrated` in the comment on a constant means that counts of right verdicts on banks of claims
+justify it (`make calibrate`; table in gradcli-verdict(7)). `A choice` limits effort or output, or is a convention.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from .flat import Flat
 from .rows import ClaimedRows
 from .sampler import TINY, Line, Sampler
 
-CAP = 15.95  # the digits that float64 has: -log10 of its rounding unit, 2**-53
-MARGIN = 2.5  # how many error estimates a claim may be off (calibrated)
-ROUNDING = 32  # how many rounding units of itself a claimed value may be off (calibrated), ...
-HALF_COARSE = 0.01  # ... but in float16, where they are 2 %, this part of itself: half of COARSE
+CAP = 15.95  # number of digits of float64: -log10 of its rounding unit, 2**-53
+MARGIN = 2.5  # how many error estimates a claim may be off by (calibrated)
+ROUNDING = 32  # how many of its own rounding units a claimed value may be off by (calibrated)
+HALF_COARSE = 0.01  # relative limit of the same in float16, where it would be 2 %: half of COARSE
 LEAST_ACCUSED = {8: 2e-9, 4: 4e-6, 2: 8e-3}
-"""Relative differences that no derivative is accused of (calibrated), by the bytes of its type: its own rounding ..."""
-LEEWAY = 1000.0  # ... unless the estimate is known this many times better (calibrated)
-COARSE = 0.02  # the relative error beyond which an interval says nothing about an element: a choice
-SMALL_EFFECT = 0.01  # the part of the largest effect on an output below which an element does not matter: a choice
-NO_EFFECT = 1e-12  # the part of its own largest effect by which an element may change another output (calibrated)
-ZERO_UNITS = 1000.0  # rounding units by which the value may change where a zero is claimed (calibrated)
+"""Relative differences that are attributed to rounding in the claim (calibrated), by bytes of its type; see LEEWAY."""
+LEEWAY = 1000.0  # LEAST_ACCUSED counts only up to this many times the error of the estimate (calibrated)
+COARSE = 0.02  # relative error above which an interval does not decide an element: a choice
+SMALL_EFFECT = 0.01  # below this fraction of the largest effect on an output, an element does not matter: a choice
+NO_EFFECT = 1e-12  # below this fraction of its largest effect, an element does not affect an output (calibrated)
+ZERO_UNITS = 1000.0  # rounding units by which the value may change if a zero is claimed (calibrated)
 OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as overflow: a choice
-NEGLIGIBLE_PART = 2e-14  # part of a value (calibrated), or 4 rounding units of it, below which no effect is seen
-SCATTERS = 5  # times its scatter between points that are rounding units apart a claim may be off (calibrated)
-OWN_NOISE = 10.0  # times its scatter between close points a claim may be off without being wrong (calibrated)
-BEYOND_DOUBT = 100.0  # times its error that an entry is off: then the relative error decides which is named: a choice
-JUMPS = 1e-3  # a claim that changes by more between points that are rounding units apart jumps: no noise (calibrated)
+NEGLIGIBLE_PART = 2e-14  # effects below this fraction of a value (calibrated), or 4 of its units, are not seen
+SCATTERS = 5  # a claim may be off by this many times its scatter between points rounding units apart (calibrated)
+OWN_NOISE = 10.0  # a claim off by at most this many times its scatter between close points is not wrong (calibrated)
+BEYOND_DOUBT = 100.0  # of entries off by more errors, the one with the largest relative error is reported: a choice
+JUMPS = 1e-3  # a claim with more relative change over a few rounding units has a jump, not noise (calibrated)
 
 PASS, FAIL, UNDECIDED, NEGLIGIBLE, OPEN = 0, 1, 2, 3, 4
 VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden", "pass"])
@@ -47,7 +47,7 @@ def differ_by(relative: float) -> str:
 
 
 def digits_of(relative: float) -> float:
-    """Return to how many digits numbers agree that differ by so much, relative to their size: 0 to CAP."""
+    """Return the number of digits to which two numbers agree, from their relative difference: 0 to CAP."""
     return float(np.clip(-np.log10(max(relative, 10**-CAP)), 0, CAP)) + 0.0
 
 
@@ -56,19 +56,19 @@ def least_accused(unit: float) -> float:
 
 
 def room(error: Any, own_rounding: Any, least: Any) -> Any:
-    """Return how far a claim may be from an estimate with such an error: what is beyond is wrong.
+    """Return how far a claim may be from an estimate of the given error without being wrong.
 
-    own_rounding: what the claim's own rounding leaves. least: what counts only if the estimate is far better.
+    own_rounding: error from the claim's own rounding. least: see LEAST_ACCUSED.
     """
     return MARGIN * error + own_rounding + np.minimum(least, LEEWAY * error)
 
 
 class Judgement:
-    """What is decided about every entry of the claimed rows.
+    """State of the decision on every entry of the claimed rows.
 
-    claimed, value, error, state: arrays of shape (R, n); value is nan where an entry was not estimated by itself.
-    bound: how far entries may be off by what directions say. sides: one-sided slopes at kinks; reasons: why entries
-    are undecided; kinks: columns with a kink, by row. coarse: the relative part of a claim that is not certain.
+    claimed, value, error, state: arrays of shape (R, n); value is nan for entries that were not estimated themselves.
+    bound: how far entries may be off according to the directions. sides: one-sided slopes at kinks; reasons: why
+    entries are undecided; kinks: columns with a kink, by row. coarse: relative uncertainty of the claim.
     """
 
     def __init__(self, flat: Flat, sampler: Sampler, rows: ClaimedRows, coarse: float = 0.0):
@@ -97,12 +97,12 @@ class Judgement:
         self.least_accused = least_accused(unit) * size
 
     def room(self, where: Any = ...) -> Any:
-        """Return how far claimed entries may be from their estimates: what is beyond is wrong."""
+        """Return how far claimed entries may be from their estimates without being wrong."""
         return room(self.error[where], self.own_rounding[where], self.least_accused[where])
 
     @property
     def effects(self) -> np.ndarray:
-        """How much each element is claimed to change each row over its scale: (R, n)."""
+        """Claimed change of each row over the scale of each element: (R, n)."""
         size = np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
         return size * self.flat.scales
 
@@ -118,7 +118,7 @@ class Judgement:
             self.state[j, i] = self.classify_element(j, i, slopes)
 
     def judge_elements(self, elements: Any, what: str = "element") -> None:
-        """Judge several elements, then mark what is negligible. what: their name in progress reports."""
+        """Check several elements, then mark negligible entries. what: their name in progress reports."""
         for count, i in enumerate(elements):
             self.flat.claim.progress.report_progress(what, count, len(elements))
             self.judge_element(int(i))
@@ -132,7 +132,7 @@ class Judgement:
             claim.progress.report_partial(f"elements wrong so far in {' and '.join(names)}")
 
     def classify_element(self, j: int, i: int, slopes: Estimate) -> int:
-        """Return the state of entry (j, i) by its own estimate."""
+        """Return the state of entry (j, i) according to its own estimate."""
         a, kind = float(self.claimed[j, i]), slopes.kind[j]
         value, error = float(self.value[j, i]), float(self.error[j, i])
         scale = float(self.flat.scales[i])
@@ -140,7 +140,7 @@ class Judgement:
             return self.undecided(j, i, "jump", "the function jumps at this point")
         if kind == "none":
             trouble = self.flat.claim.trouble
-            why = f"next to the point {trouble}" if trouble else "nan, infinities or a singularity in reach"
+            why = f"near the point, {trouble}" if trouble else "nan, infinity or a singularity nearby"
             return self.undecided(j, i, "no slope", f"the numeric derivative does not exist here: {why}")
         if kind == "kink":
             self.sides[j, i] = slopes.left[j] / scale, slopes.right[j] / scale
@@ -148,7 +148,7 @@ class Judgement:
             infinite = "the derivative is infinite at this point"
             return self.undecided(j, i, "infinite slope", infinite) if a == value else FAIL
         if np.isinf(a) and MARGIN * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
-            overflow = "the derivative is larger than any number, or its size is not known"
+            overflow = "the derivative overflows, or its size is unknown"
             return self.undecided(j, i, "infinite slope", overflow)
         if not np.isfinite(a):
             return FAIL
@@ -166,13 +166,13 @@ class Judgement:
         return FAIL
 
     def is_negligible(self, j: int, i: int) -> bool:
-        """Whether the effect of an element is below the rounding of the function's own values."""
+        """Return whether the effect of an element is below the rounding of the function's own values."""
         size = max(abs(float(self.claimed[j, i])), abs(float(self.value[j, i])))
         units = max(4.0, NEGLIGIBLE_PART / self.flat.unit)
         return size * max(float(self.flat.scales[i]), 1.0) <= units * self.rounding_at(j, i)
 
     def rounding_at(self, j: int, i: int) -> float:
-        """Return how row j is rounded at element i and at the ends of its scale, or of 1: between may be a pole."""
+        """Return the rounding of row j at the point, and one scale of element i (or 1) away: a pole may be between."""
         line, _ = self.estimates[i]
         near = [t for t in line.kept if abs(t) <= WIDE * max(1.0, 1 / line.scale)]
         values = line.combine(np.array([line.kept[t] for t in (min(near), 0.0, max(near))]))
@@ -184,13 +184,13 @@ class Judgement:
         if not low - allowed <= self.claimed[j, i] <= high + allowed:
             return FAIL
         if allowed > COARSE * (high - low):
-            known = f"the one-sided derivatives at this kink are known to within {allowed:.2g} only"
+            known = f"the one-sided derivatives at this kink are known only to within {allowed:.2g}"
             return self.undecided(j, i, "kink", known)
         self.kinks.setdefault(j, []).append(i)
         return PASS
 
     def within(self, j: int, i: int) -> int:
-        """Return the state of an entry inside its estimate's interval: enough only if that is narrow."""
+        """Return the state of an entry inside its estimate's interval: PASS only if the interval is narrow enough."""
         a, value, error = float(self.claimed[j, i]), float(self.value[j, i]), float(self.error[j, i])
         allowed, scale = float(self.room((j, i))), float(self.flat.scales[i])
         if allowed <= COARSE * max(abs(a), abs(value)):
@@ -201,20 +201,20 @@ class Judgement:
         if self.is_negligible(j, i):
             return NEGLIGIBLE
         trouble = self.flat.claim.trouble
-        nearby = f"; next to the point {trouble}" if trouble else ""
+        nearby = f"; near the point, {trouble}" if trouble else ""
         lost = f"the derivative is lost in rounding or noise: {value:.3g} ± {MARGIN * error:.2g}{nearby}"
         return self.undecided(j, i, "noise", lost)
 
     def undecided(self, j: int, i: int, kind: str, text: str) -> int:
-        """Note why an entry is undecided; return UNDECIDED."""
+        """Record why an entry is undecided; return UNDECIDED."""
         self.reasons[j, i] = Finding(kind, text)
         return UNDECIDED
 
     def mark_negligible(self) -> None:
-        """Mark undecided entries NEGLIGIBLE that agree with their interval and are small next to known ones.
+        """Mark undecided entries NEGLIGIBLE if they agree with their interval and are small compared with known ones.
 
-        Over the scale of its element such an entry changes the output by less than a hundredth of what one that
-        passed does, or by nothing compared with what it changes another one.
+        Over the scale of its element, such an entry changes the output by less than a hundredth of the change by an
+        entry that passed, or by almost nothing compared with the change of another output by the same element.
         """
         scales, passed = self.flat.scales, self.state == PASS
         least = np.where(np.isnan(self.value), self.bound, MARGIN * self.error)
@@ -228,11 +228,11 @@ class Judgement:
         self.state[agrees & (small | nothing)] = NEGLIGIBLE
 
     def settle_kinks(self, answers: Any, j: int) -> None:
-        """Take in whether the values of row j at columns that share kinks lie in the generalized gradient."""
+        """Record whether the values of row j at columns that share kinks lie in the generalized gradient."""
         for columns, inside in answers.items():
             places = list(columns)
             if inside is None:
-                unknown = "whether the claimed values lie in its generalized gradient is not known"
+                unknown = "it is not known whether the claimed values lie in its generalized gradient"
                 for i in places:
                     meeting = f"{len(places)} elements meet at a kink, and {unknown}"
                     self.state[j, i] = self.undecided(j, i, "kink", meeting)
@@ -242,10 +242,10 @@ class Judgement:
                 self.state[j, places] = PASS
             else:
                 self.state[j, places] = FAIL
-                self.notes.append("at this kink the values together lie outside the generalized gradient")
+                self.notes.append("taken together, the values at this kink lie outside the generalized gradient")
 
     def forgive_rounding(self, scatter: np.ndarray, sigmas: float) -> None:
-        """Take back fails of entries that are off by no more than they scatter between close points."""
+        """Withdraw fails of entries that are off by no more than their scatter between close points."""
         off = np.abs(self.claimed - self.value)
         own = (self.state == FAIL) & (off <= sigmas * scatter)
         effect = (off + scatter) * self.flat.scales
@@ -253,26 +253,26 @@ class Judgement:
         known = off + scatter <= COARSE * np.abs(self.value)
         for j, i in np.argwhere(own):
             size = max(abs(self.claimed[j, i]), abs(self.value[j, i]))
-            seen = f"between close points it scatters by about {scatter[j, i] / size:.1g} relative"
+            seen = f"between close points, it scatters by about {scatter[j, i] / size:.1g} (relative)"
             settled = PASS if known[j, i] else NEGLIGIBLE
-            reason = f"rounding hides the claimed derivative: {seen}"
+            reason = f"the claimed derivative is lost in rounding: {seen}"
             self.state[j, i] = settled if small[j, i] else self.undecided(j, i, "noise", reason)
         self.excusable = np.where(own, np.fmax(self.excusable, sigmas * scatter), self.excusable)
 
     def reason(self) -> Finding:
-        """Return the most common reason of undecided entries."""
+        """Return the most common reason for undecided entries."""
         reasons = Counter(reason for place, reason in self.reasons.items() if self.state[place] == UNDECIDED)
         return reasons.most_common(1)[0][0] if reasons else Finding("undecided", "not all elements could be estimated")
 
     @property
     def verdict(self) -> str:
-        """The verdict on the whole: negligible entries neither fail nor, where nothing else was seen, pass."""
+        """The overall verdict. Negligible entries do not count; the caller handles the case that all are."""
         if (self.state == FAIL).any():
             return "fail"
         return "inconclusive" if (self.state == UNDECIDED).any() else "pass"
 
     def input_check(self, k: int) -> InputCheck:
-        """Return what was found for input k: from entries estimated by themselves, and from bounds for the others."""
+        """Return the result for input k, from the estimates of single entries and the bounds of the others."""
         flat, columns = self.flat, self.flat.columns(k)
         name, shape = flat.claim.wrt[k], flat.arrays[k].shape
         state, a = self.state[:, columns], self.claimed[:, columns]
@@ -331,16 +331,16 @@ class Judgement:
         )
 
     def counts(self, wrong: np.ndarray, undecided: np.ndarray, alone: np.ndarray, some: np.ndarray) -> ElementCounts:
-        """Count entries among some, or, where the rows are combinations, elements of the input."""
+        """Count the entries in `some`, or elements of the input if rows are combinations."""
         of, *numbers = (int((entries & some).sum()) for entries in (some, wrong, undecided, alone))
         if not self.rows.single:
             of, *numbers = wrong.shape[1], *(int(entries.any(axis=0).sum()) for entries in (wrong, undecided, alone))
         return ElementCounts(numbers[0], numbers[1], of, numbers[2])
 
     def resolutions(self, columns: slice, off: np.ndarray, known: np.ndarray) -> tuple[float | None, float | None]:
-        """Return the relative error that would have been seen in any entry, and the same relative to the largest entry.
+        """Return the least relative error that would have been seen in any entry, and that relative to the largest.
 
-        Where entries are known by directions alone, both are relative to the largest.
+        If any entries are known only from directions, both are relative to the largest.
         """
         a, value, bound = (x[:, columns] for x in (self.claimed, self.value, self.bound))
         state = self.state[:, columns]
@@ -357,17 +357,17 @@ class Judgement:
 
 
 def entries_that_count(claimed: np.ndarray, wrong: np.ndarray) -> np.ndarray:
-    """Return which entries to count: of a function that works element by element, those of the diagonal."""
+    """Return a mask of the entries to count: only the diagonal for an elementwise function."""
     diagonal: np.ndarray = np.eye(*claimed.shape) > 0
     square = claimed.shape[0] == claimed.shape[1] > 1
     return diagonal if square and not ((claimed != 0) | wrong)[~diagonal].any() else np.ones_like(diagonal)
 
 
-EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3  # PyTorch's own
+EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3  # PyTorch's defaults
 
 
 def judge_by_tolerances(judgement: Judgement, tolerances: Sequence[float | None]) -> None:
-    """Decide by PyTorch's rule, with differences over one step. tolerances: eps, atol, rtol, None for the usual."""
+    """Decide by PyTorch's rule, with differences over one step. tolerances: eps, atol, rtol; None for defaults."""
     eps, atol, rtol = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
     flat = judgement.flat
     for i in np.flatnonzero(~flat.held):

@@ -1,4 +1,4 @@
-"""Runs a command as ever, and collects what its processes find of the derivatives that they use."""
+"""Run a command unchanged, and collect what its processes report on the derivatives that they use."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ..program.project import what_to_lend
 from ..show.study_results import WatchedDerivative, WatchSummary
 
 HOSTS = str(Path(__file__).with_name("in_command"))
-"""The folder with what runs inside the command, in whatever Python that is."""
+"""The folder of the modules that run inside the command, in any version of Python."""
 HOST = "gradcli_importlib_bootstrap"
 RANK = ("fail", "pass", "inconclusive", "error")
-"""Of verdicts at several points the first of these counts: what is decided at one point is decided."""
+"""The first of these verdicts counts for several points, since a decision at one of them is a decision."""
 
 
 class WatchedRun(NamedTuple):
-    """What came of a command: its exit code, as a shell has it, what was judged, and whether that was interrupted."""
+    """Result of a watched command. status: exit code as a shell reports it. interrupted: while waiting for reports."""
 
     status: int
     summary: WatchSummary
@@ -38,7 +38,7 @@ class WatchedRun(NamedTuple):
 
 
 def watch_command(command: Sequence[str], points: int, calls: int | None, timeout: float) -> WatchedRun:
-    """Run a command, and judge its derivatives at `points` of their uses, with at most `calls` calls each."""
+    """Run a command, and check its derivatives at `points` of their uses, with at most `calls` calls each."""
     folder = tempfile.mkdtemp(prefix="gradcli-watch-")
     try:
         home = str(Path(gradcli.__file__).parent)
@@ -48,8 +48,8 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
         place.write_text(json.dumps(settings), encoding="utf-8")
         status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
         if status == 0 and not Path(folder, "python").exists():
-            hint = "watch is for commands such as: python fit.py, pytest -q; python -I and -E keep it out"
-            raise GradcliError(f"'{' '.join(command)}' ran no Python, so there was nothing to watch", hint=hint)
+            hint = "watch a command such as python fit.py or pytest -q; python -I and -E cannot be watched"
+            raise GradcliError(f"'{' '.join(command)}' did not run Python, so there was nothing to watch", hint=hint)
         interrupted = False
         try:
             for report in sorted(Path(folder).glob("report-*")):
@@ -67,7 +67,7 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
 
 
 def run_to_end(command: Sequence[str], environment: dict[str, str]) -> int:
-    """Run a command and return its exit code, 128 + n for signal n; Ctrl-C is the command's own."""
+    """Run a command and return its exit code, 128 + n for signal n; the command handles Ctrl-C itself."""
     process: subprocess.Popen | None = None
 
     def pass_on(number: int, _: object) -> None:
@@ -88,16 +88,16 @@ def run_to_end(command: Sequence[str], environment: dict[str, str]) -> int:
 
 
 def read_report(path: Path) -> dict[Any, Any]:
-    """Return what a process found of each of its derivatives, of which the last counts, and what was in its way."""
+    """Return the last report of a process on each of its derivatives, and the error that stopped it, if any."""
     found: dict[Any, Any] = {}
     with open(path, "rb") as file, contextlib.suppress(EOFError, pickle.UnpicklingError):
-        while True:  # to the end, or to half a finding of what was ended
+        while True:  # to the end, or to an incomplete report of a process that was killed
             found.update([pickle.load(file)])
     return found
 
 
 def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
-    """Return each derivative once, with the worst of what the processes that used it found, in the order of files."""
+    """Return each derivative once, with the worst report of the processes that used it, ordered by file and line."""
     merged: dict[tuple, WatchedDerivative] = {}
     for item in found:
         key = (item.report.file, item.report.line, item.name, item.role)
@@ -109,7 +109,7 @@ def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
 
 
 def environment_with(host: str) -> dict[str, str]:
-    """Return the environment in which every Python loads a module of that folder: see sitecustomize there."""
+    """Return an environment in which every Python loads a module from HOSTS: see sitecustomize there."""
     path = os.pathsep.join(filter(None, [HOSTS, os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "GRADCLI_HOST": host}
 

@@ -1,4 +1,4 @@
-"""Judges the derivatives that a command has used, in the process that has them: a use is a check."""
+"""Check the derivatives that a command has used, in the process that has them. Each use is a check."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from .watch import RANK
 from .workers import in_processes, in_turn
 
 QUICK_CALLS, FEWEST_CALLS = 600, 10
-"""A function that could be called so often in its time may be called as often as the verdict needs; the fewest calls
-with which a derivative is judged at all: as FAIL_CALLS, and a choice."""
-GRADIENT_STEP = 1e-3  # relative to the element: rounding and the rest of the series are then about 1e-12
+"""A function is called as often as the verdict needs if its time allows more than QUICK_CALLS calls (as FAIL_CALLS), or
+else as often as its time allows, but at least FEWEST_CALLS times (a choice)."""
+GRADIENT_STEP = 1e-3  # relative to the element: rounding and truncation errors are then about 1e-12
 
 
 class UseCheck(Check):
@@ -51,7 +51,7 @@ class UseCheck(Check):
         return {}
 
     def place(self, seed: int) -> Place:
-        """Return where the derivative is defined; no command line repeats its use."""
+        """Return where the derivative is defined, without a command line, since none repeats its use."""
         return Place(self.name, self.file, self.line)
 
     def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
@@ -66,17 +66,17 @@ class UseCheck(Check):
 
 
 def calls_within(seconds: float, each: float) -> int | None:
-    """Return how many calls a slow function may have, so that a verdict comes in time; None for a quick one."""
+    """Return how often a slow function may be called for a verdict in time; None for a quick one."""
     calls = 0.8 * seconds / each
     return None if calls > QUICK_CALLS else max(int(calls), FEWEST_CALLS)
 
 
 def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds: float) -> Iterator[bytes]:
-    """Yield after each use the pickled number of its derivative, and what was found of that so far.
+    """Check uses, and after each yield the pickled number of its derivative with the result for that so far.
 
-    Each derivative is judged once before one is judged again: where time runs out, something is known of all.
-    Second derivatives come last, compared with the first ones that are right, else with values of the function.
-    seconds: that all may take.
+    Check each derivative once before checking any a second time, so that every one has a result if time runs out.
+    Second derivatives come last. They are compared with first derivatives that passed, or else with values of f.
+    seconds: total time limit.
     """
     if "torch" in sys.modules:
         load_torch(sys.modules["torch"])
@@ -102,21 +102,21 @@ def judge_uses(derivatives: Sequence[Any], settings: Mapping[str, Any], seconds:
 
 
 def not_judged(derivative: Any) -> WatchedDerivative:
-    """Return the row of a rule that was seen, and whose calls could not be noted."""
-    name, message = f"{derivative.role}: {derivative.name}", f"seen, but not judged: {derivative.trouble}"
+    """Return the row of a rule that was seen, but whose calls could not be recorded."""
+    name, message = f"{derivative.role}: {derivative.name}", f"seen, but not checked: {derivative.trouble}"
     report = CheckReport(name, derivative.file, derivative.line, "inconclusive", 0.0, message=message)
     return WatchedDerivative(derivative.role, derivative.name, 0, derivative.calls, report)
 
 
 def load_torch(torch: Any) -> None:
-    """Load what PyTorch's first gradient loads, once for all processes that judge."""
+    """Load what PyTorch's first gradient loads, once for all processes that run checks."""
     torch.set_num_threads(1)  # the other threads did not survive the fork
     x = torch.ones(1, requires_grad=True)
     torch.autograd.grad(x.sum(), x)
 
 
 def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Iterator[CheckReport]:
-    """Yield the reports of checks in order, each within its time limit; those for which no time is left, too."""
+    """Yield the reports of checks in order, each within its time limit, also of those for which no time is left."""
     for check in checks:
         check.bound = Bound(timeout)
         check.seconds = min(timeout, (end - time.monotonic()) / len(checks))
@@ -129,19 +129,19 @@ def run_in_time(checks: Sequence[UseCheck], timeout: float, end: float) -> Itera
 
 
 def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> WatchedDerivative:
-    """Return what was found at the points of one derivative as one report; those without time left count last."""
+    """Merge the reports at all points of one derivative; those for which no time was left count last."""
     judged = [pair for pair in reports if pair[1].seconds > 0]
     use, report = min(judged or reports, key=lambda pair: RANK.index(pair[1].verdict))
     notes, points = report.notes, len(judged)
     if report.verdict == "fail":
-        place = "at a drawn point" if use.drawn else f"at {values_text(point_of(use))}"
+        place = "at a random point" if use.drawn else f"at {values_text(point_of(use))}"
         notes = (f"{place} (call {use.number})", *notes)
-    if report.verdict == "pass":  # what all points together show
+    if report.verdict == "pass":  # at all points together
         passed = [r for _, r in reports if r.verdict == "pass"]
         undecided = [r for _, r in reports if r.verdict != "pass"]
         report, points = max(passed, key=lambda r: r.resolution), len(passed)
         if undecided:
-            counted = f"{len(undecided)} of {len(reports)} points not decided"
+            counted = f"{len(undecided)} of {len(reports)} points undecided"
             notes = (*notes, f"{counted}: {undecided[0].message or undecided[0].verdict}")
     seconds = sum(r.seconds for _, r in reports)
     file, line = report.file, report.line
@@ -149,20 +149,20 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
         line = line_of_class(derivative.name, file, line)
     here = users_path(file) if file else file
     if report.verdict == "error":
-        report = replace(report, verdict="inconclusive", message=f"seen, but not judged: {report.message}")
+        report = replace(report, verdict="inconclusive", message=f"seen, but not checked: {report.message}")
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
     return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, report)
 
 
 def line_of_class(name: str, file: str | None, line: int | None) -> int | None:
-    """Return the line of a class above one of its methods; inspect finds none of a script that has ended."""
+    """Return the line of a class above one of its methods, which inspect does not find once a script has ended."""
     above = lines_of_file(file)[: line or 0] if file else []
     heads = (n for n in range(len(above), 0, -1) if re.match(rf"\s*class {re.escape(name)}\b", above[n - 1]))
     return next(heads, line)
 
 
 def point_of(use: Any) -> dict[str, Any]:
-    """Return the point of a use by the names that its arguments have in the function."""
+    """Return the point of a use, by the names of the function's parameters."""
     if use.kind in ADAPTED:
         return {name: x for name, x in arguments_of(use).items() if hasattr(x, "shape") or isinstance(x, float)}
     function = use.function if use.function is not None else use.base
@@ -178,13 +178,13 @@ def points_of(use: Any) -> Sequence[Any]:
     return use.x if isinstance(use.place, slice) else (use.x,)
 
 
-MOST_DIAGONAL = 200  # elements up to which a derivative of each element is a diagonal, not a product: a choice
+MOST_DIAGONAL = 200  # elements up to which an elementwise derivative is a diagonal matrix, not a product: a choice
 
 
 def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
-    """Return a use of a derivative that was handed to a solver as a claim.
+    """Return the claim for a use of a derivative that was passed to a solver.
 
-    A second derivative is one of the first derivative where that is right, else of the numeric gradient of f.
+    A second derivative differentiates the first derivative if that is right, or else the numeric gradient of f.
     """
     point = point_of(use)
     at = {name: np.asarray(x, float) if np.asarray(x).dtype.kind in "biu" else x for name, x in point.items()}
@@ -198,19 +198,19 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         if use.base is not None and not first_is_right:
             return numeric_gradient(lambda x: value(x) if weights is None else np.dot(weights, value(x)), xs[0], each)
         if use.base is not None:
-            value(*xs)  # a first derivative may use what f has kept
+            value(*xs)  # a first derivative may use what f has cached
         result = use.function(*with_point(use, function_arguments(use), xs))
         return result if weights is None else dense(result, xs[0]).reshape(-1, np.size(xs[0])).T @ weights.reshape(-1)
 
     def with_value(*xs: Any) -> tuple[Any, Any]:
-        out = f(*xs)  # as a solver calls it: a derivative may use what f has kept
+        out = f(*xs)  # as solvers do, since a derivative may use what f has cached
         return out, use.claim(*with_point(use, use.args, xs))
 
     def derivative(*xs: Any) -> Any:
         out, whole = with_value(*xs)
         if use.kind == "tuple":
             return dict(zip(at, map(np.asarray, whole), strict=False))
-        if use.kind == "columns":  # one Jacobian behind another, and behind them that of unknown parameters
+        if use.kind == "columns":  # one Jacobian per column, then that for unknown parameters
             parts = np.asarray(whole[0] if isinstance(whole, tuple) else whole)
             return np.einsum("ikj,jl->ijkl", parts, np.eye(parts.shape[-1]))
         if isinstance(use.place, slice):
@@ -242,7 +242,7 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
 
 
 def constants_of(use: Any, at: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a function was called with besides its point, by the names of its parameters."""
+    """Return the arguments of a function other than its point, by the names of its parameters."""
     given = zip(parameters_of(use.function or use.base), function_arguments(use), strict=False)
     return {p.name: x for p, x in given if p.name not in at}
 
@@ -255,12 +255,12 @@ def parameters_of(function: Any) -> list[inspect.Parameter]:
 
 
 def function_arguments(use: Any) -> tuple[Any, ...]:
-    """Return the arguments of f in a call of its derivative, which takes a vector, too, where it gives a product."""
+    """Return the arguments for f from a call of its derivative, without the vector that a product also takes."""
     return (use.args[0], *use.args[2:]) if use.kind in ("product", "weighted") else use.args
 
 
 def with_point(use: Any, args: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
-    """Return the arguments of a call with another point in its place, which the function may change."""
+    """Return the arguments of a call with the point replaced by a copy of xs, which the function may change."""
     fresh = [np.array(x) if np.ndim(x) else x for x in xs]
     if isinstance(use.place, slice):
         return [*args[: use.place.start], *fresh]
@@ -268,14 +268,14 @@ def with_point(use: Any, args: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
 
 
 def dense(x: Any, point: Any) -> np.ndarray:
-    """Return a derivative as an array: of a sparse matrix, and of a linear operator of SciPy, too."""
+    """Return a derivative as an array, also from a sparse matrix or a linear operator of SciPy."""
     if hasattr(x, "toarray"):
         return x.toarray()
     return x @ np.eye(np.size(point)) if hasattr(x, "matmat") else np.asarray(x)
 
 
 def has_both_products(x: Any) -> bool:
-    """Return whether a derivative is an operator that can be multiplied from both sides, and is not a matrix."""
+    """Report whether a derivative is an operator, not a matrix, with products from both sides."""
     if not hasattr(x, "rmatvec") or hasattr(x, "toarray"):
         return False
     try:
@@ -286,14 +286,14 @@ def has_both_products(x: Any) -> bool:
 
 
 def as_jacobian(raw: np.ndarray, out: Any, x: Any, columns: bool) -> np.ndarray:
-    """Return a Jacobian as output.shape + x.shape, where it is one but for axes of length 1, as solvers take it."""
+    """Reshape a Jacobian to output.shape + x.shape if only axes of length 1 differ, as solvers allow."""
     raw, wanted = raw.T if columns else raw, np.shape(out) + np.shape(x)
     same = [n for n in raw.shape if n != 1] == [n for n in wanted if n != 1]
     return raw.reshape(wanted) if same else raw
 
 
 def numeric_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False) -> np.ndarray:
-    """Return the gradient by central differences, with Richardson's extrapolation of one step.
+    """Return the gradient by central differences with one step of Richardson extrapolation.
 
     each: whether f is applied element by element, so that all elements may move together.
     """
@@ -309,7 +309,7 @@ def numeric_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False)
 
 
 def change_since(use: Any) -> str:
-    """Return how the function, or the derivative, differs at the point from what it gave in the run; "" if not."""
+    """Describe how the function or the derivative differs at the point from its result in the run; "" if not at all."""
     xs = points_of(use)
     calls = (
         ("function", use.base or use.function, function_arguments(use), use.value),
@@ -324,7 +324,7 @@ def change_since(use: Any) -> str:
 
 
 def is_close(then: Any, now: Any, room: float = SAME_VALUE) -> bool:
-    """Return whether two results are the same; room: how much they may differ, relative to the largest element."""
+    """Report whether two results are the same. room: how much they may differ, relative to the largest element."""
     try:
         a, b = (np.asarray(x.toarray() if hasattr(x, "toarray") else x, complex) for x in (then, now))
     except (TypeError, ValueError):  # a linear operator
@@ -334,7 +334,7 @@ def is_close(then: Any, now: Any, room: float = SAME_VALUE) -> bool:
 
 
 def describe_change(what: str, then: Any, now: Any) -> str:
-    return f"changed since: at this point the {what} gave {brief(then)} in the run, and gives {brief(now)} now"
+    return f"changed since the run: at this point the {what} gave {brief(then)} then and gives {brief(now)} now"
 
 
 def brief(x: Any) -> str:
@@ -356,7 +356,7 @@ def arguments_of(use: Any) -> dict[str, Any]:
 
 
 def drawn_claim(use: Any, title: str) -> Claim:
-    """Return a function at random arguments of the shapes in the run: where it has values, numbers from 0 to 1."""
+    """Return a function at random arguments of the shapes in the run, between 0 and 1 if normal ones give no value."""
     rng = np.random.default_rng(0)
 
     def at_point(draw: Callable[[Any], Any]) -> Claim:
@@ -371,7 +371,7 @@ def drawn_claim(use: Any, title: str) -> Claim:
     return at_point(rng.random)
 
 
-DRAWN = "it had no values in the run (jit, vmap, scan, torch.compile): judged at a drawn point of the same shapes"
+DRAWN = "no values in the run (jit, vmap, scan, torch.compile); checked at a random point of the same shapes"
 
 
 def draw_arguments(use: Any, draw: Callable[[Any], Any]) -> Any:
@@ -389,7 +389,7 @@ def draw_arguments(use: Any, draw: Callable[[Any], Any]) -> Any:
 
 
 def framework_claim(use: Any, title: str) -> Claim:
-    """Return a function with a derivative of its own, at the arguments of a call, as that framework runs it."""
+    """Return a function with a custom derivative, at the arguments of a call, as its framework runs it."""
     given = arguments_of(use)
     wrt = [name for name, wanted in zip(given, use.wrt, strict=False) if wanted]
     claim = framework_call(use.kind, use.function, given, title, wrt=wrt)

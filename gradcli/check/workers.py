@@ -1,6 +1,6 @@
-"""Running checks in processes of their own where they may die or never end: only the check at hand is lost.
+"""Run checks in separate processes if they may crash or never end, so that only the current check is lost.
 
-`multiprocessing` does this and more, and takes a fifth of the time of a short check to load.
+`multiprocessing` does this and more, but loading it takes a fifth of the time of a short check.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ..show.check_results import CheckReport
 from .check import Check
 from .judge import DEFECT
 
-HEADER = 8  # bytes that say how long a message is
+HEADER = 8  # bytes for the length of a message
 BYTES_PER_READ = 1 << 20
-NAP_SECONDS = 0.001  # seconds between two checks whether a process has ended
+NAP_SECONDS = 0.001  # seconds between two looks at whether a process has ended
 
 
 class Pipe:
@@ -66,7 +66,7 @@ class Pipe:
 
 
 def with_something_to_read(pipes: Iterable[Pipe], seconds: float) -> list[Pipe]:
-    """Wait for messages, or for the other ends to be closed, and return the pipes where there is something."""
+    """Wait until messages arrive or other ends are closed, and return the pipes where that happened."""
     by_number = {pipe.reads: pipe for pipe in pipes}
     poll = select.poll()
     for number in by_number:
@@ -76,19 +76,19 @@ def with_something_to_read(pipes: Iterable[Pipe], seconds: float) -> list[Pipe]:
 
 THREADED = ("torch", "jax")  # modules that do not work in a process forked from one that has loaded them
 BROKEN = (TimeIsUp, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingError, ImportError, AttributeError)
-"""What may come of a pipe whose other end died, or whose descriptor the user's code wrote to."""
-PARTING = 2.0  # seconds that a process gets to end, for its threads to finish
-LOOK_SECONDS = 0.5  # seconds after which to look for processes that died while others hold their pipe
-MESSAGE_SECONDS = 0.2  # seconds between two messages of a process on how far it is
-LATE = 124  # the status of a process that ends itself because its time is over, as timeout(1) has it
+"""Errors of reading from a pipe whose other end died, or whose descriptor the user's code wrote to."""
+PARTING = 2.0  # seconds that a process has to end, so that its threads can finish
+LOOK_SECONDS = 0.5  # seconds between looks for processes that died while others hold their pipe open
+MESSAGE_SECONDS = 0.2  # seconds between two progress messages of a process
+LATE = 124  # exit status of a process that ends itself at its time limit, as with timeout(1)
 PARENT_DEATH, ADOPTION = 1, 36
-"""Linux's prctl options: the signal that a process gets when its parent dies; whether it gets orphans below it."""
+"""Linux's prctl options: the signal sent to a process when its parent dies; whether it adopts orphaned descendants."""
 ROUNDS = 100
-"""How often processes are looked for that others left running: the end of one may bring those that it started."""
+"""How often to look for processes that checks left running: when one ends, the ones that it started are adopted."""
 
 
 def needs_process(checks: Sequence[Check]) -> bool:
-    """Return whether the checks run Python that could end the command, and can run in a process of their own."""
+    """Report whether the checks run Python code that could end the command, and can run in a separate process."""
     return (
         bound.own_process
         and hasattr(os, "fork")
@@ -101,7 +101,7 @@ def needs_process(checks: Sequence[Check]) -> bool:
 def run_all(
     checks: Sequence[Check], *, jobs: int = 1, stop_at_fail: bool = False, on_progress: ProgressCallback | None = None
 ) -> Iterator[tuple[int, CheckReport]]:
-    """Yield number and report of every check as it is done. A process that dies loses only the check that it was at."""
+    """Yield number and report of each check when it is done. A process that dies loses only its current check."""
     apart = jobs > 1 or needs_process(checks)
     for place, report in in_processes(checks, jobs, on_progress) if apart else in_turn(checks, on_progress):
         yield place, report
@@ -133,11 +133,11 @@ class Worker:
 
     @property
     def status(self) -> int | None:
-        """What the process ended with, None while it runs: an exit code, or minus the number of a signal."""
+        """The exit code, or minus the number of the signal, with which the process ended; None while it runs."""
         if self._status is None:
             try:
                 number, status = os.waitpid(self.number, os.WNOHANG)
-            except ChildProcessError:  # somebody else took the status
+            except ChildProcessError:  # other code has taken the status
                 self._status = 1
             else:
                 self._status = os.waitstatus_to_exitcode(status) if number else None
@@ -149,15 +149,15 @@ class Worker:
         self.given += 1
         bound = None if at is None else self.checks[at].bound
         self.end_by = math.inf if bound is None or bound.cpu else time.monotonic() + bound.seconds + PARTING
-        with contextlib.suppress(OSError):  # it died: that is seen when its answer is waited for
+        with contextlib.suppress(OSError):  # it died, which is noticed when waiting for its answer
             self.pipe.send(at)
 
     def take(self) -> CheckReport | tuple | None:
-        """Return the report on the check that was given, or how far it is; None when the process died."""
-        with contextlib.suppress(OSError):  # what is there was said in time: this process may have looked late
+        """Return the report on the current check, or its progress; None if the process died."""
+        with contextlib.suppress(OSError):  # a message that is there came in time: this process may look late
             if time.monotonic() > self.end_by and not with_something_to_read([self.pipe], 0):
                 return None
-        with contextlib.suppress(*BROKEN), within(PARTING):  # half a message never ends
+        with contextlib.suppress(*BROKEN), within(PARTING):  # an incomplete message never ends
             message = self.pipe.receive()
             return message if isinstance(message, CheckReport | tuple) else None
         return None
@@ -177,7 +177,7 @@ class Worker:
 def in_processes(
     checks: Sequence[Check], jobs: int, on_progress: ProgressCallback | None
 ) -> Iterator[tuple[int, CheckReport]]:
-    """Yield number and report of every check as they come; one that ends in an error is run again in a new process."""
+    """Yield number and report of each check when it is done. One that ends in an error runs again in a new process."""
     waiting = list(range(len(checks)))[::-1]
     workers: dict[Pipe, Worker] = {}
 
@@ -237,7 +237,7 @@ def children() -> set[int]:
 
 
 def end_leftovers(known: set[int]) -> None:
-    """End what checks left running: it would hold the pipe that the command writes to."""
+    """End processes that checks left running, which would hold the command's output pipe open."""
     for _ in range(ROUNDS):
         left = children() - known
         for number in left:
@@ -254,7 +254,7 @@ def control(option: int, value: int) -> None:
 
 
 def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
-    """Wait for processes that have something to say, or died."""
+    """Wait for processes that sent a message, died or reached their time limit."""
     while True:
         ready = with_something_to_read(workers, LOOK_SECONDS)
         now = time.monotonic()
@@ -264,7 +264,7 @@ def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
 
 
 def run_in_child(checks: Sequence[Check], watched: bool, pipe: Pipe, others: Sequence[Pipe]) -> None:
-    """Run checks in a forked process, and end it: with 1 where that raises, 0 otherwise."""
+    """Run checks in a forked process, and end it with status 0, or 1 after an exception."""
     code = 1
     try:
         for other in others:  # the user's code may write to any descriptor
@@ -278,7 +278,7 @@ def run_in_child(checks: Sequence[Check], watched: bool, pipe: Pipe, others: Seq
 
 
 def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
-    """Run checks by number until None comes, or the process that wants them is gone; report their progress."""
+    """Run checks by number until None arrives or the other end is closed, and report their progress."""
     last = time.monotonic()
 
     def send_progress(*how_far: Any) -> None:

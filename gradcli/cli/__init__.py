@@ -1,4 +1,4 @@
 """The command line: parse, call, render."""
 
 COMPLETE = "_GRADCLI_COMPLETE"
-"""The variable by which a completion script asks for offers."""
+"""The environment variable by which a completion script asks for candidates."""

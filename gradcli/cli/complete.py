@@ -1,7 +1,7 @@
-"""Completion: what a shell offers after TAB, and the scripts that ask for it. Files are parsed, never executed.
+"""Completion: the candidates that a shell shows after TAB, and the shell scripts. Files are parsed, never executed.
 
-Bash splits words at characters of names such as `x=`, `f.py:` and `A=@file`, so every script passes its line up to the
-cursor, and this module finds the words, in the same way for all shells.
+Bash splits names such as `x=`, `f.py:` and `A=@file` into several words. So every script passes its line up to the
+cursor, and this module splits it into words, in the same way for all shells.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 PIECE = re.compile(r"""\s+|'[^']*'|"(?:\\.|[^"\\])*"|(?P<open>['"].*)|\\.|.""", re.DOTALL)
 """Parts of a shell line: blanks, quotes, an unclosed quote, characters."""
 CONTROL = re.compile(r"[\0-\x1f\x7f]")
-"""Control characters, which shells take for the end of a value; names with them are not offered."""
+"""Control characters. Shells take them for the end of a value, so names that contain them are not offered."""
 UNSAFE = {"": r"(?!\A~)[^\w@%+=:,./-]", "'": "'", '"': r'["$`\\!]'}
-"""Characters that bash would interpret, outside and inside quotes; a leading ~ was typed (see `entries`)."""
+"""Characters that bash would interpret, by the open quote. A leading ~ is the user's own (see `entries`)."""
 
 
 def item(value: str) -> CompletionItem:
-    """Return an offer; after one that ends in = : or / typing continues."""
+    """Return a candidate; the word continues after one that ends in = : or /."""
     return CompletionItem(value, "more" if value.endswith(("=", ":", "/")) else "plain")
 
 
 def items(values: Iterable[str], incomplete: str, head: str = "") -> Items:
-    """Return the values that continue the incomplete word, each after `head`."""
+    """Return the values, each with `head` before it, that continue the incomplete word."""
     return [item(head + value) for value in values if (head + value).startswith(incomplete)]
 
 
 def entries(incomplete: str, endings: tuple[str, ...] = (), head: str = "") -> Items:
     """Return the folders, and files with one of the endings (default: all), that continue the incomplete path.
 
-    A name that would be read as an option or as a home directory gets ./ in front.
+    A name that would be read as an option or as a home directory gets a leading ./ here.
     """
     folder, name = os.path.split(incomplete)
     items = []
@@ -66,7 +66,7 @@ def entries(incomplete: str, endings: tuple[str, ...] = (), head: str = "") -> I
 
 
 def array_files(incomplete: str, head: str = "") -> Items:
-    """Return files of numbers, and the arrays of an .npz file, for the @ of a value."""
+    """Return files of numbers, or the arrays of an .npz file, for a value after @."""
     path, colon, _ = incomplete.partition(".npz:")
     if not colon:
         return entries(incomplete, ARRAY_FILES, head)
@@ -163,7 +163,7 @@ def targets(incomplete: str, folders: bool) -> Items:
 
 
 def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Complete a TARGET, then NAME=VALUE. gradcheck takes several targets and folders, sweep a table after one."""
+    """Complete a TARGET, then NAME=VALUE. gradcheck takes several targets and folders, sweep a target and a table."""
     given = ctx.params.get("words") or ()
     several = ctx.info_name == "gradcheck"
     if given and given[-1].startswith("ase:"):
@@ -240,7 +240,7 @@ def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items
 
 
 def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Return the offers of one of the functions above, none if it raises."""
+    """Return the candidates of one of the functions above; none if it raises."""
     try:
         return globals()[what](ctx, param, incomplete)
     except Exception:
@@ -252,7 +252,7 @@ def template(shell: str) -> str:
 
 
 def split_words(line: str) -> tuple[list[str], str]:
-    """Return the words of a line up to the cursor as the shell reads them, and the quote that is open at its end."""
+    """Split a line up to the cursor into words as the shell does. Return them, and the quote left open at the end."""
     words, quote = [""], ""
     for found in PIECE.finditer(line.lstrip()):
         piece, quote = found[0], (found["open"] or "")[:1]
@@ -267,7 +267,7 @@ def split_words(line: str) -> tuple[list[str], str]:
 
 
 def quote_text(text: str, quote: str) -> str:
-    """Write text for bash after an open quote, or none; it is closed around characters that it does not protect."""
+    """Escape text for bash. quote: the open quote or "", closed before characters that it does not protect."""
     text = re.sub(UNSAFE[quote], lambda found: f"{quote}\\{found[0]}{quote}", text)
     return text + quote if text.endswith(quote) else text  # readline closes a quote at the end
 
@@ -285,14 +285,14 @@ class Complete(ShellComplete):
         return [CompletionItem(head + item.value, item.type, item.help) for item in items]
 
     def complete(self) -> str:
-        """Return the offers, each ended by a null."""
+        """Return the candidates, each followed by a null character."""
         words, _ = split_words(os.environ["COMP_LINE"])
         found = self.get_completions(words[1:-1], words[-1])
         return "".join(f"{self.format_completion(x)}\0" for x in found if not CONTROL.search(x.value))
 
 
 class Bash(Complete, BashComplete):
-    """bash: an offer replaces the part after the last word break, and is quoted here."""
+    """bash: a candidate replaces the part after the last word break, and has to be quoted here."""
 
     source_template = template("bash")
 
@@ -304,7 +304,7 @@ class Bash(Complete, BashComplete):
 
 
 class Zsh(Complete, ZshComplete):
-    """zsh: three parts each, the last one for its list; it quotes by itself."""
+    """zsh: a candidate has three parts, of which the last is for display. zsh quotes it."""
 
     source_template = template("zsh")
 
@@ -314,7 +314,7 @@ class Zsh(Complete, ZshComplete):
 
 
 class Fish(Complete, FishComplete):
-    """fish: value, tab, help; it quotes by itself, and adds no blank after = : and /."""
+    """fish: a candidate is value, tab, help. fish quotes it, and adds no space after = : and /."""
 
     source_template = template("fish")
 
@@ -350,7 +350,7 @@ def completion(shell: str) -> None:
 
 
 def answer_shell(cli: click.Command, instruction: str) -> int:
-    """Print the offers that a script asks for by SHELL_complete; nothing if anything fails."""
+    """Print the candidates that a completion script asks for; nothing if that fails. instruction: SHELL_complete."""
     shell, _, _ = instruction.partition("_")
     try:
         answer: Any = SHELLS[shell](cli, {}, "gradcli", "").complete()

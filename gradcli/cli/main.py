@@ -65,7 +65,7 @@ GROUPS = {
         "help": "A page of the manual.",
     },
 }
-"""The commands by purpose, with a line of help each."""
+"""The commands, grouped by purpose, each with a line of help."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 HOMES = {
     **dict.fromkeys(("grad", "jacobian", "hessian", "vjp", "jvp", "hvp", "symbolic"), "commands.derivatives"),
@@ -152,7 +152,7 @@ def main(argv: list[str] | None = None) -> int:
     warnings.showwarning = messages.show_warning  # type: ignore[assignment]
     if bound.own_process:
         sys.unraisablehook = threading.excepthook = messages.show_stray
-        # a call into a library that does not return in time is ended from another thread
+        # if a library call does not return in time, another thread ends the process
         deadline.give_up = lambda late: os._exit(fail(late.error(), "json" in formats))
     try:
         if len(formats) > 1:
@@ -178,11 +178,11 @@ INTERRUPTED = GradcliError("interrupted", kind="interrupted", exit_code=EXIT_INT
 
 
 def ended(how: str) -> GradcliError:
-    return TargetError(f"the code that was called {how}")
+    return TargetError(f"the target {how}")
 
 
 def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
-    """Return any exception as an error to report; an unexpected one is a defect."""
+    """Convert any exception to an error to report; an unexpected one is a defect."""
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return INTERRUPTED
     if isinstance(error, GradcliError):
@@ -225,9 +225,9 @@ def usage_error(error: click.UsageError, words: list[str]) -> GradcliError:
 
 
 UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
-"""Errors of the system about writing."""
+"""System errors that mean that the output cannot be written."""
 NAMES_OF_GRAD = "diff derivative deriv differentiate derive gradient d/dx".split()
-INSTEAD = {("gradcheck", "--jac"): "the claim is --grad", ("grad", "--vector"): "the gradient vector is -g VALUE"}
+INSTEAD = {("gradcheck", "--jac"): "the option is --grad", ("grad", "--vector"): "the option is -g VALUE"}
 """Other names for the command `grad`, and advice on options of other tools."""
 
 
@@ -245,7 +245,7 @@ def defect(error: Exception) -> GradcliError:
 
 
 def fail(error: GradcliError, as_json: bool) -> int:
-    """Report an error, with --json on standard output too unless results were begun, and return its exit code."""
+    """Report an error and return its exit code. as_json: also on standard output, unless results have been written."""
     if as_json and not output.begun():
         from ..show.data import error_document
 

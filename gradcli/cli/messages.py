@@ -19,7 +19,7 @@ RED, GREEN, YELLOW, CYAN, PLAIN = "\x1b[1;31m", "\x1b[1;32m", "\x1b[33m", "\x1b[
 class settings:  # noqa: N801 - a namespace
     """How to report: colour (always, never, auto), errors only (quiet), more notes (verbose).
 
-    stream: the copy of standard error, or None for sys.stderr. lost: a message could not be written.
+    stream: the copy of standard error, or None for sys.stderr. lost: whether a message could not be written.
     """
 
     color = "auto"
@@ -30,7 +30,7 @@ class settings:  # noqa: N801 - a namespace
 
 
 def colourful(stream: Any) -> bool:
-    """Return whether a stream gets colours, by --color, NO_COLOR, FORCE_COLOR, TERM, and whether it is a terminal."""
+    """Report whether to use colours, by --color, NO_COLOR, FORCE_COLOR, TERM, and whether the stream is a terminal."""
     if settings.color != "auto":
         return settings.color == "always"
     if os.environ.get("NO_COLOR"):
@@ -53,7 +53,7 @@ def shows_progress() -> bool:
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of the system that mean that there is no room for output."""
+"""System errors that mean that there is no room for output."""
 
 
 def say(text: str) -> None:
@@ -67,7 +67,7 @@ def say(text: str) -> None:
 
 
 def printable(text: str, stream: Any) -> str:
-    """Return text with the characters escaped that a stream cannot write."""
+    """Escape the characters of a text that a stream cannot write."""
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return text.encode(encoding, "gradcli.escape").decode(encoding)
 
@@ -122,7 +122,7 @@ def warn(message: str, span: Span | None = None, hint: str | None = None) -> Non
 
 
 def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: Any) -> None:
-    """Print a warning of Python, with its place if that may be in the user's code."""
+    """Print a Python warning, with its place if it may come from the user's code."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     place = os.path.abspath(filename)
     ours = place.startswith(package + os.sep) or os.sep + "site-packages" + os.sep in place
@@ -130,7 +130,7 @@ def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: An
 
 
 def show_stray(raised: Any) -> None:
-    """Print an exception that nobody could catch: in a thread, a `__del__`, at exit."""
+    """Print an exception that nobody could catch: in a thread, in `__del__`, or at exit."""
     from ..program.user_code import users_trace
 
     error = raised.exc_value
@@ -170,7 +170,7 @@ TARGET_OPTIONS = (
     "expression columns engine config arguments shapes dtype seed max_elements timeout safe torch python".split()
 )
 OUTPUT_OPTIONS = "strict with_value format table output precision color quiet verbose help h".split()
-"""Parameters that are about the target and its values, and about the output; others belong to the command."""
+"""Parameters for the target and its values, and for the output; the others are the command's own."""
 
 
 def show_short_help(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
@@ -184,11 +184,11 @@ SHORT_HELP: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value":
 
 
 FIRST_PART = re.compile(r"(?<=.{16})[.:;] (?![^\[]*\])|,? where")
-"""What ends the part of an option's help that -h prints: the first stop or colon outside brackets."""
+"""Ends the part of an option's help that -h prints: mostly the first period or colon outside brackets."""
 
 
 class Command(click.Command):
-    """A command whose help begins with its examples, which its epilog holds: `Examples: one; another`."""
+    """A command whose help begins with examples, taken from its epilog: `Examples: one; another`."""
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_usage(ctx, formatter)

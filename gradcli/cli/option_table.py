@@ -19,7 +19,7 @@ from ..request import ENGINES, SHORT_TYPES
 
 
 def import_completion(what: str) -> Callable:
-    """Return the completion of this name in complete.py, which is imported when a shell asks."""
+    """Return a completion function that calls the one of this name in complete.py, imported only when a shell asks."""
 
     def call(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
         from .complete import offer
@@ -30,11 +30,11 @@ def import_completion(what: str) -> Callable:
 
 
 MOST_COUNTED = 10**30
-"""A bound for counts that only the machine limits."""
+"""The bound for counts that only the machine limits."""
 
 
 class Count(click.types.IntParamType):
-    """A whole number, also as 1e6, with bounds, so that no count makes a command hang."""
+    """A whole number, which may be written as 1e6. It has bounds, so that no count makes a command hang."""
 
     def __init__(self, most: int, *, least: int = 1):
         self.min, self.max = least, most
@@ -48,13 +48,13 @@ class Count(click.types.IntParamType):
                 self.fail(f"{value!r} is not a whole number", param, ctx)
             count = int(short[1]) * 10 ** int(short[2])
         if not self.min <= count <= self.max:
-            bounds = f"from {self.min} to {self.max}" if self.max < MOST_COUNTED else f"{self.min} or more"
+            bounds = f"between {self.min} and {self.max}" if self.max < MOST_COUNTED else f"{self.min} or more"
             self.fail(f"{value} is not {bounds}", param, ctx)
         return count
 
 
 def as_finite(ctx: Any, param: Any, value: Any, positive: bool = False) -> float | None:
-    """Return a finite number from 0 (above 0 if positive), or None."""
+    """Return a finite number of at least 0 (above 0 if positive), or None."""
     if value is None:
         return None
     try:
@@ -62,7 +62,7 @@ def as_finite(ctx: Any, param: Any, value: Any, positive: bool = False) -> float
     except ValueError:
         number = math.nan
     if not math.isfinite(number) or number < 0 or (positive and not number):
-        message = f"'{value}' is not a finite number {'above 0' if positive else 'from 0'}"
+        message = f"'{value}' is not a finite number {'above 0' if positive else 'of at least 0'}"
         raise click.BadParameter(message, ctx, param)
     return number
 
@@ -71,13 +71,13 @@ as_positive = partial(as_finite, positive=True)
 
 
 def as_pass(ctx: Any, param: Any, text: str | None) -> int | None:
-    """Return the number of a run of backward, from 1, 0 for `last`, or None."""
+    """Return the number of a run of backward, counted from 1; 0 for `last`; None without the option."""
     if text is None:
         return None
     if text == "last":
         return 0
     if not (text.isascii() and text.isdecimal() and int(text)):
-        raise click.BadParameter(f"'{text}' is not last or a number from 1", ctx, param)
+        raise click.BadParameter(f"'{text}' is neither 'last' nor a number of at least 1", ctx, param)
     return int(text)
 
 
@@ -90,7 +90,7 @@ def as_name(ctx: Any, param: Any, given: Any) -> Any:
 
 def once(ctx: Any, param: Any, values: tuple[str, ...]) -> str | None:
     if len(values) > 1:
-        raise click.BadParameter("it is given twice", ctx, param)
+        raise click.BadParameter("given more than once", ctx, param)
     return values[0] if values else None
 
 
@@ -102,7 +102,7 @@ def one_or_all(ctx: Any, param: Any, values: tuple[str, ...]) -> Any:
 def as_names(ctx: Any, param: Any, values: tuple[str, ...]) -> list[str] | None:
     """Return comma-separated names of one option or several; None without the option."""
     if any(not text.strip(", ") for text in values):
-        raise click.BadParameter("it names nothing", ctx, param)
+        raise click.BadParameter("no names given", ctx, param)
     return [name.strip() for name in as_written(",".join(values)).split(",") if name.strip()] if values else None
 
 
@@ -117,7 +117,7 @@ def as_delimiter(ctx: Any, param: Any, text: str | None) -> str | None:
     """Return the character that separates cells; a tab may be written \\t."""
     character = "\t" if text == "\\t" else text
     if character is not None and (len(character) != 1 or character.isalnum() or character in "+-._\"'\r\n"):
-        raise click.BadParameter(f"'{text}' cannot separate cells; it is one character, such as ';'", ctx, param)
+        raise click.BadParameter(f"'{text}' cannot separate cells; use one character, such as ';'", ctx, param)
     return character
 
 
@@ -150,12 +150,12 @@ def shapes_of(texts: tuple[str, ...], limit: int, values: Container[str]) -> dic
     shapes: dict[str, tuple[int, ...]] = {}
     for text, name, parts in split_shapes(texts, values, symbolic=False):
         if len(parts) > MOST_AXES:
-            raise GradcliError(f"--shape {name}: {len(parts)} axes are too many; NumPy has {MOST_AXES}", kind="limit")
+            raise GradcliError(f"--shape {name}: {len(parts)} axes, but NumPy allows only {MOST_AXES}", kind="limit")
         shapes[name] = tuple(map(int, parts))
         if math.prod(shapes[name]) > limit:
             raise GradcliError(
                 f"--shape {text}: it would have {math.prod(shapes[name])} elements; the limit is {limit}",
-                hint="raise it with --max-elements if there is memory for it",
+                hint="raise it with --max-elements if there is enough memory",
                 kind="limit",
             )
     return shapes
@@ -166,20 +166,20 @@ def dimensions_of(texts: tuple[str, ...], values: Mapping[str, Any]) -> dict[str
     shapes: dict[str, tuple[int | str, ...]] = {}
     for text, name, parts in split_shapes(texts, values, symbolic=True):
         if len(parts) > 2:
-            message = f"--shape {text}: --matrix has numbers, vectors and matrices"
+            message = f"--shape {text}: --matrix supports only numbers, vectors and matrices"
             raise GradcliError(message, hint="give at most two lengths", kind="shape")
         shapes[name] = tuple(int(p) if p.isdecimal() else as_written(p) for p in parts)
     given = {name: tuple(value.shape) for name, value in values.items()}
     if deep := [name for name, shape in given.items() if len(shape) > 2]:
-        raise GradcliError(f"'{deep[0]}' has {len(given[deep[0]])} axes; --matrix has at most two", kind="shape")
+        raise GradcliError(f"'{deep[0]}' has {len(given[deep[0]])} axes; --matrix supports at most two", kind="shape")
     return shapes | given
 
 
 class Option(click.Option):
-    """An option that declares when it would be ignored, so that it can be refused (`check_uses`).
+    """An option that declares when it has an effect, so that other uses can be refused (`check_uses`).
 
-    needs: options of which one has to be given. excludes: options that it cannot be combined with. targets: the kinds
-    of targets, formats: the formats that it is for; none means all.
+    needs: options of which one must also be given. excludes: options that it cannot be combined with. targets, formats:
+    the kinds of targets and the output formats for which it has an effect; empty means all.
     """
 
     def __init__(self, *words: Any, needs="", excludes="", targets="", formats="", **more: Any):
@@ -191,10 +191,10 @@ class Option(click.Option):
 def option(
     usage: str, help: str, *, name: str | None = None, complete: str | None = None, choices: str = "", **more: Any
 ) -> Callable:
-    """Return an option of click.
+    """Return a click option.
 
-    usage: as in `--help`, "-o --output FILE"; a flag if there is no metavar, choice or type. name: of the parameter, if
-    it differs from the flag. complete: the function of complete.py for it. more: passed to `Option`.
+    usage: as in `--help`, such as "-o --output FILE"; without a metavar, choices or type, it is a flag. name: the name
+    of the parameter if it differs from the flag. complete: its function in complete.py. more: passed to `Option`.
     """
     words = usage.split()
     flags = [word for word in words if word.startswith("-")]
@@ -219,7 +219,7 @@ claim_option = partial(option, multiple=True, callback=one_or_all, complete="com
 PYTHON = "script function checks ase"
 LOCAL = "expression script function checks"
 SHOWN = "table text latex json"
-"""Kinds of targets that run Python, and all that gradcli runs itself. Formats in which formulas are shown."""
+"""PYTHON: kinds of targets that run Python. LOCAL: those that gradcli runs itself. SHOWN: formats of formulas."""
 INPUT_TYPE, INPUT_TYPES = "Type of the inputs [float64].", "float32 float64 complex128"
 
 OPTIONS: dict[str, Callable] = {
@@ -290,7 +290,7 @@ OPTIONS: dict[str, Callable] = {
     "order": option("--order N", "Check derivatives of order N [1]; 2 is gradgradcheck in PyTorch.", type=Count(2)),
     "fast": option("--fast", "Deprecated: it has no effect.", expose_value=False),
     "no_as_called": option(
-        "--no-as-called", "Skip the tests with other memory layouts, unused outputs and a second backward pass."
+        "--no-as-called", "Do not test derivatives with transposed arrays, unused outputs or a second backward pass."
     ),
     "arg": option(
         "--arg NAME=JSON",
@@ -332,7 +332,7 @@ OPTIONS: dict[str, Callable] = {
         "--save-points FILE", "Check the points in FILE first, and add failing points that --search finds."
     ),
     "bisect": option("--bisect", "Exit with 125 (git bisect skip) if a check is inconclusive or an error."),
-    "config": option("--config JSON", "Configuration for an UM-Bridge model, as a JSON object.", targets="umbridge"),
+    "config": option("--config JSON", "Configuration for a UM-Bridge model, as a JSON object.", targets="umbridge"),
     "stress": option("--stress", "Also check the stress of an ASE calculator.", targets="ase"),
     "mode": option("--mode", "Reverse or forward mode; auto takes the cheaper one [auto].", choices="auto rev fwd"),
     "chunk_size": option(
@@ -361,7 +361,7 @@ OPTIONS: dict[str, Callable] = {
     "strict": option("--strict", "Exit with 1 if the result contains nan or infinity."),
     "value": option(
         "--value",
-        "Also print the output's value in tab-separated lines and CSV, first.",
+        "In tab-separated lines and CSV, print the output's value first.",
         name="with_value",
         formats="table tsv json latex npz csv",
     ),
@@ -395,7 +395,7 @@ OPTIONS: dict[str, Callable] = {
     "torch": option("--torch", "Make `import torch` in Python files load gradcli's engine.", targets=PYTHON),
     "python": option(
         "--python PATH",
-        "Python that runs Python files, or the folder of its environment [the project's, or else gradcli's own].",
+        "Python interpreter for Python files, or the folder of its environment [your project's, or else gradcli's].",
         complete="files",
         targets=PYTHON,
     ),
@@ -404,8 +404,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "engine": option(
         "--engine",
-        "Framework that differentiates FILE.py:NAME [the one that FILE.py uses]. The value object stands for a small "
-        "framework that FILE.py defines or imports, such as micrograd. Only gradcheck accepts it.",
+        "Framework that differentiates FILE.py:NAME [the one that FILE.py uses]. `object` means a small framework "
+        "that FILE.py defines or imports, such as micrograd. Only gradcheck accepts `object`.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",
@@ -497,7 +497,7 @@ OPTIONS: dict[str, Callable] = {
     "sweep_jobs": option("-j --jobs N", "Compute in N threads or processes [1].", type=Count(1000)),
     "dask": option(
         "--dask ADDRESS",
-        "Run on a Dask cluster. ADDRESS is that of its scheduler, tcp://HOST:PORT, or the scheduler's FILE.json, or "
+        "Run on a Dask cluster. ADDRESS is its scheduler's tcp://HOST:PORT or FILE.json, or "
         "local for a new cluster on this machine.",
     ),
     "restart": option("--restart", "Discard what an interrupted sweep to the same file has finished, and start again."),

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def kind_of(text: str, command: str) -> str:
     """Guess the kind of a target from its text and the files.
 
-    It is expression, script, function, checks (a file that declares some, or a folder), or a kind of address.
+    The kind is expression, script, function, checks (a file that declares some, or a folder), or a kind of address.
     """
     if kind := kind_of_address(text):
         return kind
@@ -86,7 +86,7 @@ class Call:
         self.request = asked._replace(**given, words=words, project=project)
 
     def move_to_project(self) -> None:
-        """Continue in the Python of the user's project, if that is another one and a target is Python."""
+        """Continue in the Python of the user's project, if it is not this one and a target runs Python."""
         asked = self.request
         if bound.own_process and not bound.guest and not asked.safe and self.is_any(*PYTHON.split()):
             from ..program.project import choose, move
@@ -133,7 +133,7 @@ class Call:
     def as_target(self, text: str, inline: bool = False) -> Target:
         """Return a target with the settings of this call, and bound the memory if it does not run Python.
 
-        With --torch, `import torch` means this engine until the command ends, with the type of the inputs.
+        With --torch, `import torch` loads this engine until the command ends, and the inputs' type is its default type.
         """
         target = Target(text, self.request, inline, sys.stdout)
         if target.is_language:
@@ -191,14 +191,14 @@ class Call:
         if not columns:
             raise GradcliError(
                 f"--columns: no column of {path} is an input without a value",
-                hint="leave out --columns, or the values of inputs that are columns",
+                hint="leave out --columns, or the values of inputs that have a column",
             )
         for problem in (x for x in columns.values() if isinstance(x, GradcliError) and inputs is not None):
             raise problem
         return {n: x for n, x in columns.items() if not isinstance(x, GradcliError)}
 
     def asked(self, **more: Any) -> Request:
-        """Return the request with --gradient and --hook read, and more."""
+        """Return the request with --gradient and --hook read. more: other fields to replace."""
         text = self.request.gradient
         vector = None if text is None else read_value(text, self.request, "--gradient")
         return self.request._replace(gradient=vector, hooks=self.hooks(), **more)
@@ -235,7 +235,7 @@ def join(words: list[str], last: str) -> str:
 
 
 def check_uses(call: Call, options: dict[str, Any]) -> None:
-    """Raise GradcliError for the first option that would be ignored, by what the options declare."""
+    """Raise GradcliError for the first option that would be ignored, according to its declaration."""
     known = {str(p.name): p for p in click.get_current_context().command.params if isinstance(p, Option)}
     flags = {name: max(option.opts, key=len) for name, option in known.items()}
     for name, option in known.items():
@@ -268,7 +268,7 @@ def formulas_of(call: Call, program: Program) -> FormulaComparison:
 
 
 def add_check(call: Call, result: Any, *, symbolic: bool = False, order: int = 1) -> Any:
-    """Return a result with the report of --check: by numeric derivatives, forward mode, digits and formulas."""
+    """Add the report of --check to a result: numeric derivatives, forward mode, 50 digits and formulas."""
     from ..check.check import Check
     from ..check.targets import checks_of
 
@@ -295,11 +295,11 @@ def target_command(
     metavar: str = "TARGET [NAME=VALUE]...",
     complete: str = "words",
 ) -> Callable:
-    """Make a function a command with a TARGET, NAME=VALUE words, the named options and the common ones.
+    """Turn a function into a command with a TARGET, NAME=VALUE words, the named options and the common ones.
 
     examples: `Examples: one; another`. names, common: keys of OPTIONS. formats: the first is the default on a terminal,
-    the second in a pipe; `show` has tuples of the usual ones. metavar, complete: of the words. The function gets a
-    Call, and the options that are not fields of Request as keywords. Its result is shown.
+    the second in a pipe; `show` has tuples of the usual ones. metavar, complete: for the words. The function is
+    called with a Call and, as keywords, the options that are not fields of Request. Its result is shown.
     """
 
     def decorate(function: Callable) -> click.Command:
@@ -334,7 +334,7 @@ def target_command(
 def show_result(output: Output, result: Any, strict: bool = False) -> int:
     """Show a result, with its notes and warnings on standard error, and return the exit code.
 
-    result: that code, or None, if the command has shown its results itself. strict: nan and infinity are errors.
+    result: an exit code or None if the command has shown its results itself. strict: nan and infinity are errors.
     """
     if result is None or isinstance(result, int):
         return result or EXIT_OK
@@ -372,7 +372,7 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
 
 
 def warn_of_nan(result: Any) -> None:
-    """Warn about nan in a result: its place, and the operation that made it if --detect-anomaly asked for it."""
+    """Warn about nan in a result: where it is and, with --detect-anomaly, which operation produced it."""
     from ..show.results import nan_in
 
     nan = nan_in(result)
@@ -381,7 +381,7 @@ def warn_of_nan(result: Any) -> None:
     if not hasattr(result, "anomaly"):
         messages.warn(nan)
     elif result.anomaly is None:
-        messages.warn(nan, hint="--detect-anomaly names the operation that makes it")
+        messages.warn(nan, hint="--detect-anomaly names the operation that produces it")
     else:
         message, span = result.anomaly
         messages.warn(f"{nan}: {message}" if message else nan, span)

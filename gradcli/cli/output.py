@@ -1,4 +1,4 @@
-"""Where results go: a terminal, a pipe, or a file. What the user's code prints does not mix with them."""
+"""Write results to a terminal, a pipe or a file, without mixing them with what the user's code prints."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from . import messages
 
 
 class NobodyReadsError(Exception):
-    """The pipe that standard output leads to was closed, which is not an error."""
+    """The reader of standard output has closed the pipe. For the command, this is not an error."""
 
 
 class _Results:
     """Where results go.
 
-    stream: None for standard output itself. begun: some were written. aside: other output goes to standard error.
-    folder: that of relative file names.
+    stream: None for standard output itself. begun: whether some have been written. aside: whether other output goes to
+    standard error. folder: the folder that file names are relative to.
     """
 
     stream: Any = None
@@ -33,10 +33,10 @@ class _Results:
 
 
 def claim() -> None:
-    """Keep copies of standard output, for results, and of standard error, for messages: the user's code may close both.
+    """Copy standard output for results and standard error for messages, because the user's code may close both.
 
-    Its child processes cannot write results. File names are relative to the folder that the command was called in,
-    even if the user's code changes it. Output to a standard stream that was closed before the start is discarded.
+    Child processes of the user's code cannot write results. File names are relative to the folder in which the command
+    was called, even if the user's code changes it. Output to a standard stream closed at the start is discarded.
     """
     release()
     with contextlib.suppress(OSError):
@@ -51,7 +51,7 @@ def claim() -> None:
 
 
 def copy_stream(stream: Any) -> Any:
-    """Return a second stream to the same place, which stays open if the first is closed; None if there is none."""
+    """Return a second stream to the same place, which stays open if the first is closed; None if that fails."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         return open(os.dup(stream.fileno()), "w", encoding=stream.encoding, errors=stream.errors)
     return None
@@ -132,7 +132,7 @@ def finish() -> None:
 def release() -> None:
     """Restore standard output.
 
-    A process that ends with the command does not: threads and exit functions would print after the results.
+    A process that ends with the command does not call this: its threads and exit functions would print after results.
     """
     flush()
     with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -151,10 +151,10 @@ def silence() -> None:
 LONGEST = 1000
 """The longest line of a table, in columns."""
 PLAIN = str.maketrans("…×·∂²", "~x*d2")
-"""ASCII for the most common characters, of the same width."""
+"""ASCII replacements of the same width for the most common characters."""
 FILE_SIZE = (100, 40)
 TEXT_ENDINGS = ("", ".txt", ".log", ".out", ".lock")
-"""Endings of files of any text; others imply a format."""
+"""Endings of text files in any format; other endings imply a format."""
 TABLE = ("table", "text")
 """Formats without an ending of their own."""
 
@@ -162,8 +162,8 @@ TABLE = ("table", "text")
 class Output:
     """How to show a result.
 
-    form: the format, by the ending of the file or -f; else `table` on a terminal and with --plot, or the second of the
-    command's formats. path: a file, None for standard output.
+    form: the format, given by the ending of the file or -f; by default `table` on a terminal or with --plot, otherwise
+    the second of the command's formats. path: a file, None for standard output.
     """
 
     def __init__(self, request: Request, formats: tuple[str, ...]):
@@ -193,7 +193,7 @@ class Output:
             check_writable(self.path)
         elif FORMATS[self.form].binary and messages.is_terminal(results()):
             hint = f"write it to a file: -o FILE.{self.form}"
-            raise GradcliError(f"a .{self.form} file is not written to a terminal", hint=hint)
+            raise GradcliError(f"a .{self.form} file cannot be written to a terminal", hint=hint)
 
     @property
     def prints_all(self) -> bool:
@@ -217,7 +217,7 @@ class Output:
             note_what_is_hidden(result, rendered)
 
     def numbers_of(self, result: Any, style: Style) -> Any:
-        """Return the numbers of a result, which are never cut, to be rendered without other text."""
+        """Render the numbers of a result without other text, because they are never cut; None for other results."""
         from ..show.results import Gradients, Hessian, Jacobian, Products
 
         if not isinstance(result, Gradients | Hessian | Jacobian | Products):
@@ -269,7 +269,7 @@ def note_what_is_hidden(result: Any, text: str) -> None:
     value = getattr(result, "value", None)
     count = max(getattr(x, "size", 0) for x in (value, *dense_arrays(result).values()))
     if count > SHOWN_WHOLE and ("…" in text or "..." in text):
-        messages.note(f"the table shows the ends of {count} elements; -f tsv or -o FILE.npy has all")
+        messages.note(f"the table shows the first and last of {count} elements; use -f tsv or -o FILE.npy for all")
 
 
 def terminal_size() -> tuple[int, int]:
@@ -342,6 +342,6 @@ def write_file(path: str, content: str | bytes) -> None:
 
 
 def is_stream(path: str) -> bool:
-    """Return whether a path leads to a device or a pipe, which is written to and not replaced."""
+    """Return whether a path leads to a device or a pipe, which is written to instead of replaced."""
     device = os.path.abspath(path).startswith(("/dev/", "/proc/")) and not path.startswith("/dev/shm/")
     return device or (os.path.exists(path) and not os.path.isfile(path))

@@ -18,7 +18,7 @@ OPERANDS = ("x", "y", "z")
 
 
 class Literal(float):
-    """A number of a program together with its text, or with the name of the constant."""
+    """A number in a program, with its source text or the name of the constant."""
 
     text: str
 
@@ -29,16 +29,16 @@ class Literal(float):
 
 
 class Field:
-    """A kind of exact numbers. functions: the names in twins. constants: the names in programs."""
+    """A kind of exact number. functions: names that twins may use. constants: names that programs may use."""
 
     name = ""
     functions: Mapping[str, Any]
     constants: Mapping[str, Any]
     lazy_pieces = True  # whether Piecewise in a twin becomes Python's `a if c else b`
-    # Subclasses define the following.
-    number: Callable[[Any], Any]  # converts a number to an element; a Literal by its text
+    # Subclasses define these:
+    number: Callable[[Any], Any]  # converts a number to an element, a Literal from its text
     input_array: Callable[[str, Any], Any]  # the exact array for an input: its value, or symbols
-    as_float: Callable[[Any], float | None]  # rounds an element to a float; None if its value is not known
+    as_float: Callable[[Any], float | None]  # rounds an element to a float; None if it is not a real number
     is_element: Callable[[Any], bool]
     is_complex: Callable[[Any], bool]  # whether an element has the complex type, even if its imaginary part is 0
     parts: Callable[[Any], tuple[Any, Any]]
@@ -49,18 +49,18 @@ class Field:
         return isinstance(x, bool | np.bool_)
 
     def as_number(self, x: Any) -> Any:
-        """Return 1 or 0 for a condition; a number as it is."""
+        """Convert a condition to 1 or 0; return a number unchanged."""
         return self.number(x)
 
     def as_constant(self, x: Any) -> Any:
         return x
 
     def decide(self, condition: Any) -> bool:
-        """Return whether a condition holds. Raises GradcliError if that is undecided."""
+        """Report whether a condition holds. Raises GradcliError if that cannot be decided."""
         return bool(condition)
 
     def as_complex(self, x: Any) -> Any:
-        """Convert an element of an array in which another is complex."""
+        """Convert an element of an array that contains a complex number."""
         return x
 
     def choose(self, condition: Any, x: Any, y: Any) -> Any:
@@ -72,9 +72,9 @@ class Field:
         return function
 
     def twin(self, primitive: Primitive, params: dict) -> tuple[Callable, tuple]:
-        """Return an elementwise entry as a function of elements, and its arguments after the operands.
+        """Return the twin of an elementwise entry as a function of elements, and its extra arguments.
 
-        These are the parameters, which may be arrays. Raises NoTwinError.
+        The extra arguments follow the operands. They are parameters, and may be arrays. Raises NoTwinError.
         """
         text = primitive.twin if primitive.twin_of is None else primitive.twin_of(params) or primitive.twin
         if text is None:
@@ -106,7 +106,7 @@ class _Lazy(ast.NodeTransformer):
 
 @functools.cache
 def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str], lazy: bool) -> tuple[Any, tuple]:
-    """Compile a twin (of the table, never of a user) to a lambda; return also its arguments after the operands."""
+    """Compile a twin (from the table, never from a user) to a lambda. Return it and its extra arguments."""
     tree = ast.parse(text, mode="eval")
     body = _Lazy().visit(tree.body) if lazy else tree.body
     read = (n.id for n in ast.walk(body) if isinstance(n, ast.Name))
@@ -167,11 +167,11 @@ class ExactArray(np.ndarray):
         if function is np.where and len(args) == 3:
             return exact(map_elements(recorder().field.choose, tuple(as_plain(x) for x in args)))
         args, kwargs = as_plain(args), {k: as_plain(v) for k, v in kwargs.items()}
-        if function is np.argsort:  # put nan last: Python's comparisons do not
+        if function is np.argsort:  # sort nan last, which Python's comparisons do not do
             infinite = recorder().field.number(np.inf)
             args = (map_elements(lambda e: infinite if e != e else e, args[:1]), *args[1:])
-        if function is np.argpartition:  # which order of several it gives depends on the type, and on the processor
-            with contextlib.suppress(TypeError):  # symbols and complex numbers: comparing them says what is wrong
+        if function is np.argpartition:  # which valid order it returns depends on type and processor
+            with contextlib.suppress(TypeError):  # not convertible: the comparison raises a clear error
                 args = (map_elements(float, args[:1]).astype(float), *args[1:])
         return exact(function(*args, **kwargs))
 
@@ -182,7 +182,7 @@ class ExactArray(np.ndarray):
 
     @property  # type: ignore[misc]
     def real(self) -> ExactArray:  # type: ignore[override]
-        """Real parts, because NumPy assumes that all objects are real."""
+        """Real parts; NumPy would treat all objects as real."""
         if not self.is_complex:
             return self
         parts = recorder().field.parts
@@ -198,12 +198,12 @@ class ExactArray(np.ndarray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, np.ndarray) and value.dtype == object and not value.ndim:
-            value = value.item()  # NumPy would store the array itself as an element
+            value = value.item()  # else NumPy would store the array itself as an element
         np.ndarray.__setitem__(self, key, value)
 
 
 def as_plain(x: Any) -> Any:
-    """Return an ExactArray as a plain object array, also inside tuples and lists."""
+    """Convert an ExactArray to a plain object array, also inside tuples and lists."""
     if isinstance(x, ExactArray):
         return x.view(np.ndarray)
     if type(x) in (tuple, list):
@@ -212,7 +212,7 @@ def as_plain(x: Any) -> Any:
 
 
 def exact(x: Any) -> Any:
-    """Convert object arrays and elements to ExactArray, also inside tuples and lists; return the rest as it is."""
+    """Convert object arrays and elements to ExactArray, also inside tuples and lists; leave the rest unchanged."""
     if isinstance(x, ExactArray):
         return x
     if isinstance(x, np.ndarray):
@@ -226,7 +226,7 @@ def exact(x: Any) -> Any:
 
 
 def unbox(x: np.ndarray) -> np.ndarray:
-    """Replace elements that are 0-d arrays, which NumPy may store, by the numbers in them."""
+    """Replace 0-d arrays, which NumPy may store as elements, with the numbers in them."""
     flat = x.ravel().tolist()
     if not any(isinstance(e, np.ndarray) for e in flat):
         return x

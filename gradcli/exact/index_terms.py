@@ -1,8 +1,8 @@
 """Terms in index notation: sums of products such as 2 A[i,j] x[j], summed over every index that is not free.
 
-The notation needs no transposes, no parentheses, no order of factors and no arrays of ones, and backward is the product
-rule: Laue, Mitterreiter and Giesen, Computing Higher Order Derivatives of Matrix and Tensor Expressions, NeurIPS 2018.
-A key that does not depend on the names of indices identifies equal products, which are then added up.
+The notation needs no transposes, no parentheses, no order of factors and no arrays of ones, and differentiation is the
+product rule: Laue, Mitterreiter and Giesen, Computing Higher Order Derivatives of Matrix and Tensor Expressions,
+NeurIPS 2018. Equal products have the same key, whatever the names of their indices, and are added up.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from fractions import Fraction
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
-Dim = int | str  # the length of an axis: a number, or a name for any number
+Dim = int | str  # the length of an axis: a number, or a name for an arbitrary one
 ONE = Fraction(1)
 MOST_ORDERS = 720  # orders of indistinguishable indices to try for the smallest key
-MOST_BITS = 1024  # larger numbers are not computed: they are beyond floats
+MOST_BITS = 1024  # longer numbers, which exceed the range of floats, are not computed
 
 
 class Index:
@@ -81,7 +81,7 @@ class Term:
         return tuple(i.dim for i in self.axes)
 
     def number(self) -> Fraction | None:
-        """Return the value of a term that is a number, else None."""
+        """Return the value of a term that is a plain number, else None."""
         if not self.products:
             return Fraction(0)
         (first, *more) = self.products
@@ -132,7 +132,7 @@ def is_symmetric(term: Term) -> bool:
 
 
 def normalize(one: Product, axes: tuple[Index, ...]) -> list[Product]:
-    """Return a product in normal form; a lone sum in parentheses gives several products."""
+    """Return a product in normal form; a sum in parentheses that is the only factor gives several products."""
     one = substitute_indices(one, axes)
     joined: dict[Any, Factor] = {}
     for f in one.factors:
@@ -159,7 +159,7 @@ def sum_over(one: Product, indices: Iterable[Index], axes: Sequence[Index]) -> P
 
 
 def substitute_indices(one: Product, axes: tuple[Index, ...]) -> Product:
-    """Eliminate indices that a delta equates with others, and all but one of those with length 1."""
+    """Eliminate indices that a delta equates with others, and all but one of the indices of length 1."""
     units = [i for i in (*axes, *one.indices()) if i.dim == 1]
     new = dict.fromkeys(units[1:], units[0]) if units else {}
     coefficient, factors = one.coefficient, renamed(one.factors, new)
@@ -189,7 +189,7 @@ def renamed(factors: tuple[Factor, ...], new: Mapping[Index, Index]) -> tuple[Fa
 
 
 def cancel_inverse(one: Product, axes: tuple[Index, ...]) -> Product | None:
-    """Replace inv(A) A by a delta; return None if there is nothing to replace."""
+    """Replace inv(A) A with a delta; return None if there is nothing to replace."""
     for f in one.factors:
         if f.atom.op != "inv" or f.exponent != 1:
             continue
@@ -246,7 +246,7 @@ def join_exponentials(one: Product, axes: tuple[Index, ...]) -> Product | None:
 
 
 def product_key(one: Product, axes: tuple[Index, ...]) -> str:
-    """Return a text that is equal for products that differ only in the names of bound indices and in order."""
+    """Return a text that is the same for products that differ only in the names of bound indices or in order."""
     names = {i: str(k) for k, i in enumerate(axes)}
     bound = [i for i in one.indices() if i not in names]
     looks = dict.fromkeys(bound, 0)
@@ -295,7 +295,7 @@ def as_product(term: Term) -> Product:
 
 
 def group(term: Term, signed: bool = True) -> tuple[Fraction, Atom]:
-    """Return a sum as a number times a group over the axes present. signed: whether to move a number outward."""
+    """Return a sum as a number times a group over the axes it uses. signed: whether to move a number outward."""
     content = common_factor([one.coefficient for one in term.products]) if signed else ONE
     return content, Atom("group", (scale(Term(term.present(), term.products), 1 / content),))
 
@@ -333,7 +333,7 @@ def power(term: Term, exponent: Fraction) -> Term:
 
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """Return a power of a number if it is a fraction and not too long, else None."""
+    """Return a power of a number if it is rational and not too long, else None."""
     if max(base.numerator.bit_length(), base.denominator.bit_length()) * max(abs(exponent), ONE) >= MOST_BITS:
         return None
     if exponent.denominator == 1:
@@ -358,7 +358,7 @@ def apply(op: str, axes: Sequence[Index], args: Sequence[Term], detail: Any = ""
 
 
 def inverse(x: Term) -> Term:
-    """Invert a square matrix: scalars move outward, inv(inv(A)) is A, inv(A B) is inv(B) inv(A)."""
+    """Invert a square matrix: move scalars outward, and simplify inv(inv(A)) to A and inv(A B) to inv(B) inv(A)."""
     i, j = x.axes
     if len(x.products) == 1:
         (one,) = x.products
@@ -381,7 +381,7 @@ def inverse(x: Term) -> Term:
 
 
 def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tuple[Factor, Index, Index]]:
-    """Return the factors of a product of square matrices in order, each with its two indices; else []."""
+    """Return the factors of a product of square matrices in order, each with its two indices; [] for other products."""
     path: list[tuple[Factor, Index, Index]] = []
     left = list(factors)
     while left:
@@ -397,7 +397,7 @@ def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tup
 
 
 def expand(term: Term) -> Term:
-    """Multiply out sums in parentheses, except powers of them."""
+    """Multiply out sums in parentheses, but not their powers."""
     products = list(term.products)
     while True:
         for k, one in enumerate(products):

@@ -1,6 +1,6 @@
-"""Convert terms in index notation to formulas of matrices: products, transposes, sums, traces, diagonals.
+"""Convert terms in index notation to matrix formulas: products, transposes, sums, traces, diagonals.
 
-The factors of a product are combined in pairs, vectors first, then matrices. A product has no such form if three
+The factors of a product are combined in pairs: vectors first, then matrices. A product has no matrix formula if three
 matrices share an index.
 """
 
@@ -64,7 +64,7 @@ def product(coefficient: Fraction, parts: Sequence[tuple[Form, Fraction]]) -> Fo
 
 
 def factors_of(form: Form) -> tuple[Fraction, dict[Form, Fraction]]:
-    """Split a formula into a number and powers."""
+    """Split a formula into a coefficient and powers."""
     if form.op == "product":
         return form.detail[0], dict(zip(form.parts, form.detail[1], strict=True))
     return (form.detail, {}) if form.op == "number" else (ONE, {form: ONE})
@@ -74,14 +74,14 @@ Powers = list[tuple[Form, Fraction]]
 
 
 def split_scalars(form: Form) -> tuple[Fraction, Powers, Form]:
-    """Split a formula into a number, powers of scalars, and the product of its arrays."""
+    """Split a formula into a coefficient, powers of scalars, and the product of its arrays."""
     number, powers = factors_of(form)
     arrays = [(f, e) for f, e in powers.items() if f.rank]
     return number, [(f, e) for f, e in powers.items() if f.rank == 0], product(ONE, arrays)
 
 
 def transpose(form: Form) -> Form:
-    """Transpose a formula, moving the transpose inward where that does not lengthen the formula."""
+    """Transpose a formula, moving the transpose inward if that does not lengthen the formula."""
     if form.rank < 2:
         return Form("column", (form,), rank=2) if form.rank == 1 else form
     if form.symmetric or form.op == "eye" or form.detail == ("diag", None):
@@ -100,7 +100,7 @@ def transpose(form: Form) -> Form:
 
 
 def chain(*forms: Form) -> Form:
-    """Build a matrix product: flatten products among its parts, and move scalars outward."""
+    """Build a matrix product: flatten nested products, and move scalars outward."""
     parts: list[Form] = []
     coefficient = ONE
     outer: Powers = []
@@ -109,7 +109,7 @@ def chain(*forms: Form) -> Form:
         number, scalars, inner = split_scalars(form)
         coefficient *= number
         outer += scalars
-        # a vector before the last product is a row: (A@x)@B is not A@x@B
+        # a vector in front of another factor is a row: (A@x)@B is not A@x@B
         parts += inner.parts if inner.op == "matmul" and (inner.rank == 2 or k == len(forms) - 1) else [inner]
     return product(coefficient, [*outer, (Form("matmul", tuple(parts), rank=rank), ONE)])
 
@@ -136,12 +136,12 @@ class Piece(NamedTuple):
     indices: tuple[Index, ...]
 
     def turned(self, *indices: Index) -> Form:
-        """Return the formula, transposed if that gives these indices in this order."""
+        """Return the formula, transposed if necessary to give these indices in this order."""
         return self.form if self.indices == indices or len(indices) < 2 else transpose(self.form)
 
 
 class Assembly:
-    """Converts a product to a formula. Holds scalars, and pieces with one or two indices."""
+    """Converts a product to a formula. Keeps scalars, and pieces with one or two indices."""
 
     def __init__(self, one: Product, axes: tuple[Index, ...]):
         self.free, self.coefficient = set(axes), one.coefficient
@@ -159,7 +159,7 @@ class Assembly:
             pass
 
     def add(self, form: Form, indices: tuple[Index, ...], *used: Piece) -> bool:
-        """Replace the pieces `used` by a formula made from them."""
+        """Replace the pieces `used` with a formula made from them."""
         self.pieces = [p for p in self.pieces if all(p is not u for u in used)]
         if len(indices) == 2 and indices[0] is indices[1]:
             (i, _) = indices
@@ -177,7 +177,7 @@ class Assembly:
         return True
 
     def bound(self, count: int) -> list[tuple[Index, list[Piece]]]:
-        """Return the bound indices that `count` pieces share, each with these pieces."""
+        """Return the bound indices that exactly `count` pieces use, each with these pieces."""
         indices = dict.fromkeys(i for p in self.pieces for i in p.indices if i not in self.free)
         return [(i, self.uses(i)) for i in indices if len(self.uses(i)) == count]
 
@@ -267,7 +267,7 @@ class Assembly:
 
 
 def no_form() -> GradcliError:
-    return GradcliError("this derivative has no form with matrices of two axes", hint=BY_ELEMENTS, kind="exact")
+    return GradcliError("this derivative cannot be written with vectors and matrices", hint=BY_ELEMENTS, kind="exact")
 
 
 def sum_of(form: Form) -> Form:
@@ -279,7 +279,7 @@ def sum_of(form: Form) -> Form:
 
 
 def factor_form(f: Factor) -> Form:
-    """Convert a power of an atom; the root of a sum of squares becomes a norm."""
+    """Convert a power of an atom; the square root of a sum of squares becomes a norm."""
     atom, exponent = f.atom, f.exponent
     inside = atom.args[0].products if atom.op == "group" and exponent.denominator == 2 else ()
     if len(inside) == 1 and inside[0].coefficient == 1 and [g.exponent for g in inside[0].factors] == [2]:
@@ -341,7 +341,7 @@ def fit(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
 
 
 def spread(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
-    """Extend a formula to all axes, multiplying it by ones along those where it is constant."""
+    """Extend a formula to all axes, multiplying it by ones along axes where it is constant."""
     if layout == axes:
         return form
     missing = [i for i in axes if i not in layout]
@@ -354,7 +354,7 @@ def spread(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Fo
 
 
 def add(parts: Sequence[tuple[Fraction, Form]]) -> Form:
-    """Add up numbers times formulas: join equal formulas, and put positive terms first."""
+    """Add up multiples of formulas: join equal formulas, and put positive terms first."""
     joined: dict[Form, Fraction] = {}
     for c, form in parts:
         number, powers = factors_of(form)
@@ -371,7 +371,7 @@ def add(parts: Sequence[tuple[Fraction, Form]]) -> Form:
 
 
 def join_choices(parts: list[tuple[Fraction, Form]]) -> list[tuple[Fraction, Form]]:
-    """Write x*where(c, 1, 0) + y*where(c, 0, 1) in a sum as where(c, x, y)."""
+    """Replace x*where(c, 1, 0) + y*where(c, 0, 1) in a sum with where(c, x, y)."""
     sides = (literal(1), literal(0))
     for k, (_, form) in enumerate(parts):
         for choice in (f for f, e in factors_of(form)[1].items() if e == 1 and f.detail == ("where", None)):
@@ -390,7 +390,7 @@ def join_choices(parts: list[tuple[Fraction, Form]]) -> list[tuple[Fraction, For
 
 
 def join_factors(parts: Sequence[tuple[Fraction, Form]]) -> Form:
-    """Add up formulas, with the number and the powers that all have in common moved outside."""
+    """Add up formulas, moving the common number and powers outside the sum."""
     if len(parts) == 1:
         return add(parts)
     powers = [factors_of(form)[1] for _, form in parts]
@@ -404,7 +404,7 @@ def join_factors(parts: Sequence[tuple[Fraction, Form]]) -> Form:
 
 
 def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, Form]]:
-    """Write A@x + B@x in a sum as (A + B)@x, and A@B + A@C as A@(B + C)."""
+    """Replace A@x + B@x in a sum with (A + B)@x, and A@B + A@C with A@(B + C)."""
     parts = list(parts)
     for k, (c, form) in enumerate(parts):
         for m in range(k + 1, len(parts)):
@@ -418,7 +418,7 @@ def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, 
 
 
 def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tuple[Form, ...]]) -> Form | None:
-    """Add two matrix products, moving common first and last factors outside; None if they have none."""
+    """Add two matrix products, moving common first and last factors outside; return None if there are none."""
     (c, links), (d, more) = one, other
     most = min(len(links), len(more)) - 1
     head = next((k for k in range(most) if links[k] != more[k]), max(most, 0))
@@ -434,7 +434,7 @@ def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tupl
 
 
 def links_of(form: Form) -> tuple[Fraction, dict[Form, Fraction], tuple[Form, ...]]:
-    """Return number, scalars and factors of a matrix product; outer(A@x, B@y) counts as A@outer(x, y)@B.T."""
+    """Split a matrix product into number, scalars and factors; outer(A@x, B@y) counts as A@outer(x, y)@B.T."""
     number, scalars, whole = split_scalars(form)
     if whole.op == "matmul":
         return number, dict(scalars), whole.parts

@@ -1,4 +1,4 @@
-"""Print formulas of matrices: for the expression language, in NumPy, in LaTeX, and as on paper."""
+"""Print matrix formulas in the expression language, NumPy, LaTeX, or mathematical notation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Text = tuple[str, int]  # a formula as text, and its precedence
 
 
 class Language:
-    """Writes formulas in the expression language. shapes: of the inputs. named: dimensions that are inputs too."""
+    """Writes formulas in the expression language. shapes: of the inputs. named: dimensions that are also inputs."""
 
     signs, minus, braces, exponent, negation = SIGNS, "-", "({})", "{}**{}", "~{}"
     prefix = ""
@@ -38,7 +38,7 @@ class Language:
         return self.at(form, CONDITION)
 
     def at(self, form: Form, least: int) -> str:
-        """Write a formula, in parentheses if its precedence is lower than `least`."""
+        """Write a formula, in parentheses if its precedence is below `least`."""
         text, level = self.print(form)
         return text if level >= least else self.braces.format(text)
 
@@ -66,7 +66,7 @@ class Language:
         """Write a product: numbers before arrays, names before longer formulas."""
         coefficient, exponents = form.detail
         pairs = sorted(zip(form.parts, exponents, strict=True), key=lambda pair: (pair[0].rank, pair[0].op != "name"))
-        for k, (f, e) in enumerate(pairs):  # move the sign into a sum: fewer minus signs
+        for k, (f, e) in enumerate(pairs):  # move the sign into a sum, for fewer minus signs
             turned = turn(f) if coefficient < 0 and e.denominator == 1 and e % 2 else None
             if turned is not None:
                 coefficient, pairs[k] = -coefficient, (turned, e)
@@ -76,7 +76,7 @@ class Language:
         return (f"{self.minus}{text}", MINUS) if coefficient < 0 else (text, level)
 
     def positive_product(self, coefficient: Fraction, pairs: Powers) -> Text:
-        """Write number, scalars, arrays, then divisors. A matrix product after numbers needs no parentheses."""
+        """Write the number, scalars, arrays, then divisors. A matrix product after numbers needs no parentheses."""
         top = [(f, e) for f, e in pairs if e > 0]
         over, _, under = write_number(coefficient).partition("/")
         words = [over] if over != "1" or not top else []
@@ -156,7 +156,7 @@ class Language:
 
 
 class Python(Language):
-    """Writes NumPy. special: the functions of scipy.special that were used because NumPy lacks them."""
+    """Writes NumPy code. special: functions of scipy.special used so far because NumPy lacks them."""
 
     prefix = "np."
     constants: ClassVar = {"pi": "np.pi", "e": "np.e", "tau": "(2*np.pi)"}
@@ -183,12 +183,12 @@ class Python(Language):
         return super().function(special, words)
 
     def _call(self, form: Form) -> Text:
-        if form.detail == ("softmax", None) and form.rank == 2:  # scipy's softmax is over all elements by default
+        if form.detail == ("softmax", None) and form.rank == 2:  # scipy's softmax defaults to all elements
             form = form._replace(detail=("softmax", 1))
         return super()._call(form)
 
     def _matmul(self, form: Form) -> Text:
-        """Write a matrix product with solve(A, b) for inv(A)@b, and v[:, None]*B for diag(v)@B."""
+        """Write a matrix product, with solve(A, b) for inv(A)@b and v[:, None]*B for diag(v)@B."""
         parts = list(form.parts)
         for k in range(len(parts) - 2, -1, -1):
             first, rest = parts[k], parts[k + 1 :]
@@ -206,7 +206,7 @@ class Python(Language):
 
 
 class Paper(Language):
-    """Writes formulas as on paper, in Unicode; `Latex` changes its table."""
+    """Writes formulas in mathematical notation, in Unicode; `Latex` overrides its tables."""
 
     signs = SIGNS | {"greater_equal": "≥", "less_equal": "≤", "equal": "=", "not_equal": "≠"}
     minus, times, over, exponent, negation = "−", " ⊙ ", " ⊘ ", "{}^{}", "¬{}"
@@ -222,7 +222,7 @@ class Paper(Language):
         return " ".join(map(str, form.detail)), PRODUCT if len(form.detail) > 1 else ATOM
 
     def positive_product(self, coefficient: Fraction, pairs: Powers) -> Text:
-        """Write numbers before arrays, and divisors that are numbers as a fraction."""
+        """Write numbers before arrays, and scalar divisors as a fraction."""
         over, _, under = write_number(coefficient).partition("/")
         arrays = [(f, e) for f, e in pairs if f.rank]
         single = len(arrays) == 1 and arrays[0][1] > 0
@@ -255,7 +255,7 @@ class Paper(Language):
         return f"{self.at(form, ATOM)}{'˙' if form.rank else ''}{str(exponent).translate(digits)}"
 
     def _matmul(self, form: Form) -> Text:
-        """Write factors side by side; a vector before other factors is a row."""
+        """Write factors side by side; a vector at the start is written as a row."""
         first, *rest = form.parts
         words = [self.transpose(first) if first.rank == 1 else self.at(first, POWER)]
         return self.side_by_side([*words, *(self.at(part, POWER) for part in rest)]), PRODUCT
@@ -308,7 +308,7 @@ class Paper(Language):
 
 
 class Latex(Paper):
-    """Writes LaTeX: vectors and matrices in bold, transposes with \\top."""
+    """Writes LaTeX, with vectors and matrices in bold and transposes as \\top."""
 
     signs = SIGNS | {
         "greater_equal": r"\geq", "less_equal": r"\leq", "equal": "=", "not_equal": r"\neq",
@@ -349,7 +349,7 @@ class Latex(Paper):
 
 
 def write_number(x: Fraction) -> str:
-    """Write a nonnegative number: whole, as a fraction with a small denominator, or as a decimal."""
+    """Write a nonnegative number as an integer, a short fraction, or a decimal if that is exact."""
     if x.denominator < 10:
         return str(x)
     decimal = repr(float(x))
@@ -357,7 +357,7 @@ def write_number(x: Fraction) -> str:
 
 
 def turn(form: Form) -> Form | None:
-    """Negate a sum with a minus sign in it, or a matrix product with such a sum; None for other formulas."""
+    """Negate a sum that contains a minus sign, or a product with such a sum; return None for other formulas."""
     if form.op == "matmul":
         for k, part in enumerate(form.parts):
             turned = turn(part)
@@ -389,9 +389,9 @@ def replace(form: Form, old: Form, new: Form) -> Form:
 def name_parts(
     forms: Sequence[Form], taken: Collection[str], length: Callable[[Form], int] | None = None
 ) -> tuple[list[tuple[str, Form]], list[Form]]:
-    """Name parts that occur twice. Return (name, part) pairs and the formulas with these names.
+    """Name parts that occur more than once. Return (name, part) pairs, and the formulas with these names.
 
-    length: of a formula as text; if given, name only parts whose name shortens the text.
+    length: returns the length of a formula as text; if given, name only parts whose names shorten the text.
     """
     names: list[Form] = []
     lines = list(forms)  # the named parts, each before its first use, then the formulas

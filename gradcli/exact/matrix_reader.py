@@ -1,4 +1,4 @@
-"""Convert programs of the expression language to terms in index notation, and differentiate these."""
+"""Convert programs in the expression language to terms in index notation, and differentiate the terms."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from .index_terms import (
     term_of,
 )
 
-BY_ELEMENTS = "'gradcli symbolic' without --matrix works by elements, and has every function"
-STEPS = {*CONDITIONS.split(), "bitwise_and", "bitwise_or", "invert", "heaviside"}  # elementwise, without derivative
+BY_ELEMENTS = "'gradcli symbolic' without --matrix works element by element and supports more functions"
+STEPS = {*CONDITIONS.split(), "bitwise_and", "bitwise_or", "invert", "heaviside"}  # elementwise, with zero derivative
 POWERS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
 
 
@@ -79,7 +79,7 @@ SLOPES = {
     "power": ("y*x**(y - 1)", "x**y*log(x)"),
     "where": ("0", "where(x, 1, 0)", "where(x, 0, 1)"),
 }  # fmt: skip
-"""Derivatives that the table gives in words, or in a form that is more careful with numbers."""
+"""Derivatives that the table describes in words, or in a form made for numerical accuracy."""
 
 
 @functools.cache
@@ -93,7 +93,7 @@ def slope(op: str, position: int) -> tree.Program | None:
 
 @functools.cache
 def has_slopes(op: str, arity: int) -> bool:
-    """Return whether the derivatives of an elementwise function are formulas of the language."""
+    """Report whether the derivatives of an elementwise function are formulas in the expression language."""
     try:
         formulas = [slope(op, k) for k in range(arity)]
     except GradcliError:
@@ -108,7 +108,7 @@ class TermReader:
     """Runs the statements of a program on terms, as `lang.evaluate` runs them on arrays.
 
     names: the terms of the inputs. dims: names of dimensions, which the program may read as numbers. watch: called with
-    every node and its value, which it may replace.
+    each node and its value; returns the value to use.
     """
 
     def __init__(self, program: tree.Program, names: Mapping[str, Any], dims: frozenset[str] = frozenset()):
@@ -122,7 +122,7 @@ class TermReader:
         bare = any(s.target is None for s in self.program.statements)
         for s in self.program.statements:
             if s.index is not None:
-                self.refuse(s.value, "an assignment to elements")
+                self.refuse(s.value, "assignment to elements")
             if s.target is None:
                 result = self.value(s.value)
             elif s.target not in self.given:
@@ -130,11 +130,11 @@ class TermReader:
                 result = result if bare else self.names[s.target]
         if out is not None and out not in self.names:
             hint = did_you_mean(out, self.names)
-            raise GradcliError(f"--out: the program binds no name '{out}'", hint=hint, kind="name")
+            raise GradcliError(f"--out: the program does not define '{out}'", hint=hint, kind="name")
         return result if out is None else self.names[out]
 
     def value(self, node: tree.Expr, watched: bool = True) -> Any:
-        """Evaluate an expression: to a term, or to a tuple, a truth value or None."""
+        """Evaluate an expression to a term, a tuple, a truth value, or None."""
         result = getattr(self, f"_{type(node).__name__.lower()}", self._unknown)(node)
         is_step = watched and isinstance(node, tree.Binary | tree.Unary | tree.Call | tree.Choice)
         return self.watch(node, result, None) if is_step and isinstance(result, Term) else result
@@ -143,7 +143,7 @@ class TermReader:
         return GradcliError(message, span=self.program.span(place), hint=hint, kind=kind)
 
     def refuse(self, place: Any, what: str) -> NoReturn:
-        raise self.error(place, f"--matrix: {what} has no rule in matrix form", BY_ELEMENTS, "exact")
+        raise self.error(place, f"--matrix does not support {what}", BY_ELEMENTS, "exact")
 
     def term(self, node: tree.Expr) -> Term:
         result = self.value(node)
@@ -200,7 +200,7 @@ class TermReader:
             place = self.value(node.index)
             whole = place.number() if isinstance(place, Term) else None
             if whole is None or whole.denominator != 1 or not -len(x) <= whole < len(x):
-                raise self.error(node.index, f"there are {len(x)} parts: the number is from 0 to {len(x) - 1}")
+                raise self.error(node.index, f"there are {len(x)} parts; use an index from 0 to {len(x) - 1}")
             return x[int(whole)]
         self.refuse(node, "an element of an array")
 
@@ -214,7 +214,7 @@ class TermReader:
     # -- arithmetic -----------------------------------------------------------------------------------
 
     def align(self, node: Any, terms: Sequence[Term]) -> tuple[tuple[Index, ...], list[Term]]:
-        """Broadcast terms. Return their common axes, and the terms with these axes."""
+        """Broadcast terms. Return their common axes, and the terms over these axes."""
         rank = max(len(x.axes) for x in terms)
         axes: list[Index] = []
         for place in range(-rank, 0):
@@ -223,8 +223,8 @@ class TermReader:
             if any(i.dim != long[0].dim for i in long):
                 shapes = " and ".join(write_dims(x.dims) for x in terms)
                 first, other = long[0].dim, next(i.dim for i in long if i.dim != long[0].dim)
-                hint = "name them alike in --shape if they are equal" if isinstance(first, str) else None
-                raise self.error(node, f"shapes {shapes} do not fit: {first} is not {other}", hint)
+                hint = "if equal, give them the same name in --shape" if isinstance(first, str) else None
+                raise self.error(node, f"shapes {shapes} do not match: {first} is not {other}", hint)
             axes.append(Index(long[0].dim))
         aligned = []
         for x in terms:
@@ -254,14 +254,14 @@ class TermReader:
 
     def product(self, node: Any, x: Term, y: Term) -> Term:
         if not x.axes or not y.axes:
-            raise self.error(node, "matmul: a scalar has no axis to sum over; use *", "--shape gives inputs a shape")
+            raise self.error(node, "matmul: a scalar has no axis to sum over; use *", "set shapes with --shape")
         inner, first = x.axes[-1], y.axes[-2:][0]
         if inner.dim != first.dim:
-            hint = "name them alike in --shape if they are equal"
+            hint = "if equal, give them the same name in --shape"
             if len(x.axes) == 2 and x.dims[0] == first.dim:
-                hint = "transposed, the first fits: A.T"
+                hint = "transpose the first operand: A.T"
             elif len(y.axes) == 2 and inner.dim == y.dims[1]:
-                hint = "transposed, the second fits: B.T"
+                hint = "transpose the second operand: B.T"
             raise self.error(node, f"{write_dims(x.dims)} @ {write_dims(y.dims)}: {inner.dim} is not {first.dim}", hint)
         i, j, k = Index(inner.dim), tuple(Index(a.dim) for a in x.axes[:-1]), tuple(Index(a.dim) for a in y.axes[1:])
         return contract(multiply((*j, i, *k), x.with_axes((*j, i)), y.with_axes((i, *k))), i)
@@ -291,7 +291,7 @@ class TermReader:
         return self.elementwise(name, node, args)
 
     def axes_of(self, node: tree.Call, x: Term, axis: Any) -> list[Index]:
-        """Return the axes for an argument `axis`: a number, several, or None for all."""
+        """Return the axes for an argument `axis`: a number, a tuple of numbers, or None for all."""
         if axis is None:
             return list(x.axes)
         found = []
@@ -315,15 +315,15 @@ class TermReader:
 
     def call_outer(self, node: tree.Call, x: Term, y: Term) -> Term:
         if len(x.axes) != 1 or len(y.axes) != 1:
-            raise self.error(node, f"outer of {write_dims(x.dims)} and {write_dims(y.dims)}: it takes two vectors")
+            raise self.error(node, f"outer takes two vectors, not shapes {write_dims(x.dims)} and {write_dims(y.dims)}")
         x, y = (v.with_axes([Index(d) for d in v.dims]) for v in (x, y))
         return multiply((*x.axes, *y.axes), x, y)
 
     def square(self, node: tree.Call, x: Term) -> Term:
         """Give a matrix fresh axes. Raises GradcliError unless it is square."""
         if len(x.axes) != 2 or x.dims[0] != x.dims[1]:
-            hint = "name both lengths alike: --shape A=n,n" if len(x.axes) == 2 else None
-            raise self.error(node, f"{node.function} of shape {write_dims(x.dims)}: it takes a square matrix", hint)
+            hint = "give both axes the same length: --shape A=n,n" if len(x.axes) == 2 else None
+            raise self.error(node, f"{node.function} takes a square matrix, not shape {write_dims(x.dims)}", hint)
         return x.with_axes([Index(d) for d in x.dims])
 
     def call_trace(self, node: tree.Call, x: Term) -> Term:
@@ -340,7 +340,7 @@ class TermReader:
     def call_norm(self, node: tree.Call, x: Term, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Term:
         order = None if ord is None else ord.number()
         if order is not None and len(x.axes) != 1 and axis is None:
-            self.refuse(node, "the norm of a matrix but Frobenius'")
+            self.refuse(node, "matrix norms other than Frobenius")
         if order == 1:
             return self.call_sum(node, apply("absolute", x.axes, [x]), axis, keepdims)
         if ord is not None and (order is None or order < 2 or order.numerator % 2 or order.denominator != 1):
@@ -349,7 +349,7 @@ class TermReader:
         return power(self.call_sum(node, power(x, order), axis, keepdims), 1 / order)
 
     def lanes(self, node: tree.Call, x: Term, axis: Any) -> tuple[Term, int]:
-        """Give a term fresh axes. Return it with the position of the axis meant."""
+        """Give a term fresh axes. Return it, and the position of the given axis."""
         x = x.with_axes([Index(d) for d in x.dims])
         found = self.axes_of(node, x, axis)
         if len(found) != 1:
@@ -367,7 +367,7 @@ class TermReader:
         return term_of(Factor(Atom("logsumexp", (x,), place), rest), axes=kept)
 
     def axes_from(self, node: tree.Call, lengths: Sequence[Any]) -> list[Index]:
-        """Return axes for lengths that are numbers, names of dimensions or parts of shapes."""
+        """Return axes for lengths given as numbers, names of dimensions, or parts of shapes."""
         axes: list[Index] = []
         for x in lengths[0] if lengths and isinstance(lengths[0], tuple) else lengths:
             n = x.number() if isinstance(x, Term) else None
@@ -377,7 +377,7 @@ class TermReader:
             elif n is None and one.coefficient == 1 and [f.atom.op for f in one.factors] == ["size"]:
                 axes.append(Index(one.factors[0].atom.detail))
             else:
-                raise self.error(node, "a length is a number, a name of --shape, or part of a shape: x.shape[0]")
+                raise self.error(node, "a length must be a number, a name from --shape, or part of a shape: x.shape[0]")
         return axes
 
     def call_eye(self, node: tree.Call, *lengths: Any) -> Term:
@@ -420,7 +420,7 @@ ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "
 
 
 def derive(term: Term, name: str, seeds: Sequence[Index]) -> Term:
-    """Differentiate with respect to an input. seeds: its indices, which follow the axes of the term in the result."""
+    """Differentiate with respect to an input. seeds: the input's indices, after the term's axes in the result."""
 
     def derive_at(x: Term, indices: Sequence[Index]) -> Iterator[Product]:
         return derive(x, name, [Index(i.dim) for i in seeds]).at((*indices, *seeds))
@@ -445,7 +445,7 @@ def depends(atom: Atom, name: str) -> bool:
     return any(depends(f.atom, name) for x in atom.args for one in x.products for f in one.factors)
 
 
-DeriveAt = Callable[[Term, Sequence[Index]], Iterator[Product]]  # yields the derivative of a term at some indices
+DeriveAt = Callable[[Term, Sequence[Index]], Iterator[Product]]  # yields the derivative of a term at given indices
 
 
 def derive_atom(atom: Atom, indices: tuple[Index, ...], derive_at: DeriveAt) -> Iterator[Product]:

@@ -1,7 +1,7 @@
-"""High precision: elements are numbers of mpmath.
+"""High precision: a field whose elements are mpmath numbers.
 
-Local derivatives are differences of the twins in three times the precision. They do not come from the table's rules, so
-a wrong rule is noticed. At kinks, where the one-sided derivatives differ, the table's subgradient is used.
+Local derivatives are finite differences of the twins at three times the precision. They do not use the table's rules,
+so that a wrong rule shows up. At kinks, where the one-sided derivatives differ, the table's subgradient is used.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .field import Field, Literal, exact, exact_numbers
 
 
 class Multiprecision(Field):
-    """Real and complex numbers with a given number of decimal digits, in a context of their own."""
+    """Real and complex numbers with a given number of decimal digits, in a separate mpmath context."""
 
     def __init__(self, digits: int, decimal: bool = True):
-        """decimal: convert a float by its shortest decimal form, instead of by its exact value."""
+        """decimal: convert a float from its shortest decimal form, not from its exact value."""
         self.context = mpmath.MPContext()
         self.context.dps = digits
         self.name = f"{digits} digits"
@@ -68,9 +68,9 @@ class Multiprecision(Field):
         return (lambda x: bool(x < 0)) if name == "signbit" else None
 
     def guard(self, function: Callable, primitive: Primitive, params: dict) -> Callable:
-        """Wrap a twin: at poles it gives the floating-point result, on complex branches nan.
+        """Wrap a twin to return the floating-point result at poles, and nan on complex branches.
 
-        A formula of several steps gets as many digits as it needs, because 1 + 1e-99 would be rounded to 1.
+        A formula of several steps is computed with as many digits as it needs, because 1 + 1e-99 would round to 1.
         """
         mp = self.context
         single = is_single(primitive.twin)
@@ -108,7 +108,7 @@ class Multiprecision(Field):
             x = self.number(xs[place])
             mp = self.context
             slope = numeric_slope(mp, along, x) if single and abs(x) > mp.ldexp(1, -mp.prec) else None
-            if slope is None or not abs(slope * x) > mp.ldexp(abs(along(x)), -mp.prec):  # rounded away
+            if slope is None or not abs(slope * x) > mp.ldexp(abs(along(x)), -mp.prec):  # lost in rounding
                 slope = settle(mp, lambda: numeric_slope(mp, along, x))
             if slope is not None and self.is_complex(x) and not primitive.holomorphic:
                 upwards = settle(mp, lambda: numeric_slope(mp, lambda t: along(x + 1j * t), mp.mpf(0)))
@@ -130,7 +130,7 @@ class Multiprecision(Field):
 
 @functools.cache
 def is_single(twin: str | None) -> bool:
-    """Return whether a formula cannot lose digits: it is one operation, or a product of functions of the operands."""
+    """Report whether a formula cannot lose digits, being one operation or a product of functions of the operands."""
     tree = ast.parse(twin or "x + (y + z)", mode="eval").body
     if isinstance(tree, ast.BinOp) and isinstance(tree.left, ast.Name) and isinstance(tree.right, ast.Name):
         return True
@@ -142,14 +142,14 @@ def is_single(twin: str | None) -> bool:
     return True
 
 
-MARGIN = 64  # bits to add, to see whether they change a number
-MOST_BITS = 2**11  # a result that is zero in this precision is zero
+MARGIN = 64  # extra bits, to see whether they change the result
+MOST_BITS = 2**11  # a result that is still zero at this precision counts as zero
 
 
 def settle(mp: Any, work: Callable[[], Any]) -> Any:
-    """Repeat work() with more bits until the digits of the current precision no longer change. None if it stays None.
+    """Repeat work() with more bits until the digits of the current precision are stable. Return None if it stays None.
 
-    A zero is repeated with MOST_BITS, because a small number may have been lost next to a large one.
+    If the result is 0, repeat with MOST_BITS, because a small number may have been lost next to a large one.
     """
     asked, most = mp.prec, max(MOST_BITS, 2 * mp.prec)
     bits, before = asked + MARGIN, work()
@@ -167,18 +167,18 @@ def settle(mp: Any, work: Callable[[], Any]) -> Any:
         lost = now == 0 and before == 0
         before, bits = now, most if lost else min(2 * bits, most)
     if now and before and abs(now) <= mp.ldexp(abs(before), -asked // 2):
-        return now * 0  # it keeps shrinking with more precision, so it is nothing but rounding
+        return now * 0  # it keeps shrinking with more bits, so it is only rounding error
     return now
 
 
 def numeric_slope(mp: Any, function: Callable, x: Any) -> Any:
-    """Differentiate a function of one number; None at a kink, a jump, or where the derivative is not finite."""
+    """Differentiate a function of one number; return None at a kink or jump, or if the derivative is not finite."""
     digits = mp.prec
     with mp.workprec(3 * digits + 40):
         h = mp.ldexp(max(abs(x), mp.ldexp(1, -digits)), -digits - 10)
         left, middle, right = (function(x + k * h) for k in (-1, 0, 1))
         slopes = [(right - middle) / h, (middle - left) / h]
-        if abs(slopes[0]) > mp.ldexp(1, digits):  # it may grow as the step shrinks
+        if abs(slopes[0]) > mp.ldexp(1, digits):  # a large slope may grow as the step shrinks
             slopes.append((function(x + 2 * h) - right) / h)
         room = mp.ldexp(sum(map(abs, slopes)) + mp.ldexp(1, -digits), -(digits // 2))
         if not all(mp.isfinite(slope) and abs(slope - slopes[0]) <= room for slope in slopes):

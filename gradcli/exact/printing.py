@@ -36,7 +36,7 @@ class LanguagePrinter(StrPrinter):
     """Writes an expression in the expression language."""
 
     def _as_ordered_terms(self, expr: Any, order: Any = None) -> list[Any]:
-        """Return the terms of a sum in a fixed order: sympy's order of Piecewise terms changes between runs."""
+        """Sort the terms of a sum, because sympy's order of Piecewise terms changes between runs."""
         terms = super()._as_ordered_terms(expr, order)
         return sorted(terms, key=lambda t: self._print(t) if t.has(sympy.Piecewise) else "")
 
@@ -56,7 +56,7 @@ class LanguagePrinter(StrPrinter):
             return f"(2/sqrt(pi)*exp(({self._print(x)})**2)*dawsn({self._print(x)}))"
         if name == "polylog" and expr.args[0] == 2:
             return f"spence({self._print(1 - expr.args[1])})"
-        more = ", 1" if (name, len(expr.args)) == ("zeta", 1) else ""  # Riemann's is Hurwitz's at 1
+        more = ", 1" if (name, len(expr.args)) == ("zeta", 1) else ""  # Riemann's zeta is Hurwitz's at 1
         return f"{RENAMED.get(name, name)}({args}{more})"
 
     def _print_ExtremeBase(self, expr: Any) -> str:
@@ -97,7 +97,7 @@ class LanguagePrinter(StrPrinter):
 
 
 def with_decimals(expr: Any) -> Any:
-    """Replace long fractions by decimals if these are exact: 1.0507009873554804934."""
+    """Replace long fractions by decimals, such as 1.0507009873554804934, if those are exact."""
     unit = 10**400
     long = [r for r in sympy.sympify(expr).atoms(sympy.Rational) if max(abs(r.p), r.q) > EXACT and unit % r.q == 0]
     return expr.xreplace({r: sympy.Float(r, len(str(r * unit).strip("-0"))) for r in long}) if long else expr
@@ -111,7 +111,7 @@ HALF = sympy.Rational(1, 2)
 
 
 def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
-    """Write LaTeX; elements of arrays get subscripts. names: how to write some symbols."""
+    """Write LaTeX, with subscripts for array elements. names: LaTeX for some of the symbols."""
     symbols = {s: element_symbol(s.name) for s in getattr(expr, "free_symbols", ())}
     if hasattr(expr, "replace") and expr.has(sympy.Pow):
         expr = expr.replace(lambda part: part.is_Mul, lambda part: join_roots(join_cube_root(part)))
@@ -120,7 +120,7 @@ def latex(expr: Any, names: Mapping[Any, str] | None = None) -> str:
 
 
 def join_cube_root(product: Any) -> Any:
-    """Write sign(x) |x|^(1/3) in a product as the real cube root of x; the same for its powers."""
+    """Write sign(x) |x|^(1/3) in a product as the real cube root of x; likewise for its powers."""
     powers = product.as_powers_dict()
     for base, power in list(powers.items()):
         thirds = 3 * power
@@ -133,7 +133,7 @@ def join_cube_root(product: Any) -> Any:
 
 
 def join_roots(product: Any) -> Any:
-    """Join roots of numbers in a product, such as those of 2 and pi to √(2π), if that is shorter."""
+    """Join roots of numbers in a product, such as √2 √π to √(2π), if that is shorter."""
     roots = [x for x in product.args if x.is_Pow and x.base.is_positive and not x.free_symbols and abs(x.exp) == HALF]
     if len(roots) < 2:
         return product
@@ -151,7 +151,7 @@ def join_roots(product: Any) -> Any:
 
 Inputs = Sequence[tuple[str, tuple[int, ...]]]
 Derivatives = Sequence[tuple[str, tuple, list]]
-EXACT = 1 << 53  # larger whole numbers are written as floats
+EXACT = 1 << 53  # larger integers are written as floats
 C_NAMES = frozenset(
     # keywords
     "alignas alignof asm auto bool break case char const constexpr continue default do double else enum extern false "
@@ -164,20 +164,20 @@ C_NAMES = frozenset(
     "fmax fmin fmod fpclassify frexp hypot ilogb isfinite isinf isnan isnormal ldexp lgamma llrint llround log log10 "
     "log1p log2 logb lrint lround modf nan nearbyint nextafter pow remainder remquo rint round scalbln scalbn "
     "signbit sin sinh sqrt tan tanh tgamma trunc "
-    # macros of math.h, and those that some compilers define
+    # macros of math.h, and macros that some compilers predefine
     "HUGE_VAL HUGE_VALF HUGE_VALL INFINITY MAXFLOAT M_1_PI M_2_PI M_2_SQRTPI M_E M_LN10 M_LN2 M_LOG10E M_LOG2E M_PI "
     "M_PI_2 M_PI_4 M_SQRT1_2 M_SQRT2 NAN i386 linux unix".split()
 )
 
 
 class UniqueNames:
-    """Chooses names in generated code, all different and none reserved in its language (kept)."""
+    """Chooses names for generated code: all different, and none reserved. kept: the reserved names of the language."""
 
     def __init__(self, inputs: Inputs, kept: Iterable[str]):
         self.taken = set(kept)
         self.parameters: dict[str, str] = {}
         legal = [name for name, _ in inputs if identifier(name) == name and name not in self.taken]
-        for name in (*legal, *(n for n, _ in inputs if n not in legal)):  # first those that can keep their names
+        for name in (*legal, *(n for n, _ in inputs if n not in legal)):  # names that can stay as they are come first
             self.parameters[name] = self.free(identifier(name))
         places = [(name, index, shape) for name, shape in inputs for index in np.ndindex(*shape)]
         self.elements = {label(n, index): (self.parameters[n], index, shape) for n, index, shape in places}
@@ -193,7 +193,7 @@ class UniqueNames:
 def print_all(
     names: UniqueNames, printer: Any, value: Any, derivatives: Derivatives
 ) -> tuple[list[tuple[str, str]], str, list[list[str]]]:
-    """Return common parts with their names, and in terms of these the value and the elements of each derivative."""
+    """Return (name, text) of common parts, then the value and the elements of each derivative in terms of them."""
     symbols = sympy.numbered_symbols("t", exclude=[sympy.Symbol(name) for name in names.taken])
     formulas = [value, *(e for _, _, elements in derivatives for e in elements)]
     parts, rest = sympy.cse(formulas, symbols=symbols, optimizations="basic")
@@ -204,7 +204,7 @@ def print_all(
 
 
 def identifier(name: str) -> str:
-    """Return a valid name in programming languages: net.0.weight becomes net_0_weight."""
+    """Convert a name to an identifier of a programming language: net.0.weight becomes net_0_weight."""
     word = re.sub(r"\W", "_", name)
     return f"_{word}" if word[:1].isdigit() else word
 
@@ -215,7 +215,7 @@ def doc(target: str) -> str:
 
 
 def nest_lists(words: list[str], shape: tuple[int, ...], left: str = "[") -> str:
-    """Write texts as nested lists of a shape. left: the opening bracket."""
+    """Write texts as nested lists of the given shape. left: the opening bracket."""
     if not shape:
         return words[0]
     step = len(words) // shape[0] if shape[0] else 0
@@ -229,7 +229,7 @@ def float_text(printer: Any, number: Any) -> str:
 
 
 class _Python(PythonCodePrinter):
-    """Writes Python with the functions of the math module by bare names, or by others if an input has these."""
+    """Writes Python that calls math functions by their bare names, or by another name if an input has that name."""
 
     def __init__(self, names: UniqueNames):
         super().__init__({"fully_qualified_modules": False, "strict": True})
@@ -268,7 +268,7 @@ class _Python(PythonCodePrinter):
 
 
 def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
-    """Write a Python function of value and derivatives. derivatives: label, shape and expressions of each."""
+    """Write a Python function of value and derivatives. derivatives: (label, shape, expressions) of each."""
     names = UniqueNames(inputs, keyword.kwlist)
     printer = _Python(names)
     parts, word, slopes = print_all(names, printer, value, derivatives)
@@ -302,7 +302,7 @@ class _C(C99CodePrinter):
     """Writes C99, with array elements as indexed pointers."""
 
     def __init__(self, names: UniqueNames):
-        # by default, sympy uses the abs of integers, and macros such as M_PI that C99 lacks
+        # by default, sympy uses C's integer abs, and macros such as M_PI that C99 lacks
         super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}, "math_macros": {}})
         self.names = names
 

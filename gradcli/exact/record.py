@@ -23,7 +23,7 @@ from .field import COMPARISONS, ExactArray, Field, Literal, as_plain, exact, exa
 
 
 class Exact(Engine):
-    """Computes and records operations in a field, in place of the usual recorder."""
+    """Computes and records operations in a field, in place of the default recorder."""
 
     def __init__(self, field: Field):
         self.field = field
@@ -35,8 +35,8 @@ class Exact(Engine):
         try:
             out = self.compute(primitive, raws, params)
         except NoTwinError as error:
-            raise GradcliError(f"{error}", hint=f"leave out what asks for {self.field.name}", kind="exact") from None
-        if isinstance(out, ExactArray) and out.size > 1 and out.is_complex:  # then all is, as in NumPy
+            raise GradcliError(f"{error}", hint=f"compute it without {self.field.name}", kind="exact") from None
+        if isinstance(out, ExactArray) and out.size > 1 and out.is_complex:  # then all become complex, as in NumPy
             out = exact(map_elements(self.field.as_complex, (as_plain(out),)))
         wanted = state.grad and primitive.rules and any(node is not None for node in nodes)
         if wanted and not primitive.complex and any(isinstance(x, ExactArray) and x.is_complex for x in raws):
@@ -52,7 +52,7 @@ class Exact(Engine):
         return result
 
     def operand(self, x: Any, primitive: Primitive) -> Any:
-        """Convert an operand to exact numbers; conditions and whole numbers stay as they are."""
+        """Convert an operand to exact numbers; leave conditions and integers unchanged."""
         if isinstance(x, Tensor) and primitive.view:
             self.make_exact(x)  # so that a view shares its memory
         raw = x._data if isinstance(x, Tensor) else x
@@ -86,7 +86,7 @@ class Exact(Engine):
             if "truth value" in str(error):
                 what = name_for_users(primitive)
                 raise NoTwinError(f"{what} needs to compare values, which symbols do not have") from None
-            if isinstance(error, ValueError):  # shapes that do not fit
+            if isinstance(error, ValueError):  # shapes that do not match
                 raise as_pytorch(error, raws) from None
             raise NoTwinError(f"{name_for_users(primitive)} has no exact twin") from None
         if not isinstance(out, np.ndarray | tuple):
@@ -94,11 +94,11 @@ class Exact(Engine):
         if primitive.kind == "constant" or isinstance(out, tuple):
             return out
         if out.dtype.kind in "iub" and not any(isinstance(x, ExactArray) and x.dtype.kind == "O" for x in raws):
-            return out.view(np.ndarray)  # indices and masks stay as they are
-        return out if out.dtype == object else exact_numbers(self.field, out)  # NumPy makes a number of an empty array
+            return out.view(np.ndarray)  # indices and masks stay unchanged
+        return out if out.dtype == object else exact_numbers(self.field, out)  # an empty array reduces to a number
 
     def combine_conditions(self, primitive: Primitive, raws: tuple) -> Any:
-        """Add or multiply conditions, which gives a condition as in NumPy. Raises TypeError for other operations."""
+        """Add or multiply conditions; the result is a condition, as in NumPy. Raises TypeError for other operations."""
         compare = self.field.compare(BOOLEAN[primitive.name])
         if compare is None or not BOOLEAN[primitive.name]:
             return primitive.forward(*(np.asarray(x, bool) if x.dtype == bool else np.bool_(True) for x in raws))
@@ -147,14 +147,14 @@ class Exact(Engine):
         return leaf
 
     def adopt(self, leaf: Tensor, name: str, value: Any) -> None:
-        """Make a leaf exact that a script has created."""
+        """Make exact a leaf that a script has created."""
         leaf._data = self.field.input_array(name, value)
         leaf._key = None
         if leaf._node is not None:
             leaf._node.data = leaf._data
 
     def make_exact(self, tensor: Tensor) -> None:
-        """Make a tensor, its base and their views exact until the end, because they share memory."""
+        """Make a tensor, its base and all views of it exact until `exactly` ends, because they share memory."""
         base = tensor if tensor._base is None else tensor._base
         if base._data.dtype.kind not in "fc":
             return
@@ -189,13 +189,13 @@ class Exact(Engine):
         return int(rounded) if rounded is not None and rounded.is_integer() and element - int(rounded) == 0 else x
 
     def whole_numbers(self, x: Tensor) -> Any:
-        """Convert a computed index to integers or a mask. Raises GradcliError for numbers that are not whole."""
+        """Convert a computed index to integers or a mask. Raises GradcliError for numbers that are not integers."""
         elements = without_field(x._data).ravel().tolist()
         if elements and self.is_condition(x._data):
             return np.array([self.field.decide(e) for e in elements], bool).reshape(x._data.shape)
         numbers = [self.field.as_float(e) for e in elements]
         if not all(e is not None and e.is_integer() and abs(e) < 2**62 for e in numbers):
-            raise GradcliError("an index must be made of whole numbers in the array's range", kind="shape")
+            raise GradcliError("an index must consist of integers within the array's range", kind="shape")
         integers = np.array(numbers, np.intp).reshape(x._data.shape)
         return integers if integers.ndim else int(integers)
 
@@ -205,7 +205,7 @@ class Exact(Engine):
 
 BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "invert")
 BOOLEAN = {"add": "logical_or", "multiply": "logical_and", "subtract": "", "negative": ""}
-"""Operations on booleans, with the logical operation that NumPy applies; empty if NumPy refuses."""
+"""Operations on booleans and the logical operation that NumPy uses for each; "" if NumPy rejects it."""
 COUNTING = ("sum", "cumsum_along", "mean")  # operations that count a true condition as 1
 DECIMAL = re.compile(r"[\d_]*\.?[\d_]*(?:[eE][+-]?\d+)?")
 

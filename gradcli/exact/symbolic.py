@@ -1,4 +1,4 @@
-"""Symbols: elements are expressions of sympy, which are built by running the program."""
+"""Symbols: a field whose elements are sympy expressions, built by running the program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_BITS = 1024  # an exact power with more bits is rounded
 
 
 class Unknown(sympy.Dummy):
-    """A nan that can be differentiated: the derivative of sympy's own nan is 0."""
+    """A nan that can be differentiated, unlike sympy's own nan, whose derivative is 0."""
 
     def __new__(cls) -> Unknown:
         return super().__new__(cls, "nan", real=True)
@@ -33,7 +33,7 @@ class Unknown(sympy.Dummy):
 
 
 class const(sympy.Function):  # noqa: N801 - its name in programs
-    """An expression that is not differentiated."""
+    """An expression that is treated as constant in differentiation."""
 
     @classmethod
     def eval(cls, x: Any) -> Any:
@@ -49,8 +49,8 @@ class const(sympy.Function):  # noqa: N801 - its name in programs
 class ExtremeBase(sympy.Function):
     """The largest or smallest of several expressions. Ties share the slope equally, as in the engine.
 
-    chooses_first, is_ahead: the relation that holds if the first is the result, and if it is the only one. sympy's
-    printers find this class by its name, which must end in "Base".
+    chooses_first: relation that holds if the first of two is the result. is_ahead: relation that holds if it is the
+    only result. sympy's printers find this class by its name, which must end in "Base".
     """
 
     chooses_first: Callable
@@ -58,7 +58,7 @@ class ExtremeBase(sympy.Function):
 
     @classmethod
     def eval(cls, *xs: Any) -> Any:
-        """Return the result if numbers decide it; else drop the numbers that cannot be the result."""
+        """Return the result if it is certain; otherwise drop the expressions that cannot be the result."""
         ahead = [x for i, x in enumerate(xs) if not any(cls.is_ahead(y, x) == True for y in xs)]  # noqa: E712
         if len(set(ahead)) == 1:
             return ahead[0]
@@ -142,7 +142,7 @@ class Symbolic(Field):
         elements = without_field(value).ravel().tolist()
         kinds = (e.is_extended_real if isinstance(e, sympy.Basic) else not isinstance(e, complex) for e in elements)
         if any(is_real is False for is_real in kinds):
-            message = f"'{name}' is complex; formulas are made for real inputs"
+            message = f"'{name}' is complex; formulas support only real inputs"
             raise GradcliError(message, hint="'gradcli grad --digits 50' computes with complex numbers", kind="exact")
         symbols = symbols_for(name, np.shape(value))
         pairs = zip(without_field(symbols).ravel().tolist(), elements, strict=True)
@@ -155,7 +155,7 @@ class Symbolic(Field):
     def decide(self, condition: Any) -> bool:
         truth = sympy.sympify(condition).xreplace(self.point)
         if truth not in (sympy.true, sympy.false):
-            message = "which elements a mask selects depends on the inputs, and these have no values"
+            message = "the elements that a mask selects depend on the inputs, which have no values"
             hint = "give values to the inputs, or choose with where(condition, x, y)"
             raise GradcliError(message, hint=hint, kind="exact")
         return bool(truth)
@@ -221,7 +221,7 @@ class Symbolic(Field):
         return call
 
     def with_nan(self, function: Callable, name: str, operands: tuple, nan: list[bool]) -> Any:
-        """Return a twin's result if operands are nan: a nan that has the twin's derivatives."""
+        """Return a twin's result if some operands are nan: usually a nan that has the twin's derivatives."""
         if name in ("fmax", "fmin") and not all(nan):
             return operands[nan.index(False)]
         if name in ("maximum", "minimum"):
@@ -236,7 +236,7 @@ def was_raised_by_sympy(error: BaseException) -> bool:
 
 
 def in_floats(primitive: Primitive, numbers: tuple, params: dict) -> Any:
-    """Return the result if it is infinite in floating point or has too many exact digits; else None."""
+    """Return the floating-point result if it is infinite or would need too many exact digits; else None."""
     try:
         with np.errstate(all="ignore"):
             out = float(primitive.forward(*(np.float64(float(x)) for x in numbers), **params))
@@ -252,7 +252,7 @@ def in_floats(primitive: Primitive, numbers: tuple, params: dict) -> Any:
 
 
 def resolve_unknown(expr: Any) -> Any:
-    """Replace unknown numbers by nan; comparisons with them are false."""
+    """Replace unknown numbers by nan; comparisons with them become false, except !=."""
     expr = sympy.sympify(expr)
     if not expr.has(Unknown):
         return expr
@@ -264,7 +264,7 @@ def resolve_unknown(expr: Any) -> Any:
 
 
 def rational(text: str) -> Any:
-    """Convert a decimal number to a fraction; infinity and nan stay as they are."""
+    """Convert a decimal number to a fraction, or to sympy's infinity or nan."""
     if text in ("inf", "-inf"):
         return sympy.oo if text == "inf" else -sympy.oo
     return sympy.nan if text == "nan" else sympy.Rational(text)

@@ -1,10 +1,10 @@
-"""Transforms of functions with the names and arguments of torch.func, each loaded on first use."""
+"""Transforms of functions with the names and arguments of torch.func, each imported on first use."""
 
 from importlib import import_module
 from typing import Any
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
-HOMES = {"jacfwd": "forward", "jvp": "forward", "vmap": "mapping"}  # the others are in `reverse`
+HOMES = {"jacfwd": "forward", "jvp": "forward", "vmap": "mapping"}  # all others are in `reverse`
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The transforms as in torch.autograd.functional: each takes a function together with its inputs."""
+"""The transforms of torch.autograd.functional, which take a function together with its inputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CONSTANT = "The jacobian of the user-provided function is independent of input {
 
 
 def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
-    """Return one Tensor or several as a tuple. Raises TypeError, starting with `text`, for anything else."""
+    """Return a Tensor or several as a tuple. Raises TypeError, with a message that starts with `text`, for others."""
     given = as_tuple(x)
     for each in given:
         if not isinstance(each, Tensor):
@@ -34,7 +34,7 @@ def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
 
 
 def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str) -> tuple[Trace, bool, bool]:
-    """Record one call. Return its trace, and whether the inputs and the outputs are tuples.
+    """Record one call. Return its trace, whether the inputs are a tuple, and whether the outputs are.
 
     strict: raise RuntimeError for an output that is not in the graph.
     """
@@ -73,11 +73,11 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """Return the Jacobian of func at inputs: shape output.shape + input.shape.
+    """Return the Jacobian of func at inputs, of shape output.shape + input.shape.
 
-    A tuple of inputs gives a tuple of blocks; a tuple of outputs gives a tuple of those. create_graph: make the
-    result differentiable. strict: raise RuntimeError for an output that does not depend on an input. All rows
-    (columns with strategy="forward-mode") are computed in one pass; vectorize changes nothing.
+    A tuple of inputs gives a tuple of blocks; a tuple of outputs gives a tuple of these. create_graph: make the result
+    differentiable. strict: raise RuntimeError for an output that does not depend on an input. All rows (or columns,
+    with strategy="forward-mode") are computed in one pass, whatever the value of vectorize.
     """
     if strategy not in ("forward-mode", "reverse-mode"):
         raise ValueError(f"jacobian: strategy must be 'forward-mode' or 'reverse-mode', got {strategy!r}")
@@ -117,7 +117,7 @@ def hessian(
 
 
 def require_scalar(func: Callable, name: str) -> Callable:
-    """Return func, changed to raise RuntimeError unless it returns a single number."""
+    """Wrap func to raise RuntimeError unless it returns a single number."""
 
     def call(*xs: Any) -> Tensor:
         result = func(*xs)
@@ -132,7 +132,7 @@ def require_scalar(func: Callable, name: str) -> Callable:
 
 
 def vectors_or_one(v: Any, like: Sequence[Tensor], name: str) -> Sequence[Tensor]:
-    """Return the given vectors, or 1 if v is None. Raises RuntimeError if `like` is not a single number then."""
+    """Return the vectors v, or 1 for None. Raises RuntimeError for None unless `like` is a single number."""
     if v is not None:
         return check_tensors(v, f"The v given to {name}")
     if len(like) != 1 or like[0].numel() != 1:
@@ -176,7 +176,7 @@ def multiply_jacobian(
 
 
 def second_product(outer: Callable, name: str) -> Callable:
-    """Return hvp or vhp: the product `outer` (jvp or vjp) of the gradient."""
+    """Return hvp or vhp, which apply `outer` (jvp or vjp) to the gradient."""
 
     def multiply(
         func: Callable, inputs: Tensors, v: Any = None, create_graph: bool = False, strict: bool = False

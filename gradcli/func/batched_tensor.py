@@ -1,4 +1,4 @@
-"""Tensors that hold one value per point of a vmap, along a hidden leading axis."""
+"""Tensors that contain one value per point of a vmap, along a hidden leading axis."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ..tape.tensor import Tensor
 
 def refuse(*_: Any, **__: Any) -> NoReturn:
     raise NotBatchableError(
-        "under vmap a tensor holds the values of all points, so they cannot be read or changed one by one (as in "
-        "`if x > 0`, float(x), in-place changes)"
+        "under vmap, a tensor contains the values of all points, so code cannot read or change single values (as in "
+        "`if x > 0`, float(x), or in-place operations)"
     )
 
 
@@ -49,7 +49,7 @@ active = Active()
 
 
 class Batched(Tensor):
-    """A tensor of one vmap level. `_value` has the hidden axis first; it may itself be a Batched of an outer level."""
+    """A tensor of one vmap level. `_value` has the hidden axis first, and may itself be a Batched of an outer level."""
 
     record_level = 2
     _value: Any
@@ -64,7 +64,7 @@ class Batched(Tensor):
 
     @staticmethod
     def gradients(grad: Any, outputs: tuple, vectors: tuple, given: tuple, materialize: bool) -> tuple:
-        """Run `grad` once for all points: the outputs are outside vmap, the vectors inside."""
+        """Run `grad` once for all points, with outputs from outside vmap and vectors from inside."""
         kind, size = innermost_level(vectors)
         values = [v._value if type(v) is kind else v.expand(size, *v.shape) for v in vectors]
         if any(isinstance(x, Batched) for x in (*outputs, *values)):

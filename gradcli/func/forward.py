@@ -1,4 +1,4 @@
-"""Forward mode: tangents pushed through the recorded graph, and Jacobians column by column in one pass."""
+"""Forward mode: push tangents through the recorded graph, and compute all columns of Jacobians in one pass."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from .trace import (
 class Forward:
     """One pass of tangents over a recorded graph.
 
-    batched: each tangent has one more leading axis than its node's result. create: tangents are Tensors and
-    the pass is recorded; otherwise tangents are raw arrays.
+    batched: each tangent has one more leading axis than its node's result. create: record the pass, with tangents as
+    Tensors; otherwise tangents are raw arrays.
     """
 
     def __init__(self, batched: bool, create: bool):
@@ -47,7 +47,7 @@ class Forward:
         self.create = create
 
     def push(self, starts: Iterable[Node], seeds: dict[Node, Any]) -> dict[Node, Any]:
-        """Return the tangents of the nodes in `starts` that depend on the seeds. Seeds and result: tangents by node."""
+        """Return the tangents of the nodes in `starts` that depend on the seeds. Seeds and result: {node: tangent}."""
         starts = list(starts)
         order = reachable(starts)
         uses: dict[Node, int] = dict.fromkeys(starts, 1)
@@ -69,7 +69,7 @@ class Forward:
         return {node: tangents[node] for node in starts if node in tangents}
 
     def push_through(self, node: Node, tangents: list) -> Any:
-        """Return the tangent of a node's result. tangents: those of its operands, None for constants."""
+        """Return the tangent of a node's result. tangents: of its operands; None for constants."""
         if isinstance(node, OutputNode):
             return tangents[0][node.index]
         if newest.seq < node.seq and node.rule.saves:
@@ -91,7 +91,7 @@ class Forward:
         return self.transpose_twice(node, tangents)
 
     def push_each(self, node: FunctionNode, tangents: list) -> Any:
-        """Call a custom function's jvp for each tangent. Return None if it has none, or if the pass is recorded."""
+        """Call a custom function's jvp for each tangent. Return None if it has no jvp, or if the pass is recorded."""
         if self.create:
             return None
         count = next(t.shape[0] for t in tangents if t is not None)
@@ -106,18 +106,18 @@ class Forward:
         return joined if isinstance(rows[0], list) else joined[0]
 
     def unwrap(self, result: Any) -> Any:
-        """Return Tensors in the form this pass uses: raw arrays unless `create`."""
+        """Convert Tensors to the form that this pass uses: raw arrays unless `create`."""
         if isinstance(result, list):
             return [self.unwrap(x) for x in result]
         return result if self.create or result is None else result._data
 
     def standing_in(self, node: Node, tangents: list) -> Node:
-        """Return a substitute for the node whose parents are only those with a tangent."""
+        """Return a substitute for the node that keeps only the parents with a tangent."""
         parents = tuple(p if t is not None else None for p, t in zip(node.parents, tangents, strict=True))
         return node.standing_in(parents, Tensor._wrap if self.create else None)
 
     def elementwise(self, node: Node, tangents: list) -> Any:
-        """Return the sum over operands of partial derivative times tangent."""
+        """Return the sum, over the operands, of partial derivative times tangent."""
         params, shapes, ndim, broad = node.rule.params, None, 0, []
         if node.rule.broadcast is not None:
             shapes, ndim, _ = node.rule.broadcast
@@ -139,7 +139,7 @@ class Forward:
         return total
 
     def transpose_twice(self, node: Node, tangents: list) -> Any:
-        """Transpose the vjp rule: it is linear in its cotangent, so its transpose is the forward derivative."""
+        """Transpose the vjp rule: it is linear in the cotangent, so its transpose is the forward derivative."""
         with enable_grad():
             copy = self.standing_in(node, tangents)
             probes = [None if part is None else Tensor._wrap(np.zeros(*part), None) for part in node.outlines]
@@ -174,10 +174,10 @@ def kind_of(t: Any) -> str:
 
 
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
-    """Return (func(*primals), J tangents): the derivative in the direction of the tangents.
+    """Return (func(*primals), J tangents), where J tangents is the derivative in the direction of the tangents.
 
-    primals and tangents: tuples with the same structure and shapes. With has_aux, func returns (output, aux), and
-    aux is the third result. Raises RuntimeError if the tangents do not fit the primals; with strict, also if an
+    primals, tangents: tuples with the same structure and shapes. With has_aux, func returns (output, aux), and
+    aux is the third result. Raises RuntimeError if the tangents do not match the primals and, with strict, if an
     output does not depend on the primals.
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or not primals:
@@ -194,7 +194,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
 
 
 def push_all(record: Trace, tangents: list, create: bool) -> list:
-    """Return the tangents of all outputs, None for an output that does not depend on the inputs.
+    """Return the tangent of each output, or None if it does not depend on the inputs.
 
     tangents: a Tensor or None for each input; either all or none of them have one more leading axis.
     """
@@ -205,10 +205,10 @@ def push_all(record: Trace, tangents: list, create: bool) -> list:
 
 
 def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: int | None = None) -> Callable:
-    """Return a function that computes the Jacobian in forward mode, shape output.shape + input.shape.
+    """Return a function that computes the Jacobian in forward mode, of shape output.shape + input.shape.
 
-    One pass over the recorded graph computes all columns, along a leading axis of the tangents. Arguments and
-    results are those of `jacrev`.
+    One pass over the recorded graph computes all columns, along a leading axis of the tangents. Arguments and results
+    are those of `jacrev`.
     """
 
     @functools.wraps(func)
@@ -220,7 +220,7 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, chunk
 
 
 def forward_blocks(record: Trace, chunk_size: int | None = None) -> list[list[Tensor]]:
-    """Return for each output its blocks, one per input, of shape lead + output.shape + input.shape."""
+    """Return the blocks of each output, one per input, of shape lead + output.shape + input.shape."""
     check_jacobian_size(record)
     columns = [columns_of(record, i, chunk_size) for i in range(len(record.inputs))]
     return [list(row) for row in zip(*columns, strict=True)]

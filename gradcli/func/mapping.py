@@ -1,4 +1,4 @@
-"""vmap: one call of a function computes many points, along a hidden leading axis."""
+"""vmap: compute many points in one call of a function, along a hidden leading axis."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from .trace import flatten, spread_prefix
 
 
 def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "same") -> Callable:
-    """Return func mapped over an axis of its arguments; one call computes all points.
+    """Return func mapped over an axis of its arguments, which computes all points in one call.
 
-    in_dims: the axis to map over for each argument, None for an argument that all points share; an int for all
-    arguments, or a structure like theirs. out_dims: where the mapped axis goes in each result. randomness: whether
-    all points see the "same" random numbers, or "different" ones. A function that cannot be batched, because it
-    reads the values of its arguments, is called point by point. Raises ValueError for axes that do not exist or
-    differ in length.
+    in_dims: the axis to map over, as an int for all arguments or a structure like theirs; None for an argument that
+    all points share. out_dims: position of the mapped axis in each result. randomness: "same" if all points get the
+    same random numbers, or "different". A function that cannot be batched, because it reads the values of its
+    arguments, is called point by point. Raises ValueError for axes that do not exist or differ in length.
     """
 
     @functools.wraps(func)
@@ -79,14 +78,14 @@ def open_level(size: int) -> Iterator[type]:
 
 
 def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, size: int) -> tuple[list, Callable]:
-    """Return the leaves of func's result, with the mapped axis first, and what rebuilds the result from leaves."""
+    """Return the leaves of func's result, with the mapped axis first, and a function that rebuilds the result."""
     try:
         with open_level(size) as kind:
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
             outputs, build = flatten(func(*args, **kwargs))
             shown = [tensor_only(x, func) for x in outputs]
-            # a result that all points share is repeated
+            # repeat a result that all points share
             return [x._value if type(x) is kind else x.unsqueeze(0).expand(size, *x.shape) for x in shown], build
     except NotBatchableError as reason:
         if not size:
@@ -99,7 +98,7 @@ def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, s
 
 
 def loop_over_points(func: Callable, leaves: list, dims: list, rebuild: Callable, size: int) -> tuple[list, Callable]:
-    """Like `batch_or_loop`, with one call per point."""
+    """Do the same as `batch_or_loop`, with one call per point."""
     rows: list[list[Tensor]] = []
     for i in range(size):
         args, kwargs = rebuild([x if d is None else x[i] for x, d in zip(leaves, dims, strict=True)])
@@ -125,6 +124,6 @@ def place_axes(outputs: list, build: Callable, out_dims: Any) -> Any:
     placed = []
     for x, d in zip(outputs, dims, strict=True):
         if d is None or not -x.ndim <= d < x.ndim:
-            raise ValueError(f"vmap: out_dims={d} does not fit a result with {x.ndim} axes")
+            raise ValueError(f"vmap: out_dims={d} is not valid for a result with {x.ndim} axes")
         placed.append(x if d == 0 else entry("moveaxis").function(x, 0, d))
     return build(placed)

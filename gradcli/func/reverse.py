@@ -1,4 +1,4 @@
-"""Reverse mode: vector-Jacobian products, gradients, Jacobians; calls of modules with other parameters."""
+"""Reverse mode: vector-Jacobian products, gradients and Jacobians; calls of modules with other parameters."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from .trace import (
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
-    """Return (func(*primals), vjp_fn), where vjp_fn(cotangents) is the product with the transposed Jacobian.
+    """Return (func(*primals), vjp_fn), where vjp_fn multiplies cotangents by the transposed Jacobian.
 
-    The cotangents have the structure and shapes of the output; vjp_fn returns a tuple like the primals. With
-    has_aux, func returns (output, aux), and aux is the third result.
+    The cotangents have the structure and shapes of the output; vjp_fn returns a tuple like the primals. With has_aux,
+    func returns (output, aux), and aux is the third result.
     """
     record = trace_function(func, primals, {}, None, has_aux)
 
@@ -71,10 +71,10 @@ def requires_grad(x: Any) -> bool:
 
 
 def grad_and_value(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callable:
-    """Return a function that computes (gradient, value) of a scalar function, or (gradient, (value, aux)).
+    """Return a function that computes (gradient, value) of a scalar function; with has_aux, (gradient, (value, aux)).
 
-    argnums: the argument(s) to differentiate; a tuple gives a tuple of gradients. Raises RuntimeError if the output
-    is not a scalar.
+    argnums: the arguments to differentiate; a tuple gives a tuple of gradients. Raises RuntimeError if the output is
+    not a scalar.
     """
 
     @functools.wraps(func)
@@ -113,11 +113,11 @@ def grad(func: Callable, argnums: Argnums = 0, has_aux: bool = False) -> Callabl
 
 
 def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Callable:
-    """Return a function that computes the Jacobian in reverse mode, shape output.shape + input.shape.
+    """Return a function that computes the Jacobian in reverse mode, of shape output.shape + input.shape.
 
-    A backward pass computes chunk_size rows together, along a leading axis of the cotangents; by default as many as
-    fit into memory. Several outputs or argnums give nested results, one per output, each with one per argument.
-    Raises GradcliError for a result that does not fit into memory.
+    Each backward pass computes chunk_size rows, along a leading axis of the cotangents; by default, as many rows as
+    fit into memory. Several outputs or argnums give a nested result: one item per output, with one per argument.
+    Raises GradcliError if the result does not fit into memory.
     """
 
     @functools.wraps(func)
@@ -129,7 +129,7 @@ def jacrev(func: Callable, argnums: Argnums = 0, *, has_aux: bool = False, chunk
 
 
 def registered_tensors(module: Any) -> Iterator[tuple[str, dict, str]]:
-    """Yield (dotted name, registry, key) of every parameter and buffer; a shared one once for each place."""
+    """Yield (dotted name, registry, key) of every parameter and buffer, a shared one for each of its names."""
     for path, part in module.named_modules(remove_duplicate=False):
         for registry in (part._parameters, part._buffers):
             for key in registry:
@@ -144,9 +144,9 @@ def functional_call(
     *,
     strict: bool = False,
 ) -> Any:
-    """Call a module with these tensors in place of its parameters and buffers; shared ones are replaced everywhere.
+    """Call a module with the given tensors in place of its parameters and buffers; shared ones are replaced everywhere.
 
-    strict: raise RuntimeError unless exactly all names are given. Raises ValueError for a name given twice.
+    strict: raise RuntimeError for missing or unexpected names. Raises ValueError for a name given twice.
     """
     dicts = parameter_and_buffer_dicts
     tensors: dict[str, Any] = {}
@@ -157,7 +157,7 @@ def functional_call(
     places = [(name, registry, key, registry[key]) for name, registry, key in registered_tensors(module)]
     known = {name for name, _, _, old in places if old is not None}
     if strict and (odd := sorted(tensors.keys() ^ known)):
-        raise RuntimeError(f"functional_call: unexpected or missing for {type(module).__name__}: {', '.join(odd)}")
+        raise RuntimeError(f"functional_call: unexpected or missing in {type(module).__name__}: {', '.join(odd)}")
     shared = {id(old): tensors[name] for name, _, _, old in places if name in tensors and old is not None}
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)
     try:
@@ -170,8 +170,8 @@ def functional_call(
 
 
 def hessian(func: Callable, argnums: Argnums = 0) -> Callable:
-    """Return a function that computes the second derivatives of func, shape output.shape + input.shape twice.
+    """Return a function that computes the second derivatives of func, of shape output.shape + 2 * input.shape.
 
-    It is the Jacobian of the Jacobian; a tuple of argnums gives nested tuples of blocks.
+    The result is the Jacobian of the Jacobian; a tuple of argnums gives nested tuples of blocks.
     """
     return jacrev(jacrev(func, argnums), argnums)

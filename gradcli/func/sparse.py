@@ -1,9 +1,9 @@
 """Sparsity patterns from the recorded graph, and sparse Jacobians from few products.
 
-A pattern is a sparse boolean matrix with a row per element of a result and a column per element of the inputs. It may
-hold more entries than the Jacobian has nonzeros, never fewer.
+A pattern is a sparse boolean matrix with a row per element of a result and a column per element of the inputs. It
+covers all nonzeros of the Jacobian, and may have more entries.
 
-Columns without a common row share one product: Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian
+Columns with no row in common share one product: Curtis, Powell and Reid (1974), "On the estimation of sparse Jacobian
 matrices"; Griewank and Walther (2008), "Evaluating Derivatives", chapter 8.
 """
 
@@ -23,12 +23,12 @@ from ..tape.tensor import Tensor
 from .forward import push_both
 from .trace import Trace, chunks_of, pull
 
-INPUTS_PER_ELEMENT = 64  # where elements of a matrix product depend on more inputs, all get the same pattern
-ENTRIES = 50_000_000  # patterns with more entries are not worth treating as sparse
+INPUTS_PER_ELEMENT = 64  # if elements of a matrix product depend on more, all get the same pattern
+ENTRIES = 50_000_000  # patterns with more entries do not count as sparse
 
 
 class Pattern:
-    """The inputs that each element of a result of some shape depends on."""
+    """The inputs that each element of a result depends on. shape: of the result."""
 
     def __init__(self, shape: tuple, matrix: Any):
         self.shape, self.matrix = tuple(shape), matrix
@@ -43,7 +43,7 @@ class Pattern:
         return self.matrix
 
     def gather(self, places: np.ndarray, shape: tuple) -> Pattern:
-        """Return the pattern of elements that depend on the elements in one row of `places` each; -1 means none."""
+        """Return the pattern of elements that each depend on the elements in one row of `places`; -1 means none."""
         from scipy.sparse import csr_array
 
         kept = places >= 0
@@ -60,7 +60,7 @@ class Pattern:
         return self if self.shape == shape else self.select(np.broadcast_to(self.places, shape))
 
     def reduce(self, axis: tuple, keepdims: bool) -> Pattern:
-        """Return the pattern of a reduction. axis: negative numbers."""
+        """Return the pattern of a reduction. axis: as negative numbers."""
         kept = tuple(n for i, n in enumerate(self.shape, -len(self.shape)) if i not in axis)
         moved = np.moveaxis(self.places, axis, range(-len(axis), 0))
         lanes = int(np.prod([self.shape[a] for a in axis]))
@@ -73,9 +73,9 @@ def union(patterns: Sequence[Pattern]) -> Pattern:
 
 
 def sparsity(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> list[Pattern | None]:
-    """Return the pattern of each output; None for an output that depends on no input.
+    """Return the pattern of each output, or None if it depends on no input.
 
-    The columns are the elements of all inputs, in order. Raises GradcliError for a pattern that is not sparse.
+    The columns are the elements of all inputs, in order. Raises GradcliError if a pattern is not sparse.
     """
     from scipy.sparse import eye_array
 
@@ -119,7 +119,7 @@ def result_pattern(node: Node, operands: list[Pattern | None]) -> Pattern:
 
 
 def move_positions(primitive: Any, params: dict, operands: list[Pattern | None], node: Node) -> Pattern:
-    """Run an operation that only moves elements, on their positions, one operand at a time."""
+    """Run an operation that only moves elements on the positions of the elements, one operand at a time."""
     if primitive.name == "astype":
         params = {"dtype": np.int64, "source": np.dtype(np.int64)}
     results = []
@@ -134,7 +134,7 @@ def move_positions(primitive: Any, params: dict, operands: list[Pattern | None],
 
 
 def operand_shape(node: Node, place: int, known: Pattern) -> tuple:
-    """Return the shape of an operand of a node that joins or assigns. known: the pattern of another operand."""
+    """Return the shape of an operand of a join or assignment. known: the pattern of another operand."""
     saved = node.kept[1 + place] if len(node.kept) > 1 + place else None
     if isinstance(saved, tuple):
         return saved
@@ -146,7 +146,7 @@ def operand_shape(node: Node, place: int, known: Pattern) -> tuple:
 
 
 def multiply_patterns(node: Node, operands: list[Pattern | None]) -> Pattern | None:
-    """Return the pattern of a product with a constant matrix, from its nonzeros; None for stacks of them."""
+    """Return the pattern of a product with a constant matrix, from its nonzeros; None for stacks of matrices."""
     from scipy.sparse import csr_array, eye_array, kron
 
     constant_first = operands[0] is None
@@ -165,9 +165,9 @@ def multiply_patterns(node: Node, operands: list[Pattern | None]) -> Pattern | N
 
 
 def rows_and_columns(operands: list[Pattern | None], shape: tuple) -> Pattern | None:
-    """Return the pattern of a matrix product: an element depends on a row of one factor and a column of the other.
+    """Return the pattern of a matrix product, whose elements depend on a row of one factor and a column of the other.
 
-    Return None for stacks of matrices, and if an element would depend on many inputs.
+    Return None for stacks of matrices, or if an element would depend on many inputs.
     """
     parts: list[Pattern] = []
     for place, p in enumerate(operands):
@@ -199,14 +199,14 @@ def everything(present: Sequence[Pattern], shape: tuple) -> Pattern:
 
 
 def not_sparse(reason: str) -> GradcliError:
-    return GradcliError(f"this Jacobian is not sparse: {reason}", hint="compute it as a dense one", kind="limit")
+    return GradcliError(f"this Jacobian is not sparse: {reason}", hint="compute it as a dense matrix", kind="limit")
 
 
-PERIODS_TRIED = 6  # periods of a cyclic colouring to try, from the smallest possible one on
+PERIODS_TRIED = 6  # periods of a cyclic colouring to try, starting from the smallest possible
 
 
 def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
-    """Return the Jacobian of all outputs for all inputs, and the number of products. mode: fwd, rev, or auto."""
+    """Return the sparse Jacobian of all outputs for all inputs, and the number of products. mode: fwd, rev or auto."""
     from scipy.sparse import csr_array, vstack
 
     total = sum(x._data.size for x in record.inputs)
@@ -236,10 +236,10 @@ def longest_line(by_line: Any) -> int:
 
 
 def color_greedily(by_line: Any) -> tuple[np.ndarray, int]:
-    """Colour the columns of a pattern so that no two in one row share a colour. Return colours and their number.
+    """Colour the columns of a pattern so that no two in one row share a colour. Return the colours and their number.
 
     A cyclic colouring suits banded matrices. Otherwise each column takes the first free colour, starting with the
-    columns that have most entries.
+    columns that have the most entries.
     """
     size, most = by_line.shape[1], longest_line(by_line)
     lines, members = lines_and_members(by_line)
@@ -262,7 +262,7 @@ def color_greedily(by_line: Any) -> tuple[np.ndarray, int]:
 
 
 def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> list[Tensor]:
-    """Return for each tensor a row per wanted colour: 1 at elements of this colour, 0 elsewhere."""
+    """Return one row per wanted colour for each tensor: 1 at elements of that colour, 0 elsewhere."""
     seeds, left = [], 0
     for x in tensors:
         mine = colours[left : left + x._data.size] == wanted[:, None]
@@ -272,9 +272,9 @@ def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> 
 
 
 def grouped_products(record: Trace, colours: np.ndarray, count: int, forward: bool) -> np.ndarray:
-    """Return for each colour the sum of its columns of the Jacobian, shape (count, outputs).
+    """Return the sum of the columns of the Jacobian in each colour, shape (count, outputs).
 
-    A real output of a complex input gets dL/dRe + i dL/dIm. In reverse, return the sums of rows: (count, inputs).
+    In reverse mode, return sums of rows, (count, inputs). For complex inputs, real outputs give dL/dRe + i dL/dIm.
     """
     size = max(x._data.size for x in (*record.inputs, *record.outputs))
     starts = [out._node for out in record.outputs if out._node is not None]

@@ -1,4 +1,4 @@
-"""Record a call of a function on fresh inputs, so that derivatives nest, and pull cotangents back through it."""
+"""Record a call of a function on fresh inputs, so that derivatives can nest, and pull cotangents back through it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Rebuild = Callable[[list], Any]
 
 
 def map_leaves(function: Callable, tree: Any) -> Any:
-    """Apply a function to each leaf of a nested structure; dictionaries are visited by sorted keys."""
+    """Apply a function to each leaf of a nested structure, visiting dictionaries by sorted keys."""
     kind = type(tree)
     if isinstance(tree, dict):
         items = {key: map_leaves(function, tree[key]) for key in sorted(tree, key=str)}
@@ -37,7 +37,7 @@ def map_leaves(function: Callable, tree: Any) -> Any:
 def flatten(tree: Any) -> tuple[list, Rebuild]:
     """Return the leaves of a nested structure, and a function that puts other leaves in their places."""
     leaves: list = []
-    places = map_leaves(leaves.append, tree)  # each leaf's place holds None
+    places = map_leaves(leaves.append, tree)  # has None in place of each leaf
 
     def rebuild(values: list) -> Any:
         remaining = iter(values)
@@ -47,35 +47,35 @@ def flatten(tree: Any) -> tuple[list, Rebuild]:
 
 
 def spread_prefix(prefix: Any, tree: Any, what: str) -> list:
-    """Return an item for each leaf of `tree`. prefix: one item, or a structure like the tree; else ValueError."""
+    """Return an item for each leaf of `tree`. Raises ValueError unless prefix is one item or a structure like it."""
     if prefix is None or isinstance(prefix, int):
         return [prefix] * len(flatten(tree)[0])
     if isinstance(tree, dict) and isinstance(prefix, dict) and set(tree) == set(prefix):
         return [x for key in sorted(tree, key=str) for x in spread_prefix(prefix[key], tree[key], what)]
     if isinstance(tree, tuple | list) and isinstance(prefix, tuple | list) and len(tree) == len(prefix):
         return [x for p, t in zip(prefix, tree, strict=True) for x in spread_prefix(p, t, what)]
-    raise ValueError(f"{what} {prefix!r} does not have the structure of what it describes")
+    raise ValueError(f"{what} {prefix!r} does not match the structure of the arguments or results")
 
 
-MEMORY_SHARE = 0.25  # of the free memory, for a result or for the work on one chunk
-ROWS_AT_ONCE = 4096  # enough to keep NumPy busy; more rows are not faster
+MEMORY_SHARE = 0.25  # share of free memory allowed for a result, or for computing one chunk
+ROWS_AT_ONCE = 4096  # more rows at once are not faster
 
 
 def free_memory() -> int:
-    """Return the number of free bytes: what Linux calls available, elsewhere the free pages."""
+    """Return the number of free bytes: the available memory on Linux, else the free pages."""
     with contextlib.suppress(OSError, StopIteration), open("/proc/meminfo") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable:"))
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
-        return 4 << 30  # the system does not say
+        return 4 << 30  # unknown on this system
 
 
 def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[Node]) -> Iterator[tuple[int, int]]:
     """Yield the bounds of each chunk of rows to compute together.
 
-    wanted: rows per chunk; if None, as many as fit into memory, judging by row_bytes (of the result) and by what the
-    graph has saved. Raises ValueError for a chunk_size that is not positive.
+    wanted: rows per chunk; if None, as many as fit into memory, estimated from row_bytes (of the result) and from the
+    arrays that the graph has saved. Raises ValueError if `wanted` is not positive.
     """
     if wanted is not None and wanted < 1:
         raise ValueError(f"chunk_size must be positive, got {wanted}")
@@ -94,9 +94,9 @@ Argnums = int | tuple[int, ...]
 class Trace:
     """One recorded call.
 
-    inputs, outputs: tensors unwrapped from all vmap levels, whose axes come first. build_inputs, build_outputs:
-    rebuild the structure of the inputs and the outputs from other leaves. nested: whether the result must itself be
-    differentiable, because something else in the graph requires grad. lead: the lengths of the open levels' axes.
+    inputs, outputs: tensors unwrapped from all vmap levels, with the axes of the levels first. build_inputs,
+    build_outputs: rebuild the structure of the inputs or outputs from other leaves. nested: whether the result must
+    be differentiable, because something else in the graph requires grad. lead: the lengths of the open levels' axes.
     aux: the auxiliary result of the function.
     """
 
@@ -113,7 +113,7 @@ class Trace:
         self.lead = tuple(size for _, size in active.levels)
 
     def finish(self, result: Any, has_aux: bool) -> None:
-        """Store what the function returned. Raises RuntimeError if results are not tensors."""
+        """Store the results of the function. Raises RuntimeError if they are not tensors."""
         if has_aux:
             if not isinstance(result, tuple) or len(result) != 2:
                 raise RuntimeError(
@@ -139,7 +139,7 @@ class Trace:
 
 
 def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool:
-    """Return whether the outputs also depend on leaves that are not among the inputs."""
+    """Report whether the outputs also depend on leaves that are not among the inputs."""
     own = {x._node for x in inputs}
     if any(not node.leaf for node in own):
         return True
@@ -148,7 +148,7 @@ def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool
 
 
 def fresh_input(x: Any) -> Tensor:
-    """Return a copy with a node of its own, unwrapped from all levels. Raises RuntimeError for integers."""
+    """Return a copy with its own node, unwrapped from all levels. Raises RuntimeError for integers."""
     bare = lift(x) if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
     if bare._data.dtype.kind not in "fc":
         raise RuntimeError(f"only floating point and complex inputs can be differentiated, got {bare.dtype}")
@@ -160,7 +160,7 @@ def fresh_input(x: Any) -> Tensor:
 def trace_function(
     func: Callable, args: tuple, kwargs: dict, argnums: Argnums | None = 0, has_aux: bool = False
 ) -> Trace:
-    """Call func on fresh inputs in place of the arguments in argnums (None: all). RuntimeError for a bad index."""
+    """Call func with fresh inputs as the arguments argnums (None: all). Raises RuntimeError for a bad index."""
     wanted = state.grad
     single = argnums is not None and not isinstance(argnums, tuple | list)
     chosen: Any = (argnums,) if single else argnums
@@ -168,7 +168,7 @@ def trace_function(
         chosen = range(len(args))
     for i in chosen:
         if not isinstance(i, int) or not -len(args) <= i < len(args):
-            raise RuntimeError(f"argnums {argnums!r} does not fit a call with {len(args)} positional arguments")
+            raise RuntimeError(f"argnums {argnums!r} is not valid for a call with {len(args)} positional arguments")
     places = [i % len(args) for i in chosen]
     with enable_grad():
         given = [args[i] for i in places]
@@ -183,7 +183,7 @@ def trace_function(
 
 
 def pull(trace: Trace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create: bool) -> list[Any]:
-    """Return the cotangents of the inputs: raw arrays, or Tensors with `create`; None for an input without influence.
+    """Return the cotangents of the inputs: raw arrays, or Tensors with `create`; None for an input that has no effect.
 
     seeds: pairs of an output and its cotangent, which may have one more leading axis.
     """
@@ -200,18 +200,18 @@ def tensor_or_zeros(g: Any, x: Tensor, lead: tuple = ()) -> Tensor:
 
 
 def cover_products(products: Iterable, like: Iterable[Tensor]) -> list[Tensor]:
-    """Return cotangents or tangents as tensors of the open levels; zeros for None."""
+    """Wrap cotangents or tangents in all open levels, with zeros for None."""
     return [cover(tensor_or_zeros(g, x)) for g, x in zip(products, like, strict=True)]
 
 
 def check_cotangents(given: Sequence, like: Sequence[Tensor], places: tuple[int, ...] = ()) -> list[Tensor]:
-    """Unwrap cotangents or tangents from all levels. Raises RuntimeError if their number or shapes do not fit.
+    """Unwrap cotangents or tangents from all levels. Raises RuntimeError if their number or shapes do not match.
 
-    places: axes of levels opened after `like` was recorded; they are moved to the front.
+    places: axes of levels opened after `like` was recorded, to be moved to the front.
     """
     added = len(places)
     if len(given) != len(like):
-        raise RuntimeError(f"expected {len(like)} tensors, one for each place, got {len(given)}")
+        raise RuntimeError(f"expected {len(like)} tensor(s), got {len(given)}")
     result = []
     for v, x in zip(given, like, strict=True):
         bare = lift(v if isinstance(v, Tensor) else Tensor._wrap(as_raw(v), None))
@@ -229,7 +229,7 @@ def assemble_blocks(record: Trace, blocks: list[list[Tensor]], has_aux: bool) ->
 
 
 def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = False) -> list[list[Tensor]]:
-    """Like `forward_blocks`, in reverse mode. retain: keep the graph."""
+    """Compute the blocks of `forward_blocks` in reverse mode. retain: keep the graph."""
     check_jacobian_size(record)
     return [
         rows_of(record, out, chunk_size, not retain and i == len(record.outputs) - 1)
@@ -243,7 +243,7 @@ def check_jacobian_size(record: Trace) -> None:
     size, free = 8 * rows * columns * math.prod(record.lead), free_memory()
     if size > MEMORY_SHARE * free:
         limit = f"the limit is {MEMORY_SHARE:.0%} of the free {free / 2**30:.1f} GiB"
-        hint = "ask for fewer inputs or outputs, for products (vjp, jvp), or for a sparse Jacobian"
+        hint = "use fewer inputs or outputs, products (vjp, jvp), or a sparse Jacobian"
         raise GradcliError(f"this Jacobian would take {size / 2**30:.1f} GiB; {limit}", hint=hint, kind="limit")
 
 
@@ -254,7 +254,7 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
     if out._node is None or not rows:
         return [zero_block(x, shape, rank) for x in record.inputs]
     if out._data.dtype.kind == "c":
-        raise RuntimeError("jacrev: the function must return real tensors; take its real and imaginary parts")
+        raise RuntimeError("jacrev: the function must return real tensors; return real and imaginary parts separately")
     row_bytes = sum(x._data.nbytes for x in record.inputs)
     parts = []
     for start, stop in chunks_of(rows, chunk_size, max(row_bytes, out._data.nbytes), [out._node]):
@@ -270,7 +270,7 @@ def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> l
 
 
 def basis(start: int, stop: int, shape: tuple, lead: tuple, dtype: Any) -> Tensor:
-    """Return rows `start` to `stop` of the identity, each in `shape`, repeated over `lead`."""
+    """Return rows `start` to `stop` of the identity matrix, each reshaped to `shape`, and repeated over `lead`."""
     n = stop - start
     rows = np.zeros((n, math.prod(shape)), dtype)
     rows[np.arange(n), np.arange(start, stop)] = 1
@@ -287,6 +287,6 @@ def join_chunks(parts: list, axis: int, shape: tuple, nested: bool) -> Tensor:
 
 
 def zero_block(x: Tensor, shape: tuple, rank: int) -> Tensor:
-    """Return zeros in the shape of x, with `shape` inserted before its axis `rank`."""
+    """Return zeros of the shape of x, with `shape` inserted before its axis `rank`."""
     whole = tuple(x.shape)
     return Tensor._wrap(np.zeros(whole[:rank] + shape + whole[rank:], x._data.dtype), None)

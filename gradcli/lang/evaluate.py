@@ -1,4 +1,4 @@
-"""Run a parsed program on Tensors. It can call functions of the table only, and nothing else of Python."""
+"""Run a parsed program on Tensors. A program can only call functions of the table, and nothing else in Python."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def find_function(name: str) -> Primitive | None:
 
 def not_called(name: str, span: Any) -> GradcliError:
     message = f"'{name}' is a value, not a function"
-    return GradcliError(message, span=span, hint=f"multiply with *: {name}*(...); an element is {name}[0]", kind="name")
+    return GradcliError(message, span=span, hint=f"multiply with *: {name}*(...); index with {name}[0]", kind="name")
 
 
 def advice_for(name: str) -> str:
@@ -54,7 +54,7 @@ def advice_for(name: str) -> str:
     if name in NEEDS_STRINGS:
         return "the expression language has no strings; write it with @, outer, sum and transpose"
     if name in ("print", "eval", "exec", "open", "input", "import"):  # rather than suggest a similar name
-        return "the expression language has mathematical functions only; see 'gradcli ops'"
+        return "the expression language has only mathematical functions; see 'gradcli ops'"
     return f"{near} see 'gradcli ops'" if near else "see 'gradcli ops' for all functions"
 
 
@@ -74,7 +74,7 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
             rounds = float(primitive.rounds(*args, **named))
         if rounds > MOST_ROUNDS:
             message = f"{primitive.name} would take {rounds:g} steps; the limit is {MOST_ROUNDS}"
-            raise GradcliError(message, hint="write a smaller number", kind="limit")
+            raise GradcliError(message, hint="use a smaller number", kind="limit")
     estimate = primitive.size if primitive is not None else count_shape if name in ("rand", "randn") else None
     if estimate is None and math.prod([getattr(getattr(x, "_data", x), "size", 1) for x in args]) <= limit:
         return  # broadcasting does not create more
@@ -85,11 +85,11 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
     if count > limit:
         what = "computing this would take" if name in WORKING else "this value would have"
         message = f"{what} {count} elements; the limit is {limit}"
-        raise GradcliError(message, hint="raise it with --max-elements if there is memory for it", kind="limit")
+        raise GradcliError(message, hint="raise it with --max-elements if there is enough memory", kind="limit")
 
 
 def lift_number(x: Any) -> Tensor:
-    """Return a number as a Tensor of the default type; a Tensor as it is. Raises GradcliError for anything else."""
+    """Return a number as a Tensor of the default type; return a Tensor unchanged. Raises GradcliError for the rest."""
     if isinstance(x, Tensor):
         return x
     if recorder().field is not None and isinstance(x, int | float | complex) and not isinstance(x, bool):
@@ -108,7 +108,7 @@ MOST_INTEGER = 1 << 63  # larger numbers cannot be lengths or indices
 
 
 def as_argument(x: Any) -> Any:
-    """Return a whole number as an int, for axes, lengths and the like; inside tuples too."""
+    """Return a whole number as an int, for axes, lengths and similar arguments; inside tuples too."""
     if isinstance(x, tuple):
         return tuple(as_argument(item) for item in x)
     if isinstance(x, Tensor):
@@ -163,23 +163,23 @@ def on_numbers(name: str, operands: tuple) -> Any:
 
 
 def stack_items(items: tuple) -> Tensor:
-    """Return a list as an array. Numbers and Tensors may be mixed. Raises ValueError for rows of several shapes."""
+    """Return a list as an array. Numbers and Tensors may be mixed. Raises ValueError for rows of different shapes."""
     if not any(isinstance(x, Tensor) for x in items) and (recorder().field is None or not items):
         if any(isinstance(x, tuple | slice) or x is None or x is Ellipsis for x in items):
-            raise ValueError("a list may hold numbers, arrays and lists only")
+            raise ValueError("a list can contain only numbers, arrays and lists")
         raw = np.array(items)
         return Tensor._wrap(raw.astype(defaults.float) if raw.dtype.kind in "iuf" else raw, None)
     tensors = [lift_number(x) for x in items]
     shapes = {x._data.shape for x in tensors}
     if len(shapes) > 1:
-        raise ValueError(f"the rows of a list must have one shape, not {' and '.join(map(str, sorted(shapes)))}")
+        raise ValueError(f"the rows of a list must have the same shape, not {' and '.join(map(str, sorted(shapes)))}")
     return entry("stack").function(tensors)
 
 
 LISTS = frozenset({"xs", "arrays", "choices", "condlist", "choicelist"})  # parameters that take a list of arrays
-NESTED = "arrays"  # the parameter whose lists may hold lists
+NESTED = "arrays"  # the parameter whose lists may contain lists
 PLACES = frozenset({"condition", "indices", "index", "indices_or_sections", "kth", "obj", "pad_width", "repeats"})
-"""Names of parameters that take whole numbers or a mask: places and lengths in other arrays."""
+"""Names of parameters that take whole numbers or a mask: positions and lengths in other arrays."""
 
 
 @functools.cache
@@ -190,7 +190,7 @@ def parameters(primitive: Primitive) -> tuple[str, ...]:
 
 
 def parameter(primitive: Primitive | None, place: int) -> str:
-    """Return the name of the parameter at a place; empty if it does not exist."""
+    """Return the name of the parameter at a position; empty if it does not exist."""
     names = () if primitive is None else parameters(primitive)
     return names[place] if place < len(names) else ""
 
@@ -245,7 +245,7 @@ class Evaluator:
         if out is not None:
             if out not in self.names:
                 hint = did_you_mean(out, self.names)
-                raise GradcliError(f"--out: the program binds no name '{out}'", hint=hint, kind="name")
+                raise GradcliError(f"--out: the program does not define '{out}'", hint=hint, kind="name")
             result = self.names[out]
         return result
 
@@ -255,7 +255,7 @@ class Evaluator:
         assert statement.index is not None
         span = self.program.span((statement.target_span[0], statement.value.end))
         if target is None:
-            hint = f"make the array first: {name} = zeros(2, 3)"
+            hint = f"create the array first: {name} = zeros(2, 3)"
             raise self.error(f"'{name}' has no value yet", statement.target_span, hint, "name")
         index, value = as_index(self.value(statement.index)), lift_number(self.value(statement.value))
         target = lift_number(target)
@@ -280,7 +280,7 @@ class Evaluator:
         return result
 
     def note_place(self, name: str, operands: tuple, result: Any, place: Any) -> Any:
-        """Remember the place that computed a result, and the first result that is nan although no operand is."""
+        """Remember the place where a result was computed, and the first nan that did not come from an operand."""
         if state.recorder is not None and isinstance(result, Tensor):
             span = self.program.span(place)
             if result._node is not None:
@@ -290,7 +290,7 @@ class Evaluator:
         return result
 
     def guard(self, place: Any, function: Callable, *args: Any, **named: Any) -> Any:
-        """Call a function; turn what it raises into an error that points at a place."""
+        """Call a function; turn its exceptions into errors that point at a place."""
         try:
             return function(*args, **named)
         except GradcliError as error:
@@ -421,7 +421,7 @@ class Evaluator:
         return self.note_place(name, args, self.guard(node, call_entry, primitive, args, named), node)
 
     def argument(self, name: str, node: tree.Expr) -> Any:
-        """Evaluate an argument; keep a list as one if the parameter takes a list of arrays."""
+        """Evaluate an argument; keep it a list if the parameter takes a list of arrays."""
         if name not in LISTS or not isinstance(node, tree.Sequence):
             return self.value(node)
         if name == NESTED:
@@ -429,7 +429,7 @@ class Evaluator:
         return tuple(self.value(item) for item in node.items)
 
     def random(self, name: str, shape: tuple, place: Any) -> Tensor:
-        """Draw random numbers; the same seed gives the same numbers in every run."""
+        """Return random numbers; the same seed gives the same numbers in every run."""
         self.guard(place, check_call, name, shape, {}, self.request.max_elements)
         if self.rng is None:
             self.rng = np.random.default_rng(self.request.seed)

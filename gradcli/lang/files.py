@@ -16,11 +16,11 @@ from .tables import Rows, Source, check_separator, guess_format, is_heading, ope
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
-    """Read the array that follows an @; `open_source` lists the forms. Raises GradcliError beyond `limit` elements."""
+    """Read the array given after an @, as described in `open_source`. Raises GradcliError beyond `limit` elements."""
     source = open_source(spec, name, limit)
     array = np.asarray(read_and_close(source, READERS[source.kind]))
     if array.dtype.kind not in "biufc":
-        raise source.error(f" holds {array.dtype} data, not numbers", kind="value")
+        raise source.error(f" contains {array.dtype} data, not numbers", kind="value")
     if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
         array = array.astype(float)
     check_count(array.size, source)
@@ -37,25 +37,25 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
             return list(members_of(source))
         document = parse_json(source)
         if not isinstance(document, dict):
-            raise GradcliError(f"{place} holds no names", hint=f"write NAME={place}")
+            raise GradcliError(f"{place} contains no names", hint=f"write NAME={place}")
         return list(document)
 
     if source.kind not in ("npz", "json") or (source.kind == "npz" and source.key):
-        message = f"{place} gives no names to its values"
-        raise GradcliError(message, hint=f"write NAME={place}; a table with a heading goes with --columns")
+        message = f"{place} has no names for its values"
+        raise GradcliError(message, hint=f"write NAME={place}; for a table with a heading, use --columns")
     head = f"{spec}:" if not source.key else f"{spec}."
     return {key: read_file(head + key, key, limit) for key in read_and_close(source, names)}
 
 
 def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
-    """Read the columns of a table by name; a column that cannot be read gives its error. Raises GradcliError."""
+    """Read the columns of a table by name; for a column that cannot be read, return its error. Raises GradcliError."""
     source = open_source(spec, "--columns", limit, default="")
     if source.kind not in SEPARATORS:
         raise source.error(" is not a .csv, .tsv or .txt file", kind="usage")
     table = read_and_close(source, lambda source: Rows(source, SEPARATORS[source.kind]))
     names = table.rows[0][1]
     if not is_heading(names):
-        raise source.error(" has no heading", "its first row has to name the columns")
+        raise source.error(" has no heading", "its first row must name the columns")
     columns: dict[str, np.ndarray | GradcliError] = {}
     for name in filter(None, names):
         table.source = source._replace(name=name)
@@ -99,14 +99,14 @@ def read_array(stream: Any, source: Source) -> np.ndarray:
     except ValueError as error:
         if "pickle" not in str(error).lower():
             raise
-        message = " holds pickled objects, which are never loaded (they could run code)"
+        message = " contains pickled objects, which are never loaded (they could run code)"
         raise source.error(message, "save plain arrays: numpy.save(path, array, allow_pickle=False)") from None
 
 
 def from_npy(source: Source) -> np.ndarray:
     if source.key:
-        message = f" holds one array without a name, so ':{source.key}' selects nothing"
-        raise source.error(message, f"take parts of it in the expression: {source.name}[...]", kind="usage")
+        message = f" contains a single array without a name, so ':{source.key}' selects nothing"
+        raise source.error(message, f"index the array in the expression: {source.name}[...]", kind="usage")
     return read_array(source.file, source)
 
 
@@ -119,7 +119,7 @@ def members_of(source: Source) -> dict[str, tuple[Any, str]]:
         raise source.error(" is not an .npz archive") from None
     members = {member.removesuffix(".npy"): (archive, member) for member in archive.namelist()}
     if not members:
-        raise source.error(" holds no arrays")
+        raise source.error(" contains no arrays")
     return members
 
 
@@ -128,7 +128,7 @@ def from_npz(source: Source) -> np.ndarray:
     path = source.path
     key = next(iter(members)) if not source.key and len(members) == 1 else source.key
     if key not in members:
-        wanted = f"no array '{key}' in {path}" if key else f"{path} holds {len(members)} arrays"
+        wanted = f"no array '{key}' in {path}" if key else f"{path} contains {len(members)} arrays"
         raise GradcliError(f"{source.name}: {wanted}", hint=f"choose one: {path}:{'|'.join(members)}", kind="file")
     archive, member = members[key]
     with archive.open(member) as part:
@@ -146,7 +146,7 @@ def from_json(source: Source) -> np.ndarray:
         if isinstance(x, str) and x in ("nan", "inf", "-inf"):
             return float(x)
         if isinstance(x, bool) or not isinstance(x, int | float):
-            raise source.error(f" must hold numbers in nested lists, not {brief(repr(x))}", kind="value")
+            raise source.error(f" must contain numbers in nested lists, not {brief(repr(x))}", kind="value")
         return float(x)
 
     document = parse_json(source)
@@ -159,13 +159,13 @@ def from_json(source: Source) -> np.ndarray:
 
 
 def parse_json(source: Source) -> Any:
-    """Return a JSON document, or its part under the key. Raises GradcliError."""
+    """Return a JSON document, or the part of it under the key. Raises GradcliError."""
     import json
 
     text = read_text(source)
     try:
         if not text.strip():
-            raise source.error(" is empty or was read before")
+            raise source.error(" is empty or has already been read")
         try:
             document = json.loads(text)
         except json.JSONDecodeError:

@@ -18,12 +18,12 @@ from ..request import DEFAULT_MAX_ELEMENTS
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 FILE_ENDINGS = (".py", ".expr")  # a target with such an ending is a file, even if it does not exist
-MAX_TEXT = 1 << 20  # bytes of a program
-MOST_AXES = 64  # of an array of NumPy
+MAX_TEXT = 1 << 20  # maximum number of bytes in a program
+MOST_AXES = 64  # NumPy's maximum for an array
 
 
 def as_written(name: str) -> str:
-    """Normalize a name from the command line as Python's parser does with names in a program: to NFKC."""
+    """Normalize a name from the command line to NFKC, as Python's parser does with names in a program."""
     if name.isascii():
         return name
     from unicodedata import normalize
@@ -32,13 +32,13 @@ def as_written(name: str) -> str:
 
 
 MOST_MEMORY = 1900 << 20  # bytes that a program may take by default; with the interpreter, 2 GiB
-WORK_SPACE = 64 << 20  # bytes that the linear algebra library reserves for each processor, and hardly uses
+WORK_SPACE = 64 << 20  # bytes that the linear algebra library reserves for each processor, but hardly uses
 
 
 class bound:  # noqa: N801 - a namespace
-    """Whether this process runs one command only, and the MiB that it may take (0: no bound).
+    """What limits this process. own_process: it runs only one command. mebibytes: its memory limit (0: none).
 
-    guest: whether it runs in the Python that another one's gradcli has chosen.
+    guest: it runs under a Python that the gradcli of another Python has chosen.
     """
 
     own_process = guest = False
@@ -48,7 +48,7 @@ class bound:  # noqa: N801 - a namespace
 def bound_memory(max_elements: int) -> None:
     """On Linux, make allocations fail beyond 2 GiB, or more in proportion to `max_elements`.
 
-    The bound stays, so only a process that runs one command gets it. A stricter bound is kept.
+    The limit is permanent, so it is set only in a process that runs one command. A stricter limit is kept.
     """
     taken = memory_taken() if bound.own_process else None
     if taken is None:
@@ -92,7 +92,7 @@ GRACE = 0.5  # seconds after which code that ignores the alarm, such as a long c
 
 
 class deadline:  # noqa: N801 - a namespace
-    """When the innermost `enforce` block must end, its timer, its watch, and what kills a process that overruns."""
+    """The end of the innermost `enforce` block, its timer and watch, and the function that kills a late process."""
 
     end = math.inf
     timer: Any = None
@@ -101,14 +101,14 @@ class deadline:  # noqa: N801 - a namespace
 
 
 class Bound:
-    """A time limit in seconds, of CPU or of the clock."""
+    """A time limit in seconds of CPU time or wall-clock time."""
 
     def __init__(self, seconds: float, cpu: bool = False):
         self.seconds, self.cpu = min(seconds, LONGEST), cpu
 
     def error(self) -> GradcliError:
-        message = f"this takes longer than {self.seconds:g} s" + (" of CPU" if self.cpu else "")
-        return GradcliError(message, hint="--timeout S waits longer", kind="limit")
+        message = f"this takes longer than {self.seconds:g} s" + (" of CPU time" if self.cpu else "")
+        return GradcliError(message, hint="raise the limit with --timeout S", kind="limit")
 
 
 def time_left(seconds: float) -> float:
@@ -117,13 +117,13 @@ def time_left(seconds: float) -> float:
 
 
 def timer_of(cpu: bool) -> Any:
-    """Return the system's timer of CPU or of the clock; None on systems without."""
+    """Return the system's timer for CPU time or wall-clock time, or None if it has none."""
     return getattr(signal, "ITIMER_PROF" if cpu else "ITIMER_REAL", None)
 
 
 @contextlib.contextmanager
 def enforce(bound: Bound | None) -> Iterator[None]:
-    """Raise GradcliError in the block when its time is over. Kill the process if the block does not end then."""
+    """Raise GradcliError in the block when its time is up. If the block does not end then, kill the process."""
     if bound is None:
         yield
         return
@@ -154,7 +154,7 @@ def stand_down() -> None:
 
 
 def watch(bound: Bound, done: threading.Event) -> None:
-    """Wait until the block is done; give up after its time and GRACE."""
+    """Wait until the block is done; give up when its time limit plus GRACE is over."""
     now = time.process_time if bound.cpu else time.monotonic
     end = now() + bound.seconds + GRACE
     while not done.wait(min(max(end - now(), 0), 1.0) / (os.cpu_count() or 1 if bound.cpu else 1)):
@@ -165,7 +165,7 @@ def watch(bound: Bound, done: threading.Event) -> None:
 
 @contextlib.contextmanager
 def within(seconds: float, cpu: bool = False) -> Iterator[None]:
-    """Raise TimeIsUp in the block after some seconds. Does nothing outside the main thread. Blocks may be nested."""
+    """Raise TimeIsUp in the block after `seconds`. Does nothing outside the main thread. Blocks may be nested."""
     timer = timer_of(cpu)
     if timer is None or threading.current_thread() is not threading.main_thread() or seconds <= 0:
         yield
@@ -194,7 +194,7 @@ def within(seconds: float, cpu: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def any_length() -> Iterator[None]:
-    """Allow integers of any number of digits in the block: time limits protect against long ones."""
+    """Allow integers with any number of digits in the block; time limits protect against long ones."""
     before = sys.get_int_max_str_digits()
     sys.set_int_max_str_digits(0)
     try:

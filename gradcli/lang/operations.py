@@ -1,4 +1,4 @@
-"""Functions of the table in words and formulas, from their entries: for `gradcli ops`, the manual and graphs."""
+"""Describe functions of the table in words and formulas, for `gradcli ops`, the manual and graphs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lambda_body(function: Any) -> ast.expr | None:
 
 
 class Inlined(ast.NodeTransformer):
-    """Replaces calls of a rules module's own functions, which the language does not have, by their formulas."""
+    """Replaces calls of a rules module's own functions, which the language does not have, with their formulas."""
 
     def __init__(self, known: Mapping[str, Any]):
         self.known = known
@@ -87,7 +87,7 @@ def constants_of(path: str) -> dict[str, ast.expr]:
 
 
 class Renamed(ast.NodeTransformer):
-    """Replaces names by expressions."""
+    """Replaces names with expressions."""
 
     def __init__(self, parts: Mapping[str, ast.expr]):
         self.parts = parts
@@ -97,7 +97,7 @@ class Renamed(ast.NodeTransformer):
 
 
 def formula_of(rule: Any) -> tuple[list[str], ast.expr] | None:
-    """Return parameter names and expression of a rule, from its lambda or its docstring up to ";"; else None."""
+    """Return a rule's parameter names and expression, from its lambda or its docstring up to ";", or None."""
     if not callable(rule):
         return [], ast.Constant(rule)
     function = getattr(rule, "__wrapped__", rule)
@@ -146,7 +146,7 @@ def derivatives(entry: Primitive) -> tuple[tuple[str, str], ...]:
 
 
 def in_words_of_users(text: str, result: str) -> str:
-    """Replace `out` in a formula by the call of the function; return other text unchanged."""
+    """Replace `out` in a formula with the call of the function; return other text unchanged."""
     try:
         body = ast.parse(text.replace("^", "**"), mode="eval").body
     except SyntaxError:
@@ -193,7 +193,7 @@ def number_text(x: Any) -> str:
 
 
 def constant_text(x: Any) -> str:
-    """Write an operand without gradient: its numbers if it is short, else its shape."""
+    """Write an operand without a gradient: its numbers if it is short, else its shape."""
     if np.ndim(x) == 1 and np.size(x) <= MOST_WRITTEN and np.asarray(x).dtype.kind in "biufc":
         return f"[{', '.join(number_text(item) for item in np.asarray(x))}]"
     if np.ndim(x) == 0:
@@ -233,7 +233,7 @@ def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
 
 
 def parameter_text(name: str, value: Any, ndim: int) -> str:
-    """Write the value of a parameter; nothing if it can be left out."""
+    """Write the value of a parameter, or nothing if it can be left out."""
     if name in ("source", "label") or value is False or not isinstance(value, bool | int | float | tuple | str):
         return ""
     if name in ("axis", "axes"):
@@ -260,7 +260,7 @@ def item_text(item: Any) -> str:
 
 
 class _Named(Renamed, ast.NodeTransformer):
-    """Puts the operands' names into a rule, and evaluates plain arithmetic."""
+    """Substitutes the operands' names in a rule, and evaluates plain arithmetic."""
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         return ast.Name(node.attr) if isinstance(node.value, ast.Name) and node.value.id in ("np", "math") else node
@@ -286,7 +286,7 @@ def number_node(x: Any) -> ast.Constant:
 
 
 def slope_text(rule: Any, operands: Sequence[Any], result: str, params: dict) -> str | None:
-    """Write an elementwise derivative in the names of the operands; None if the rule is not a formula."""
+    """Write an elementwise derivative in terms of the operands; return None if the rule is not a formula."""
     if rule is no_gradient:
         return None
     formula = formula_of(rule)

@@ -1,4 +1,4 @@
-"""Parse text to a tree. Python's own parser reads the text; only a few of its node types are allowed.
+"""Parse text into a tree. Python's own parser reads the text; only a few of its node types are allowed.
 
 Python never evaluates anything. `^` is replaced by `**` before parsing; positions are mapped back, so that every error
 points into the text that the user wrote.
@@ -59,7 +59,7 @@ class NotInLanguageError(GradcliError):
 
 def too_deep(span: Span | None) -> GradcliError:
     message = f"the expression is nested more than {MAX_NESTING} levels deep"
-    return GradcliError(message, span=span, hint="give parts of it names: `a = ...` on a line of its own", kind="limit")
+    return GradcliError(message, span=span, hint="assign parts of it to names, one per line: `a = ...`", kind="limit")
 
 
 class Text:
@@ -111,7 +111,7 @@ class Text:
 
 
 class Converter:
-    """Converts Python's nodes to ours. Raises NotInLanguageError for types of nodes that are not listed here."""
+    """Converts Python's nodes to ours. Raises NotInLanguageError for node types that are not listed here."""
 
     def __init__(self, text: Text):
         self.text, self.place = text, text.place
@@ -136,7 +136,7 @@ class Converter:
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             index = self.expression(target.slice)
             return tree.Statement(self.expression(node.value), target.value.id, self.place(target.value), index)
-        raise self.refuse(target, "an assignment to this", "assign to a name, or to elements of one: `n[0] = x`")
+        raise self.refuse(target, "this kind of assignment", "assign to a name, or to its elements: `n[0] = x`")
 
     def expression(self, node: ast.expr, depth: int = 0) -> tree.Expr:
         """Convert an expression. Chains such as a + b + c are followed in a loop, not by recursion."""
@@ -236,7 +236,7 @@ class Converter:
         raise self.refuse(node.func, what, called_number_hint(self.text.source[: self.place(node.func)[0]]))
 
     def end_of(self, node: ast.Attribute) -> tuple[int, int]:
-        """Return start and end of the name after the dot."""
+        """Return the start and end of the name after the dot."""
         stop = self.place(node)[1]
         return stop - len(node.attr), stop
 
@@ -269,10 +269,10 @@ def check_size(source: str, origin: str | None) -> None:
     size = len(source) if source.isascii() else len(source.encode(errors="surrogatepass"))
     if size > MAX_TEXT:
         message = f"the program has {size} bytes; the limit is {MAX_TEXT} (1 MiB)"
-        raise GradcliError(message, kind="limit", hint="split it into files")
+        raise GradcliError(message, kind="limit", hint="split it into several files")
     if "\0" in source:
         where = source.index("\0")
-        message = "the program holds a NUL character; is it a binary file?"
+        message = "the program contains a NUL character; is it a binary file?"
         raise GradcliError(message, span=Span(source, where, where, origin), kind="syntax")
 
 
@@ -331,7 +331,7 @@ def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
     if word is not None:
         start = text.from_prepared(1, word.start())
         message = f"'{word.group()}' is a Python keyword, which cannot be a name"
-        advice = f"give it another: {'lam' if word.group() == 'lambda' else word.group() + '_'}"
+        advice = f"use another name, such as {'lam' if word.group() == 'lambda' else word.group() + '_'}"
         return GradcliError(message, span=text.span(start, start + len(word.group())), hint=advice, kind="syntax")
     message = (error.msg or "invalid syntax").removeprefix("invalid syntax. ").rstrip(".")
     message = {

@@ -33,15 +33,15 @@ WORDINGS = (
         r"an array of shape \1 cannot be broadcast to \2",
     ),
     (r"all elements of broadcast shape must be .*|negative dimensions are .*", "a length cannot be negative"),
-    (r"(?:The )?numpy boolean (subtract|negative).*", "booleans have no -; not, != and where(...) work on them"),
-    (r"only integers, slices .*", "an index is a whole number in bounds, a slice, ..., None, or an array of those"),
+    (r"(?:The )?numpy boolean (subtract|negative).*", "- is not defined for booleans; use not, != or where(...)"),
+    (r"only integers, slices .*", "an index must be a whole number in bounds, a slice, ..., None or an array of those"),
     (r"cannot fit 'int' into an index-sized integer", "this index is out of bounds"),
     (
         r"maximum supported dimension for an ndarray is.*|number of dimensions must be within.*"
         r"|setting an array element .*would exceed the maximum number.*",
         "an array has at most 64 axes",
     ),
-    (r"setting an array element with a sequence.*", "the rows must have one length"),
+    (r"setting an array element with a sequence.*", "the rows must have the same length"),
     (r"Exceeds the limit .*integer string conversion.*", "a number has too many digits"),
     (r"the magic string is not correct.*", "it is not an .npy file"),
     (r"\('(?:unexpected )?EOF in multi-line statement'.*", "its header is damaged"),
@@ -57,7 +57,7 @@ WORDINGS = (
     (r"not tensor\(.*", "not an array"),
     (r"argument tensor\(.*?(;|$)", r"an array too many\1"),
     (r"arange: scalar arguments expected.*", "arange takes numbers"),
-    (r"mean\(\): could not infer output dtype.*", "booleans have no mean; where(x, 1, 0) makes numbers of them"),
+    (r"mean\(\): could not infer output dtype.*", "booleans have no mean; convert them with where(x, 1, 0)"),
 )
 
 
@@ -70,7 +70,7 @@ def readable(error: Exception, args: tuple = ()) -> str:
     if isinstance(error, TypeError | AttributeError | RuntimeError) and PYTHON.search(text):
         odd = next((ODD[type(x)] for x in args if type(x) in ODD), None)
         if odd is None:
-            return "this does not work on such operands"
+            return "this operation does not accept such operands"
         return "a tuple is not an array; write a list: [1, 2]" if odd == "a tuple" else f"{odd} is not a number"
     for pattern, better in WORDINGS:
         text = re.sub(pattern, better, text)
@@ -95,14 +95,14 @@ SIGNS = {
     "≤": "write <=", "≥": "write >=", "≠": "write !=",
     "&&": "write a and b, or a & b",
     "||": "write a or b, or a | b",
-    "?": "a choice is: a if condition else b",
+    "?": "write a choice as: a if condition else b",
     "|": "an absolute value is abs(x); a logical or is a | b",
     "!": "write not a, or a != b; a factorial is gamma(x + 1)",
-    **dict.fromkeys("$\\", "formulas are written plainly: x**2 * sin(y)"),
-    "{": "lists have square brackets: [1, 2]",
+    **dict.fromkeys("$\\", "write formulas plainly: x**2 * sin(y)"),
+    "{": "write a list in square brackets: [1, 2]",
 }  # fmt: skip
-"""Hints for signs that the language writes in another way."""
-WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())  # Python's, not the language's
+"""Hints for signs that the language writes differently."""
+WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())  # not in the language
 
 
 def keyword_as_name(text: str, line: int) -> re.Match | None:
@@ -142,16 +142,16 @@ MODULES = "np numpy math cmath jnp jax torch scipy sp sympy".split()
 
 
 def no_value_hint(name: str) -> str | None:
-    """Return a hint for a name without a value that is the name of a module or a function."""
+    """Return a hint for a name without a value, if it is the name of a module or a function."""
     if name in MODULES:
-        return "functions need no module: sin(x)"
-    return f"a function is called with round brackets: {name}(x)" if name in full_table() else None
+        return "functions need no module name: sin(x)"
+    return f"call a function with round brackets: {name}(x)" if name in full_table() else None
 
 
 def called_number_hint(before: str) -> str:
     """Return a hint for a number or a part of a formula that is called like a function. before: the text before it."""
     power = re.search(r"([^\W\d]\w*)\s*(?:\^|\*\*)\s*$", before)
-    return f"a power of a function is {power[1]}(x)**2" if power else "a product needs *: 3*(x + 1)"
+    return f"write a power of a function as {power[1]}(x)**2" if power else "a product needs *: 3*(x + 1)"
 
 
 OF_TWO = {"max": "maximum", "amax": "maximum", "min": "minimum", "amin": "minimum"}
@@ -162,24 +162,24 @@ def call_hint(place: object) -> str | None:
         return None
     name, has_second = place.function, len(place.args) > 1
     if name in OF_TWO and has_second:
-        return f"for two operands, {OF_TWO[name]}(x, y); the second operand of {name} is an axis"
+        return f"for two operands, use {OF_TWO[name]}(x, y); the second operand of {name} is an axis"
     if name == "log" and (has_second or place.keywords):
-        return "log is the natural logarithm; to the base 2 it is log(x)/log(2)"
+        return "log is the natural logarithm; for base 2, write log(x)/log(2)"
     if name == "diff":
-        return f"diff(x) is the difference of neighbours; {DERIVATIVE}"
+        return f"diff(x) computes the differences of neighbours; {DERIVATIVE}"
     return None
 
 
 SAID = {
-    "assign to function call": "write a formula alone, as x**2, or assign it to a name, as y = x**2",
+    "assign to function call": "write only the formula, as in x**2, or assign it to a name, as in y = x**2",
     "unterminated string": DERIVATIVE,
     "was never closed": "add the bracket that closes it",
     **dict.fromkeys(("unmatched", "does not match"), "brackets come in pairs: ( ), [ ]"),
-    "a range is not": "plot, precision and eval take A:B; for numbers write linspace(1, 3, 5)",
-    "expected 'else'": "a choice is: a if condition else b",
-    "indent": "every line starts at its beginning",
+    "a range is not": "only plot, precision and eval take A:B; for an array, write linspace(1, 3, 5)",
+    "expected 'else'": "write a choice as: a if condition else b",
+    "indent": "lines must not be indented",
 }
-"""Parts of Python's messages on syntax, and hints."""
+"""Hints for parts of Python's syntax error messages."""
 
 
 def syntax_hint(message: str, source: str, start: int) -> str | None:
@@ -203,5 +203,5 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
     if "decimal literal" in message or "perhaps an operator" in message or side_by_side:
         return "a product needs *: 2*x"
     if "invalid syntax" in message:
-        return "write an expression as x**2 * sin(y), a statement as y = x**2"
+        return "write an expression such as x**2 * sin(y), or a statement such as y = x**2"
     return None

@@ -1,4 +1,4 @@
-"""Open the files, pipes and standard input that hold numbers, and read tables of text."""
+"""Open files, pipes and standard input that contain numbers, and read tables of text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..errors import GradcliError, nearest
 from .limits import out_of_memory
 
 MAX_TEXT = 64 << 20  # characters to read; as numbers they take up to 30 times as much memory
-UNITS = ("i", "j", "J")  # complex numbers that are names in a first row
+UNITS = ("i", "j", "J")  # complex numbers that count as names in the first row
 
 
 @contextlib.contextmanager
@@ -43,7 +43,7 @@ def read_text(source: Source) -> str:
     """Read the UTF-8 text of a source. Raises GradcliError for more than MAX_TEXT characters."""
     try:
         text = io.TextIOWrapper(source.file, encoding="utf-8-sig").read(MAX_TEXT + 1)
-        text.encode()  # standard input may let wrong bytes pass, as surrogates
+        text.encode()  # standard input may let invalid bytes pass, as surrogates
     except UnicodeError:
         raise source.error(" is not UTF-8 text") from None
     if len(text) > MAX_TEXT:
@@ -53,7 +53,7 @@ def read_text(source: Source) -> str:
 
 def too_much(name: str, place: str, most: int, arrays: bool = False) -> GradcliError:
     hint = None if arrays else "save large arrays as .npy: numpy.save(path, array)"
-    return GradcliError(f"{name}: {place} holds more than {most >> 20} MiB of text", hint=hint, kind="limit")
+    return GradcliError(f"{name}: {place} contains more than {most >> 20} MiB of text", hint=hint, kind="limit")
 
 
 class Rows:
@@ -79,7 +79,7 @@ class Rows:
     def without_heading(self, has_heading: bool) -> list:
         rows = self.rows[has_heading:]
         if not rows:
-            raise self.source.error(" has a heading and no numbers")
+            raise self.source.error(" has a heading but no numbers")
         return rows
 
     def check_lengths(self, rows: list) -> None:
@@ -108,7 +108,7 @@ class Rows:
 
 
 def split_cells(line: str, separator: str | None) -> list[str]:
-    """Split a line into cells. A cell in quotes may hold separators."""
+    """Split a line into cells. A cell in quotes may contain separators."""
     if separator and '"' in line:
         return [cell.strip() for cell in next(read_rows([line], separator, skipinitialspace=True))]
     cells = (cell.strip() for cell in line.split(separator))
@@ -122,7 +122,7 @@ def read_rows(lines: Iterable[str], separator: str, **options: Any) -> Iterator[
 
 
 def is_heading(cells: list[str]) -> bool:
-    """Return whether cells are names. Next to names, nan and inf are names too. Cells may be empty."""
+    """Return whether cells are names. Next to other names, nan and inf count as names. Cells may be empty."""
     others = [cell for cell in cells if cell and cell not in UNITS and parse_cell(cell) is not None]
     return any(cells) and all(map(str.isidentifier, others)) and len(others) < len(list(filter(None, cells)))
 
@@ -135,11 +135,11 @@ def check_separator(cells: list[str], separator: str | None, place: str) -> None
         for cell in cells:
             if other in cell and all(parse_cell(part.strip()) is not None for part in cell.split(other)):
                 word = {",": "commas", "\t": "tabs", None: "blanks"}[separator]
-                raise GradcliError(f"{place}: numbers are separated by {other!r} there, not by {word}", kind="file")
+                raise GradcliError(f"{place}: numbers are separated by {other!r}, not by {word}", kind="file")
 
 
 def parse_cell(cell: str) -> float | complex | None:
-    """Return a cell as a number, nan if it is empty, None if it is text. Complex numbers are written 1+2j or 1+2i."""
+    """Return a cell as a number, nan if empty, or None if it is text. Complex numbers are written 1+2j or 1+2i."""
     try:
         return float(cell) if cell else float("nan")
     except ValueError:
@@ -151,7 +151,7 @@ def parse_cell(cell: str) -> float | complex | None:
 
 
 FORMATS = ("npy", "npz", "csv", "tsv", "txt", "json")
-"""Types of files, by suffix. Without a suffix, :FORMAT after the name decides, or the content."""
+"""File types by suffix. Without one of these suffixes, :FORMAT after the name decides, or else the content."""
 ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")  # the first bytes of .npy and .npz files
 HEADER = 1 << 20  # bytes that an array's file may have in addition to its data
 
@@ -159,8 +159,8 @@ HEADER = 1 << 20  # bytes that an array's file may have in addition to its data
 class Source(NamedTuple):
     """An open source of numbers.
 
-    name: what the numbers are for; messages start with it. limit: the most elements. kind: one of FORMATS. key: the
-    part to read, empty for all of it.
+    name: what the numbers are for; messages start with it. limit: the maximum number of elements. kind: one of FORMATS.
+    key: the part to read, empty for all of it.
     """
 
     name: str
@@ -175,10 +175,10 @@ class Source(NamedTuple):
 
 
 def open_source(spec: str, name: str, limit: int, default: str = "json") -> Source:
-    """Open what follows the @ of a value: PATH, PATH:KEY, -, -:FORMAT, -:FORMAT:KEY or -:KEY. Raises GradcliError.
+    """Open the source after the @ of a value: PATH, PATH:KEY, -, -:FORMAT, -:FORMAT:KEY or -:KEY. Raises GradcliError.
 
-    default: the format of standard input if the user names none; if empty, the content decides. What is read from
-    pipes and devices is kept, so that they can be opened again.
+    default: the format of standard input if the user names none; if empty, the content decides. Data from pipes and
+    devices is kept, so that they can be opened again.
     """
     if not spec.strip():
         raise GradcliError(f"{name}: no file after @", hint=f"for example {name}=@data.npy")
@@ -196,7 +196,7 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     kind, part = ("", key) if known else split_format(key)
     if stat.S_ISREG(os.stat(path).st_mode):
         if not known and not kind:
-            hint = f"the types are {', '.join('.' + form for form in FORMATS)}; for another file, @FILE:csv"
+            hint = f"the types are {', '.join('.' + form for form in FORMATS)}; for any other file, write @FILE:csv"
             raise GradcliError(f"{name}: {path}: unknown type of file '{suffix or path}'", hint=hint, kind="file")
         with reading(f"{name}: {path}"):
             return Source(name, limit, open(path, "rb"), path, known or kind, part)
@@ -207,7 +207,7 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
 
 
 def split_key(spec: str) -> tuple[str, str]:
-    """Split PATH:KEY; the path may hold colons itself."""
+    """Split PATH:KEY; the path itself may contain colons."""
     places = [len(spec), *(m.start() for m in re.finditer(":", spec))]
     at = next((i for i in places if os.path.exists(spec[:i])), None)
     if at is None:
@@ -245,7 +245,7 @@ def read_stream(path: str, name: str, limit: int) -> bytes:
 
 
 def guess_format(data: bytes) -> str:
-    """Return the format of data from its beginning: arrays, JSON, or rows of text by their separator."""
+    """Guess the format of data from its beginning: arrays, JSON, or rows of text by their separator."""
     for beginning, form in zip(ARRAYS, FORMATS, strict=False):
         if data.startswith(beginning):
             return form

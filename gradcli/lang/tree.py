@@ -29,7 +29,7 @@ class Expr:
                     yield item
 
     def walk(self) -> Iterator[Expr]:
-        """Yield this expression and all inside it, without recursion."""
+        """Yield this expression and all expressions inside it, without recursion."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -38,9 +38,9 @@ class Expr:
                 stack.extend(node.children())
 
 
-# Leaf, and the methods that Name, Binary and Call repeat, are for speed: 0.75 of the time for 60,000 products.
+# Leaf, and the methods repeated in Name, Binary and Call, save time: 60,000 products take 0.75 of it.
 class Leaf(Expr):
-    """An expression without others inside."""
+    """An expression with no others inside."""
 
     __slots__ = ()
 
@@ -78,7 +78,7 @@ class Unary(Expr):
 
 
 class Binary(Expr):
-    """An operator between two operands; `and` and `or` included."""
+    """An operator between two operands, including `and` and `or`."""
 
     __slots__ = ("op", "x", "y")
     op: str
@@ -124,7 +124,7 @@ class Call(Expr):
 
 
 class Property(Expr):
-    """x.T, x.shape and the like."""
+    """A property, such as x.T or x.shape."""
 
     __slots__ = ("name", "x")
     name: str
@@ -166,13 +166,13 @@ class Statement:
 
 
 class Program:
-    """A parsed text."""
+    """The result of parsing a text."""
 
     def __init__(self, source: str, statements: list[Statement], origin: str | None):
         self.source, self.statements, self.origin = source, statements, origin
 
     def span(self, place: Any) -> Span:
-        """Return the span of an expression or of a pair of positions, for an error; a span as it is."""
+        """Return the span of an expression or of a pair of positions, for an error; return a span unchanged."""
         if isinstance(place, Span):
             return place
         start, end = place if isinstance(place, tuple) else (place.start, place.end)

@@ -22,15 +22,15 @@ def split_value(word: str) -> tuple[str, str]:
     if not sign or not NAME.match(name.strip()):
         raise GradcliError(f"'{word}' is not NAME=VALUE", hint="give values as x=2 or w='[[1, 2], [3, 4]]'")
     if not text.strip():
-        raise GradcliError(f"'{word}' gives no value", hint=f"write {name}=2 or {name}=@file.npy")
+        raise GradcliError(f"'{word}' has no value", hint=f"write {name}=2 or {name}=@file.npy")
     return as_written(name.strip()), text
 
 
 def read_values(words: tuple[str, ...], request: Request, strings: bool = False) -> dict[str, Any]:
     """Read arrays from words NAME=VALUE, or @FILE for all names in a file. Raises GradcliError.
 
-    NAME=VALUE overrides a value from such a file. strings: a name or a text in double quotes is a string, for
-    functions of Python. All random values come from one seeded generator.
+    NAME=VALUE overrides a value from such a file. strings: a name or a text in double quotes is a string, for Python
+    functions. All random values come from one seeded generator.
     """
     rng: Any = None
     values: dict[str, Any] = {}
@@ -46,7 +46,7 @@ def read_values(words: tuple[str, ...], request: Request, strings: bool = False)
         if name in values:
             raise GradcliError(f"'{name}' is given twice")
         if text.strip() == "@-" and whole:
-            raise GradcliError(f"{name}: standard input is empty or was read before", kind="file")
+            raise GradcliError(f"{name}: standard input is empty or has already been read", kind="file")
         whole = whole or (name if text.strip() == "@-" else "")
         string = re.fullmatch(STRING, text.strip()) if strings else None
         if string and string["name"] not in CONSTANTS:
@@ -74,7 +74,7 @@ def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
 
 
 def read_value(text: str, request: Request, name: str = "value", rng: Any = None) -> np.ndarray:
-    """Read a VALUE: an expression without names, or @FILE. rng: for random numbers; by default, a seeded one."""
+    """Read a VALUE: an expression without names, or @FILE. rng: a random generator; by default, a seeded one."""
     if text.lstrip().startswith("@"):
         from .files import read_file
 
@@ -88,12 +88,12 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
             raise GradcliError(f"the value of '{name}' must be one expression", span=span, kind="syntax")
         for node in statement.value.walk():
             if isinstance(node, tree.Name) and node.name not in CONSTANTS:
-                message = f"the value of '{name}' may not use the name '{node.name}'"
+                message = f"the value of '{name}' cannot use the name '{node.name}'"
                 hint = "values are numbers, lists, or calls such as linspace(0, 1, 5)"
                 raise GradcliError(message, span=program.span(node), hint=hint, kind="name")
     literal = program.statements[0].value
     try:
-        if isinstance(literal, tree.Sequence):  # several numbers may come without brackets: 1, 2, 3
+        if isinstance(literal, tree.Sequence):  # several numbers need no brackets: 1, 2, 3
             return np.array([value_of_literal(item) for item in literal.items], request.real)
         return np.array(value_of_literal(literal), request.real)
     except ValueError:
@@ -101,7 +101,7 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
 
 
 def value_of_literal(node: tree.Expr) -> Any:
-    """Return the number or the nested lists of floats of a literal. Raises ValueError for other expressions."""
+    """Return a literal as a number or as nested lists of floats. Raises ValueError for other expressions."""
     if isinstance(node, tree.Number) and isinstance(node.value, float):
         return node.value
     if isinstance(node, tree.Unary) and node.op == "negative" and isinstance(node.x, tree.Number):
@@ -122,7 +122,7 @@ def run_value(program: tree.Program, request: Request, name: str, rng: Any = Non
         try:
             value = np.array([x._data if isinstance(x, Tensor) else x for x in value])
         except ValueError:
-            message = f"the parts of the value of '{name}' must have one shape"
+            message = f"the parts of the value of '{name}' must have the same shape"
             span = program.span(program.statements[0].value)
             raise GradcliError(message, span=span, hint="write a list: [[1, 2], [3, 4]]", kind="shape") from None
     return np.asarray(lift_number(value)._data if not isinstance(value, np.ndarray) else value)

@@ -1,4 +1,4 @@
-"""Neural networks with the names and arguments of torch.nn. Modules are imported at first use."""
+"""Neural networks with the names and arguments of torch.nn. Modules are imported on first use."""
 
 from __future__ import annotations
 

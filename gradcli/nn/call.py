@@ -1,4 +1,4 @@
-"""Hooks on modules, and calls of modules that have hooks."""
+"""Hooks on modules, and calls of modules with hooks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..tape.tensor import Tensor
 class HookLists:
     """The hooks of one module, in dictionaries by handle id.
 
-    `_is_full_backward_hook`: the kind of its backward hooks, None if there were none. `_hooked`: it ever had a hook.
+    `_is_full_backward_hook`: kind of its backward hooks, None if never any. `_hooked`: whether it ever had a hook.
     """
 
     _forward_pre_hooks: OrderedDict
@@ -40,7 +40,7 @@ class HookLists:
         return add_hook(hooks, hook)
 
     def register_forward_pre_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, args) before forward; its result, a tuple or the only argument, replaces args."""
+        """Call hook(module, args) before forward; its result, a tuple or a single argument, replaces args."""
         return self._add_hook(self._forward_pre_hooks, hook)
 
     def register_forward_hook(self, hook: Callable) -> RemovableHandle:
@@ -52,9 +52,9 @@ class HookLists:
         return self._add_hook(self._backward_pre_hooks, hook)
 
     def register_full_backward_hook(self, hook: Callable) -> RemovableHandle:
-        """Call hook(module, grad_input, grad_output) when the gradients of the module's inputs are known.
+        """Call hook(module, grad_input, grad_output) once the gradients of the module's inputs are computed.
 
-        Its result replaces grad_input, in which arguments that are not tensors have None. Raises RuntimeError if the
+        Its result replaces grad_input, which is None for arguments that are not tensors. Raises RuntimeError if the
         module has hooks of the old kind.
         """
         self._check_backward_kind(True)
@@ -106,7 +106,7 @@ def call_with_hooks(module: Any, args: tuple, kwargs: dict) -> Any:
 
 
 def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
-    """Call a hook; add its name and module to an error that it raises."""
+    """Call a hook; if it raises an error, add the names of the hook and the module."""
     try:
         return hook(module, *given)
     except Exception as error:
@@ -117,8 +117,8 @@ def run_hook(kind: str, module: Any, hook: Callable, *given: Any) -> Any:
 class BackwardWatch:
     """One call of a module with full backward hooks.
 
-    Identities before and after the module let the hooks see the gradients of all inputs and outputs, whatever forward
-    does.
+    Identity operations before and after the module let the hooks see the gradients of all inputs and outputs, whatever
+    forward does.
     """
 
     def __init__(self, module: Any, hooks: list[Callable], pre_hooks: list[Callable]):
@@ -152,13 +152,13 @@ class BackwardWatch:
         return parts if isinstance(result, tuple) else parts[0]
 
     def enters(self, grads: tuple, count: int, places: list[int]) -> tuple | None:
-        """Run the pre-hooks as backward enters the module; also the hooks if no input has a gradient."""
+        """Run the pre-hooks as backward enters the module, and also the hooks if no input requires grad."""
         shown = put_at(grads, places, count)
         for hook in self.pre_hooks:
             result = run_hook("full backward pre-hook", self.module, hook, shown)
             shown = shown if result is None else check_hook_results(result, shown, hook)
         self.grad_outputs = shown
-        if not self.places:  # no input has a gradient
+        if not self.places:  # no input requires grad
             self.run_hooks((None,) * len(self.given))
         return tuple(shown[i] for i in places) if self.pre_hooks else None
 
@@ -177,7 +177,7 @@ class BackwardWatch:
         return tuple(shown[i] if old is not None else None for i, old in zip(self.places, grads, strict=True))
 
     def add_zeros(self, grads: tuple) -> tuple:
-        """Replace None by zeros for input tensors that no gradient reached, with the others' leading axes."""
+        """Replace None by zeros for input tensors that no gradient reached, with the leading axes of the others."""
         pairs = list(zip(grads, self.given, strict=True))
         lead = next((tuple(g.shape[: g.ndim - len(like[0])]) for g, like in pairs if g is not None), ())
         return tuple(
@@ -192,9 +192,9 @@ IDENTITY = Rule(
 
 
 def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
-    """Pass the values that require grad through one identity; return all values, the places passed, its node or None.
+    """Pass the values that require grad through one identity. Return all values, the positions of those, and its node.
 
-    Each value passed becomes a view, so that in-place changes of it get the right gradient.
+    Each of those values becomes a view, so that in-place changes to it get the right gradient. The node may be None.
     """
     places = [
         i
@@ -215,13 +215,13 @@ def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
 
 
 def put_at(grads: tuple, places: list[int], count: int) -> tuple:
-    """Return gradients at their places in a tuple of `count`, None elsewhere."""
+    """Return a tuple of length `count` with gradients at the given positions, and None elsewhere."""
     by_place = dict(zip(places, grads, strict=True))
     return tuple(by_place.get(i) for i in range(count))
 
 
 def first_tensor(result: Any) -> Any:
-    """Return the first tensor in a module's result, None if there is none."""
+    """Return the first tensor in a module's result, or None."""
     while isinstance(result, dict | tuple | list) and result:
         parts = list(result.values()) if isinstance(result, dict) else result
         result = next((x for x in parts if isinstance(x, Tensor)), parts[0])
@@ -229,12 +229,12 @@ def first_tensor(result: Any) -> Any:
 
 
 def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Callable]) -> None:
-    """Register hooks on the operation that made a module's result; warn once if they see too little."""
+    """Register hooks on the operation that made a module's result; warn once if they miss some gradients."""
     tensor = first_tensor(result)
     node = None if tensor is None else tensor.grad_fn
     if node is None:
         return
-    # PyTorch multiplies a vector as a matrix of one row; its last operation is a view of the product
+    # PyTorch multiplies a vector as a one-row matrix, so that its last operation is a view of the product
     is_row = name_of_entry(node) == "vector_matrix"
     shape = (1, *tensor.shape)
     for hook in hooks:
@@ -254,12 +254,12 @@ def watch_last_operation(module: Any, args: tuple, result: Any, hooks: list[Call
 
 
 def name_of_entry(node: Any) -> str:
-    """Return the name of the table entry that a node recorded, "" for none."""
+    """Return the name of the table entry that a node recorded, or ""."""
     return getattr(node.rule.primitive, "name", "")
 
 
 def run_hook_on_view(module: Any, hook: Callable, shape: tuple[int, ...], outs: tuple) -> Any:
-    """Call a hook of the old kind with the gradient of the base of the last view; return what it leaves."""
+    """Call a hook of the old kind with the gradient of the last view's base; return the resulting gradient."""
     if outs[0] is None:
         return None
     left = run_hook("backward hook", module, hook, (outs[0].reshape(shape),), outs)
@@ -268,9 +268,9 @@ def run_hook_on_view(module: Any, hook: Callable, shape: tuple[int, ...], outs: 
 
 
 def run_old_hook(module: Any, hook: Callable, node: Any, grads: tuple, outs: tuple) -> Any:
-    """Call a hook of the old kind with the gradients that PyTorch's operation passes on; return those it leaves.
+    """Call a hook of the old kind with the gradients that PyTorch's operation returns; return the new gradients.
 
-    PyTorch's linear layer multiplies by the transposed weight, so the hook sees the gradient of that.
+    PyTorch's linear layer multiplies by the transposed weight, so the hook gets the gradient of the transpose.
     """
     places = range(len(grads))[COUNTED.get(node.name(), slice(None))]
     turned = 2 if name_of_entry(node) == "affine" else None

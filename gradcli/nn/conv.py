@@ -1,4 +1,4 @@
-"""Padding, convolutions, and averages and maxima over sliding windows."""
+"""Padding, convolutions, and pooling over sliding windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .layers import REQUIRED, Applied, Filled, layer
 
 
 def per_axis(value: Any, n: int, name: str) -> tuple[int, ...]:
-    """Return one int per axis: one number is used for all. Raises RuntimeError for another count."""
+    """Return one int per axis, repeating a single number. Raises RuntimeError for any other count."""
     values = (int(value),) if isinstance(value, int | np.integer) else tuple(int(v) for v in value)
     if len(values) not in (1, n):
         raise RuntimeError(f"{name} must be a number or {n} numbers, got {list(values)}")
@@ -37,9 +37,9 @@ def add_batch_axis(input: Tensor, n: int, name: str) -> Tensor:
 
 
 def lay_windows(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: bool = False) -> Windows:
-    """Return the windows over an array of `size`. Raises RuntimeError if none fits, or a step is not positive.
+    """Return the windows over an array of `size`. Raises RuntimeError if none fits or a step is not positive.
 
-    padding: (before, behind) per axis. ceil: the last window may extend beyond the end.
+    padding: (before, after) per axis. ceil: the last window may extend beyond the end.
     """
     n = len(size)
     strides, dilations = per_axis(stride, n, "stride"), per_axis(dilation, n, "dilation")
@@ -64,15 +64,15 @@ def lay_windows(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any
 
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """Elements around input: pad = (before, behind) of the last axis, then of the one before, and so on.
+    """Add elements around input. pad: (before, after) of the last axis, then of the second-last axis, and so on.
 
-    mode: constant (value, 0 unless given), reflect (mirrored), or replicate (the last element again).
+    mode: constant (value, by default 0), reflect (mirrored), or replicate (the last element repeated).
     """
     if mode not in ("constant", "reflect", "replicate"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode}; gradcli has constant, reflect and replicate")
+        raise NotImplementedError(f"Unrecognised padding mode {mode}; gradcli supports constant, reflect and replicate")
     pairs = [(int(a), int(b)) for a, b in zip(pad[::2], pad[1::2], strict=True)]
     if len(pairs) > input.ndim or min(map(min, pairs), default=0) < 0:
-        raise RuntimeError(f"pad takes (before, behind), not negative, for at most {input.ndim} axes, but got {pad}")
+        raise RuntimeError(f"pad takes nonnegative (before, after) for at most {input.ndim} axes, got {pad}")
     around = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
     if mode != "constant":
         for axis, (sides, size) in enumerate(zip(around, input.shape, strict=True)):
@@ -87,7 +87,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
 
 
 def check_padding(padding: str, stride: Sequence[int], error: type[Exception]) -> None:
-    """Raise an error of this type for an unknown word for padding, or 'same' with strides."""
+    """Raise an error of this type for an unknown padding string, or for 'same' with a stride above 1."""
     if padding not in ("same", "valid"):
         raise error(f"Invalid padding string '{padding}', should be one of {{'valid', 'same'}}")
     if padding == "same" and max(stride) > 1:
@@ -95,7 +95,7 @@ def check_padding(padding: str, stride: Sequence[int], error: type[Exception]) -
 
 
 def pad_around(padding: Any, kernel: list[int], stride: Any, dilation: Any) -> tuple[tuple[int, int], ...]:
-    """Return (before, behind) per axis from numbers, 'valid' or 'same'. Raises RuntimeError for anything else."""
+    """Return (before, after) per axis from numbers, 'valid' or 'same'. Raises RuntimeError for anything else."""
     n = len(kernel)
     if isinstance(padding, str):
         check_padding(padding, per_axis(stride, n, "stride"), RuntimeError)
@@ -152,7 +152,7 @@ conv1d, conv2d = map(conv, (1, 2))
 
 
 class Convolution(Filled):
-    """Convolution of (N, C, ...) or (C, ...) along some axes; weight (out_channels, in_channels / groups, ...)."""
+    """Convolution of (N, C, ...) or (C, ...) along the last axes; weight (out_channels, in_channels / groups, ...)."""
 
     _axes = 1
     _function: Callable
@@ -229,7 +229,7 @@ def avg_pool(n: int) -> Callable:
         out = entry("unfold_windows")(x, windows=windows).sum((*range(-n, 0),)) / math.prod(windows.kernel)
         return out if x is input else out.squeeze(0)
 
-    doc = f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...), the zeros of the padding included."
+    doc = f"Average over windows of the last {n} axes of (N, C, ...) or (C, ...), including zero padding."
     return rename_function(function, name, doc)
 
 
@@ -247,7 +247,7 @@ def adaptive_avg_pool(n: int) -> Callable:
             input = stack([at(input, axis, slice(*pair)).mean(axis) for pair in ends], axis)
         return input
 
-    doc = f"Averages over the last {n} axes, cut into output_size windows of nearly one length."
+    doc = f"Average over the last {n} axes, divided into output_size windows of nearly equal length."
     return rename_function(function, f"adaptive_avg_pool{n}d", doc)
 
 
@@ -255,7 +255,7 @@ adaptive_avg_pool1d, adaptive_avg_pool2d = map(adaptive_avg_pool, (1, 2))
 
 
 def find_maxima(data: np.ndarray, windows: Windows) -> np.ndarray:
-    """Return the place of each window's first maximum in flattened planes of data (lead + windows.size): lead + out."""
+    """Return each window's first maximum as a place in a flattened plane of data: lead + windows.size to lead + out."""
     plane = math.prod(windows.size)
     numbers = windows.take(np.arange(1, plane + 1).reshape(windows.size))  # 0 in the padding
     places = numbers.reshape(*windows.out, math.prod(windows.kernel)) - 1
@@ -293,7 +293,7 @@ max_pool1d, max_pool2d = map(max_pool, (1, 2))
 
 
 class Pool(Applied):
-    """A pool over windows; the stride is by default the window's size."""
+    """Pooling over windows; the default stride is the size of the window."""
 
     kernel_size: Any
     stride: Any
@@ -303,7 +303,7 @@ class Pool(Applied):
 
 
 class LinePool(Pool):
-    """A pool along one axis that keeps its settings as tuples."""
+    """Pooling along one axis, with settings stored as tuples."""
 
     def _set(self, name: str, value: Any) -> None:
         super()._set(name, value)

@@ -1,4 +1,4 @@
-"""Functions of neural networks with the names and arguments of torch.nn.functional, imported at first use."""
+"""Functions of neural networks with the names and arguments of torch.nn.functional, imported on first use."""
 
 from __future__ import annotations
 
@@ -27,4 +27,4 @@ OUTSIDE_TOO = frozenset(
     adaptive_avg_pool1d avg_pool1d conv1d conv2d dropout group_norm layer_norm max_pool1d max_pool2d prelu relu_
     """.split()
 )
-"""Functions that PyTorch also has outside this module: torch.conv2d is torch.nn.functional.conv2d."""
+"""Functions that PyTorch also provides outside this module: torch.conv2d is torch.nn.functional.conv2d."""

@@ -1,4 +1,4 @@
-"""Filling parameters with starting values, in place and unrecorded; each function returns its tensor."""
+"""Fill parameters with initial values, in place and unrecorded; each function returns its tensor."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
-    """Fill with uniform numbers between a and b."""
+    """Fill with uniform random numbers between a and b."""
     return create.uniform_(tensor, a, b)
 
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Fill with normal numbers; complex ones have total variance std^2. Raises RuntimeError for std < 0."""
+    """Fill with normal random numbers; complex ones have total variance std^2. Raises RuntimeError for std < 0."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     return create.normal_(tensor, mean, std)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """Return the inputs and outputs per element of a weight (out, in, ...). Raises ValueError below two axes."""
+    """Return the fan-in and fan-out of a weight (out, in, ...). Raises ValueError for fewer than two axes."""
     if tensor.ndim < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
     field = math.prod(tensor.shape[2:])
@@ -49,11 +49,11 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 _calculate_fan_in_and_fan_out = fans
-"""PyTorch's private name, which tutorials use."""
+"""A private name in PyTorch that tutorials use."""
 
 
 def calculate_gain(nonlinearity: str, param: Any = None) -> float:
-    """Return the factor that compensates for how a nonlinearity shrinks its input. Raises ValueError for others."""
+    """Return the factor that compensates for the shrinking by a nonlinearity. Raises ValueError for unknown ones."""
     if nonlinearity in GAINS:
         return GAINS[nonlinearity]
     if nonlinearity != "leaky_relu":
@@ -62,18 +62,18 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Fill uniformly, variance gain^2 2 / (inputs + outputs) (Glorot and Bengio 2010)."""
+    """Fill with uniform random numbers of variance gain^2 2 / (inputs + outputs) (Glorot and Bengio 2010)."""
     bound = gain * math.sqrt(6.0 / sum(fans(tensor)))
     return uniform_(tensor, -bound, bound)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Fill with normal numbers, variance gain^2 2 / (inputs + outputs) (Glorot and Bengio 2010)."""
+    """Fill with normal random numbers of variance gain^2 2 / (inputs + outputs) (Glorot and Bengio 2010)."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(fans(tensor))))
 
 
 def he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    """Return gain / sqrt(inputs), or outputs with mode 'fan_out' (He et al. 2015)."""
+    """Return gain / sqrt(inputs), or gain / sqrt(outputs) with mode 'fan_out' (He et al. 2015)."""
     modes = ["fan_in", "fan_out"]
     if mode.lower() not in modes:
         raise ValueError(f"Mode {mode.lower()} not supported, please use one of {modes}")
@@ -83,13 +83,13 @@ def he_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
 
 
 def kaiming_uniform_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Fill uniformly, variance gain^2 / inputs, or outputs with mode 'fan_out'."""
+    """Fill with uniform random numbers of variance gain^2 / inputs; with mode 'fan_out', gain^2 / outputs."""
     bound = math.sqrt(3.0) * he_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound)
 
 
 def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu") -> Tensor:
-    """Fill with normal numbers, variance gain^2 / inputs, or outputs with mode 'fan_out'."""
+    """Fill with normal random numbers of variance gain^2 / inputs; with mode 'fan_out', gain^2 / outputs."""
     return normal_(tensor, 0.0, he_std(tensor, a, mode, nonlinearity))
 
 

@@ -1,4 +1,4 @@
-"""Layers and their functions, made from a function and its settings or with weights; and modules that hold modules."""
+"""Layers with or without weights, the functions that they apply, and modules that contain modules."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REQUIRED = inspect.Parameter.empty
 
 
 class Layer(Module):
-    """A module that prints its settings: `_shown` lists their names, `=name` prints only the value."""
+    """A module that prints its settings. `_shown` lists their names; for `=name`, only the value is printed."""
 
     _shown = ""
 
@@ -48,7 +48,7 @@ class Layer(Module):
 
 
 class Applied(Layer):
-    """A module that calls `_function` with its settings: the attributes named in `__signature__`."""
+    """A module that calls `_function` with its settings, which are the attributes named in `__signature__`."""
 
     _function: Callable
     __signature__: inspect.Signature
@@ -72,16 +72,16 @@ class Applied(Layer):
 
 
 def layer(name: str, function: Any, *, base: type = Applied, shown: str | None = None, **settings: Any) -> Any:
-    """Return a class of modules that apply a function.
+    """Make a class of modules that apply a function.
 
-    settings: the function's other arguments, in the class's order, with their defaults (REQUIRED for none). shown: the
+    settings: the function's other arguments and their defaults (REQUIRED if none), in the class's order. shown: the
     settings to print, by default all.
     """
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(n, kind, default=default) for n, default in settings.items()])
     members = {
         "__doc__": function.__doc__,
-        "__module__": sys._getframe(1).f_globals["__name__"],  # where pickle finds the class, as for namedtuple
+        "__module__": sys._getframe(1).f_globals["__name__"],  # so that pickle finds the class, as in namedtuple
         "__signature__": signature,
         "_function": staticmethod(function),
         "_shown": " ".join(settings) if shown is None else shown,
@@ -94,7 +94,7 @@ relu_ = method("relu_")
 
 
 def compute_into(input: Tensor, inplace: bool, function: Callable[[], Any]) -> Any:
-    """Return function(), written into input if inplace."""
+    """Return function(); with inplace, write the result into input."""
     return changes.update(input, function) if inplace else function()
 
 
@@ -119,7 +119,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
-    """input times the normal distribution function; approximate='tanh' for its approximation."""
+    """input times the normal cumulative distribution function, or its tanh approximation with approximate='tanh'."""
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     return entry("gelu").function(input, approximate)
@@ -136,7 +136,7 @@ def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dty
 
 
 def default_dim(input: Tensor, dim: int | None) -> int:
-    """Return dim; if a program gives none, PyTorch's old default: 0 for 0, 1 or 3 axes, else 1."""
+    """Return dim, or if it is None PyTorch's old default: 0 for 0, 1 or 3 axes, else 1."""
     return dim if dim is not None else 0 if input.ndim in (0, 1, 3) else 1
 
 
@@ -159,17 +159,17 @@ def check_probability(p: float) -> None:
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero elements with probability p when training, the others divided by 1 - p."""
+    """When training, set elements to zero with probability p, and divide the others by 1 - p."""
     return drop(input, p, training, inplace, tuple(input.shape))
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero whole channels of (N, C, ...) with probability p when training, the others divided by 1 - p."""
+    """When training, set channels of (N, C, ...) to zero with probability p, and divide the others by 1 - p."""
     return drop(input, p, training, inplace, (*input.shape[:2], *(1,) * (input.ndim - 2)))
 
 
 def drop(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[int, ...]) -> Tensor:
-    """Zero parts of input, each decided by one random number of an array of this shape."""
+    """Set parts of input to zero, each decided by one of the random numbers in an array of this shape."""
     check_probability(p)
     if not training or p == 0:
         return input
@@ -178,7 +178,7 @@ def drop(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[in
 
 
 class Dropout(Layer):
-    """Zero elements with probability p when training, the others divided by 1 - p."""
+    """When training, set elements to zero with probability p, and divide the others by 1 - p."""
 
     _function = staticmethod(dropout)
 
@@ -195,13 +195,13 @@ class Dropout(Layer):
 
 
 class Dropout2d(Dropout):
-    """Zero whole channels of (N, C, H, W) with probability p when training, the others divided by 1 - p."""
+    """When training, set channels of (N, C, H, W) to zero with probability p, and divide the others by 1 - p."""
 
     _function = staticmethod(dropout2d)
 
 
 class Identity(Module):
-    """Returns its input, and accepts any arguments."""
+    """Returns its input. The constructor accepts any arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
@@ -211,7 +211,7 @@ class Identity(Module):
 
 
 class Filled(Layer):
-    """A layer with a weight (outputs, inputs ...) and perhaps a bias, filled at random."""
+    """A layer with a weight (outputs, inputs, ...) and an optional bias, initialized at random."""
 
     weight: Parameter
     bias: Parameter | None
@@ -222,12 +222,12 @@ class Filled(Layer):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias uniformly from +-1 / sqrt(inputs per output)."""
+        """Fill weight and bias with uniform random numbers in +-1 / sqrt(inputs per output)."""
         fill_uniform(self, math.prod(self.weight.shape[1:]))
 
 
 def fill_uniform(module: Module, count: int) -> None:
-    """Fill a module's own parameters uniformly from +-1 / sqrt(count)."""
+    """Fill a module's own parameters with uniform random numbers in +-1 / sqrt(count)."""
     bound = 1 / math.sqrt(count) if count else 0
     for x in module.parameters(recurse=False):
         init.uniform_(x, -bound, bound)
@@ -235,7 +235,7 @@ def fill_uniform(module: Module, count: int) -> None:
 
 @records_as("PreluKernelBackward0")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """input where positive, weight * input elsewhere; weight has one number, or one per channel (axis 1)."""
+    """input where positive, weight * input elsewhere; weight: one number, or one per channel (axis 1)."""
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.numel() not in (1, channels):
         raise RuntimeError(
@@ -247,7 +247,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 class PReLU(Layer):
-    """input where positive, weight * input elsewhere; the weight, one or one per channel, is trained."""
+    """input where positive, weight * input elsewhere, with one trainable weight or one per channel."""
 
     _shown = "num_parameters"
 
@@ -289,7 +289,7 @@ class Linear(Filled):
 
 
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """A last axis with 1 at the class, else 0; by default as many classes as needed."""
+    """Add a last axis that is 1 at the class and 0 elsewhere, by default with as many classes as needed."""
     classes = np.asarray(tensor.detach().numpy())
     if classes.dtype.kind not in "iu":
         raise RuntimeError("one_hot is only applicable to index tensor.")
@@ -301,7 +301,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
 
 @records_as("EmbeddingBackward0")
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """Rows of weight at the numbers in input; the row padding_idx gets no gradient. Raises IndexError."""
+    """Return the rows of weight at the indices in input; the row padding_idx gets no gradient. Raises IndexError."""
     indices = np.asarray(input.detach().numpy())
     if indices.dtype.kind not in "iu":
         raise RuntimeError(
@@ -322,9 +322,9 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 
 
 class Embedding(Layer):
-    """Rows of a table (num_embeddings, embedding_dim) at the numbers in the input.
+    """Rows of a table (num_embeddings, embedding_dim) at the indices in the input.
 
-    The table is drawn from a normal distribution; the row padding_idx starts as zeros and gets no gradient.
+    The table starts as normal random numbers; the row padding_idx starts as zeros and gets no gradient.
     """
 
     def __init__(
@@ -347,7 +347,7 @@ class Embedding(Layer):
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
-        """Return the module with a given table, which is trained only if freeze is False."""
+        """Make an Embedding with the given table, which is trained only if freeze is False."""
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         rows, columns = embeddings.shape
@@ -370,7 +370,7 @@ class Embedding(Layer):
 
 
 class Numbered(Module, MutableSequence):
-    """Modules in order, named 0, 1, 2 ..., which behave like a list."""
+    """A list of modules, registered under the names 0, 1, 2, ..."""
 
     def _refill(self, modules: list[Any]) -> None:
         self._modules.clear()
@@ -405,7 +405,7 @@ class Numbered(Module, MutableSequence):
         return self
 
     def insert(self, index: int, module: Any) -> Any:
-        """Insert a module before a place; return self."""
+        """Insert a module before an index; return self."""
         modules = list(self)
         modules.insert(index, module)
         self._refill(modules)
@@ -413,7 +413,7 @@ class Numbered(Module, MutableSequence):
 
 
 class Sequential(Numbered):
-    """Modules called one after another, given one by one or as an ordered dictionary by name."""
+    """Call modules one after another. They are given one by one, or as an ordered dictionary of names and modules."""
 
     def __init__(self, *args: Any):
         super().__init__()
@@ -433,7 +433,7 @@ class Sequential(Numbered):
 
 
 class ModuleList(Numbered):
-    """A list of registered modules, without a forward."""
+    """A list of registered modules, with no forward method."""
 
     def __init__(self, modules: Iterable[Module] | None = None):
         super().__init__()
@@ -454,9 +454,9 @@ class ModuleList(Numbered):
 
 
 class ModuleDict(Module, MutableMapping):
-    """A dictionary of registered modules, without a forward."""
+    """A dictionary of registered modules, with no forward method."""
 
-    __eq__ = object.__eq__  # by identity, like other modules
+    __eq__ = object.__eq__  # compare by identity, like other modules
     __hash__ = object.__hash__
 
     def __init__(self, modules: Any = ()):

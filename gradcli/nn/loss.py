@@ -1,4 +1,4 @@
-"""Losses: distances from a target, and losses of class scores and of probabilities."""
+"""Losses: distances from a target, and losses of class scores and probabilities."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def reduce_losses(values: Any, reduction: str) -> Any:
 
 
 def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str, weight: Tensor | None = None) -> Tensor:
-    """Record a loss that is one entry of the table, on operands of one shape, weighted and reduced."""
+    """Record a loss that is one entry of the table, weighted and reduced. The operands have the same shape."""
     check_reduction(reduction)
     if weight is not None:
         return reduce_losses(loss_by_entry(name, input, target, "none") * weight, reduction)
@@ -42,7 +42,7 @@ def loss_by_entry(name: str, input: Tensor, target: Tensor, reduction: str, weig
 
 
 def warn_of_shapes(input: Tensor, target: Tensor) -> None:
-    """Warn, as PyTorch does, of a target whose shape differs from the input's."""
+    """Warn, as PyTorch does, if the shapes of target and input differ."""
     if isinstance(target, Tensor) and target.shape != input.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will "
@@ -66,14 +66,14 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
 
 
 def huber(difference: Tensor, width: float) -> Tensor:
-    """Return difference^2 / 2 where |difference| < width, width (|difference| - width / 2) beyond."""
+    """Return difference^2 / 2 where |difference| < width, and width (|difference| - width / 2) elsewhere."""
     size = abs(difference)
     return where(size < width, 0.5 * difference * difference, width * (size - 0.5 * width))
 
 
 @records_as("SmoothL1LossBackward0")
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """(input - target)^2 / (2 beta) near 0, |input - target| - beta / 2 from beta on."""
+    """(input - target)^2 / (2 beta) where |input - target| < beta, |input - target| - beta / 2 elsewhere."""
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
@@ -84,7 +84,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
 
 @records_as("HuberLossBackward0")
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """(input - target)^2 / 2 near 0, delta (|input - target| - delta / 2) from delta on."""
+    """(input - target)^2 / 2 where |input - target| < delta, delta (|input - target| - delta / 2) elsewhere."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     warn_of_shapes(input, target)
@@ -92,10 +92,10 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 
 
 def check_target(x: Tensor, target: Tensor) -> None:
-    """Raise RuntimeError or ValueError unless target has one class per place of x (N, C, ...) or (C,)."""
+    """Raise RuntimeError or ValueError unless target has one class per position of x (N, C, ...) or (C,)."""
     shape, given = tuple(x.shape), tuple(target.shape)
     if not shape:
-        raise RuntimeError("a loss of classes needs input of at least 1 axis")
+        raise RuntimeError("a class loss needs an input with at least 1 axis")
     expected = shape[:1] + shape[2:] if len(shape) > 1 else ()
     if given == expected or (len(shape) == 1 and given == (1,)):
         return
@@ -107,7 +107,7 @@ def check_target(x: Tensor, target: Tensor) -> None:
 def class_losses(
     scores: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, reduction: str, smoothing: float = 0.0
 ) -> Tensor:
-    """Return -scores of the target classes, weighted; the mean divides by the sum of weights. Raises IndexError."""
+    """Return the weighted -scores of the target classes; the mean divides by the sum of weights. Raises IndexError."""
     check_target(scores, target)
     check_reduction(reduction)
     shape = tuple(scores.shape)
@@ -130,7 +130,7 @@ def class_losses(
 def loss_at_each(
     scores: Tensor, classes: np.ndarray, places: np.ndarray, weight: Tensor | None, reduction: str, smoothing: float
 ) -> Tensor:
-    """Return class_losses at each of the places that count, smoothed, or with gradients of the weights."""
+    """Compute class_losses position by position; supports smoothing and gradients of the weights."""
     axis = 0 if scores.ndim == 1 else 1
     taken = pick_positions(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
     losses = -taken.squeeze(axis)
@@ -162,9 +162,9 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """-log_softmax(input) at the target classes, or its mean over target probabilities in the shape of input.
+    """-log_softmax(input) at the target classes, or its mean under target probabilities of the shape of input.
 
-    label_smoothing: the share of the target that is spread equally over all classes.
+    label_smoothing: fraction of the target that is spread equally over all classes.
     """
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
@@ -198,7 +198,7 @@ def cross_entropy(
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """target (log(target) - input) for log-probabilities input; 'batchmean' divides the sum by the first length."""
+    """target (log(target) - input), where input is log-probabilities; 'batchmean' divides the sum by len(input)."""
     losses = target.exp() * (target - input) if log_target else entry("x_log_x")(target) - target * input
     if reduction == "batchmean":
         return losses.sum() / (input.shape[0] or math.nan) if input.ndim else losses
@@ -208,9 +208,9 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100.
+    """-(target log(input) + (1 - target) log(1 - input)), with logarithms limited to >= -100.
 
-    Raises ValueError for another shape of target, RuntimeError for input outside [0, 1].
+    Raises ValueError if the shapes of target and input differ, and RuntimeError for input outside [0, 1].
     """
     if target.shape != input.shape:
         raise ValueError(
@@ -230,7 +230,7 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies the loss of positives."""
+    """binary_cross_entropy of sigmoid(input), without overflow; pos_weight multiplies the loss of positive targets."""
     if target.shape != input.shape:
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
     if pos_weight is None:

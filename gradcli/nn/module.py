@@ -1,4 +1,4 @@
-"""Module, the base of layers and networks; its state is saved as NumPy's .npz, which cannot execute code."""
+"""Module, the base class of layers and networks. Its state is saved as NumPy's .npz, which cannot execute code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .call import HookLists, call_with_hooks
 
 
 class IncompatibleKeys(NamedTuple):
-    """The keys that load_state_dict found no value for, and those it did not use."""
+    """The keys for which load_state_dict found no value, and those that it did not use."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -35,13 +35,13 @@ REGISTRIES: dict[str, tuple[str, Any, str]] = {
     "_modules": ("child module", (), "nn.Module"),
     "_buffers": ("buffer", Tensor, "Tensor"),
 }
-"""For each, what it holds, which values can be assigned to a name in it, and the type that errors ask for."""
+"""For each registry: its content, the values that can be assigned to its names, and the type named in errors."""
 
 
 class Module(HookLists):
-    """A function with parameters, and with modules inside it.
+    """A function with parameters and child modules.
 
-    Derived classes call `super().__init__()`, register parameters and modules by assigning them as attributes, and
+    Subclasses call `super().__init__()`, register parameters and modules by assigning them as attributes, and
     define `forward`.
     """
 
@@ -56,24 +56,24 @@ class Module(HookLists):
         super().__init__()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the result; derived classes define it."""
+        """Compute the result. Subclasses define this method."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call forward, and the hooks around it."""
-        if self._hooked or (observers and "_forward_hooks" in self.__dict__):  # not before Module.__init__()
+        """Call forward and the hooks around it."""
+        if self._hooked or (observers and "_forward_hooks" in self.__dict__):  # absent before Module.__init__()
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
     def _register(self, kind: str, name: Any, value: Any, wanted: type) -> None:
-        """Enter a parameter, buffer or module. Raises AttributeError, KeyError and TypeError as PyTorch does."""
+        """Register a parameter, buffer or module. Raises AttributeError, KeyError and TypeError as PyTorch does."""
         registered = self.__dict__.get(f"_{kind}s")
         if registered is None:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
             raise TypeError(f"{kind} name should be a string. Got {type(name).__name__}")
         if not name or "." in name:
-            raise KeyError(f'{kind} name must be a string that is not empty and contains no ".", got {name!r}')
+            raise KeyError(f'{kind} name must be a non-empty string without ".", got {name!r}')
         if hasattr(self, name) and name not in registered:
             raise KeyError(f"attribute '{name}' already exists")
         if value is not None and not isinstance(value, wanted):
@@ -82,13 +82,13 @@ class Module(HookLists):
         registered[name] = value
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter, or None for an omitted one."""
+        """Add a parameter; None stands for an omitted one."""
         self._register("parameter", name, param, Parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a tensor that is not a parameter but part of the state, such as a running mean.
 
-        persistent: it is in the state_dict.
+        persistent: include it in state_dict.
         """
         self._register("buffer", name, tensor, Tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
@@ -131,7 +131,7 @@ class Module(HookLists):
             self.__dict__[registry][name] = value
 
     def _forget(self, name: str, kept: str) -> None:
-        """Remove a name from everywhere but one registry, before it is registered there."""
+        """Remove a name from everything but the registry `kept`, before it is registered there."""
         self.__dict__.pop(name, None)
         if self._registry_of(name) not in (None, kept):
             delattr(self, name)
@@ -148,7 +148,7 @@ class Module(HookLists):
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
 
     def named_children(self) -> Iterator[tuple[str, Any]]:
-        """Yield (name, module) of the modules directly inside, each once."""
+        """Yield (name, module) of the direct children, each once."""
         seen = set()
         for name, child in self._modules.items():
             if child is not None and id(child) not in seen:
@@ -161,7 +161,7 @@ class Module(HookLists):
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Any]]:
-        """Yield (name, module) of this module and all inside it, by default each once."""
+        """Yield (name, module) of this module and all modules inside it, by default each once."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -189,7 +189,7 @@ class Module(HookLists):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """Yield (name, parameter) of this module and, with recurse, of all inside it."""
+        """Yield (name, parameter) of this module and, with recurse, of all modules inside it."""
         return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
@@ -198,21 +198,21 @@ class Module(HookLists):
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """Yield (name, buffer) of this module and, with recurse, of all inside it."""
+        """Yield (name, buffer) of this module and, with recurse, of all modules inside it."""
         return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def apply(self, fn: Callable) -> Any:
-        """Call fn(module) for all modules inside, then this one."""
+        """Call fn(module) for all modules inside this one, then for this one."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
     def _state_places(self) -> dict[str, tuple[Module, str]]:
-        """Return the module and the name there of each entry of the state."""
+        """Return, for each entry of the state, its module and its name in that module."""
         return {
             f"{path}.{name}" if path else name: (module, name)
             for path, module in self.named_modules(remove_duplicate=False)
@@ -221,14 +221,14 @@ class Module(HookLists):
         }
 
     def state_dict(self) -> OrderedDict[str, Tensor]:
-        """Return parameters and persistent buffers by dotted name, sharing memory with them."""
+        """Return parameters and persistent buffers by dotted name; the tensors share memory with them."""
         places = self._state_places()
         return OrderedDict((key, getattr(module, name).detach()) for key, (module, name) in places.items())
 
     def load_state_dict(self, state_dict: Mapping, strict: bool = True) -> IncompatibleKeys:
-        """Copy values into parameters and buffers; return the missing and the unexpected names.
+        """Copy values into parameters and buffers. Return the missing and the unexpected names.
 
-        strict: both are errors. Raises RuntimeError listing everything that does not fit.
+        strict: treat these as errors. Raises a RuntimeError that lists all mismatches.
         """
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
@@ -247,7 +247,7 @@ class Module(HookLists):
         return keys
 
     def _apply(self, convert: Callable[[Tensor], Tensor]) -> Any:
-        """Convert the data of all parameters, gradients and buffers by a function."""
+        """Convert the data of all parameters, gradients and buffers with a function."""
         with no_grad():
             for parameter in self.parameters():
                 grad, parameter.data = parameter._grad, convert(parameter.data)
@@ -260,7 +260,7 @@ class Module(HookLists):
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Convert floating-point and complex parameters and buffers to a type, in place; the device is the CPU."""
+        """Convert floating-point and complex parameters and buffers to a type, in place. The device must be the CPU."""
         for kind in (*args, kwargs.get("dtype")):
             wanted = as_numpy(kind) if isinstance(kind, DType | np.dtype | type) else None
             if wanted is not None and wanted.kind not in "fc":
@@ -281,7 +281,7 @@ class Module(HookLists):
         return self._apply(lambda t: t.half() if t.dtype.kind == "f" else t)
 
     def train(self, mode: bool = True) -> Module:
-        """Set the module and all inside it to training, which changes Dropout and BatchNorm."""
+        """Set training mode, which affects Dropout and BatchNorm, in this module and all modules inside it."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -293,18 +293,18 @@ class Module(HookLists):
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Record operations on all parameters, or stop doing so."""
+        """Turn the recording of operations on all parameters on or off."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clear the gradients of all parameters: to None, or to zeros."""
+        """Reset the gradients of all parameters to None, or to zeros."""
         for parameter in self.parameters():
             clear_grad(parameter, set_to_none)
 
     def extra_repr(self) -> str:
-        """Return the text to print between the parentheses."""
+        """Return the text to print between the parentheses of repr()."""
         return ""
 
     def __repr__(self) -> str:
@@ -315,7 +315,7 @@ class Module(HookLists):
 
 
 def copy_entry(x: Tensor, key: str, value: Any) -> list[str]:
-    """Copy a value into a parameter or buffer; return what is wrong with it."""
+    """Copy a value into a parameter or buffer. Return a list of errors, empty on success."""
     if isinstance(value, np.ndarray | np.generic):
         value = Tensor._wrap(np.asarray(value), None)
     if not isinstance(value, Tensor):
@@ -334,7 +334,7 @@ def copy_entry(x: Tensor, key: str, value: Any) -> list[str]:
 
 
 def listing(name: str, extra: list[str], children: list[str]) -> str:
-    """Return Name(extra) on one line, or with a line per child."""
+    """Return Name(extra), on one line or with one line per child."""
     if len(extra) == 1 and not children:
         return f"{name}({extra[0]})"
     lines = extra + children
@@ -342,7 +342,7 @@ def listing(name: str, extra: list[str], children: list[str]) -> str:
 
 
 def indent(text: str) -> str:
-    """Indent all lines but the first by two."""
+    """Indent all lines but the first by two spaces."""
     return text.replace("\n", "\n  ")
 
 
@@ -353,18 +353,18 @@ def type_name(value: Any) -> str:
 
 
 def save(obj: Any, f: Any) -> None:
-    """Write tensors by name to a file, an .npz whatever its name; `numpy.load` reads it, too.
+    """Write named tensors to a file in .npz format, whatever its name. `numpy.load` can read it as well.
 
-    f: a path or a binary file; a path is written completely or not at all. Raises TypeError for anything but a state.
+    f: a path or binary file; a path is written completely or not at all. Raises TypeError for anything but a state.
     """
     members = {name: as_raw(x) for name, x in obj.items()} if isinstance(obj, Mapping) else None
     if members is None or not all(isinstance(name, str) and is_numbers(raw) for name, raw in members.items()):
-        raise TypeError("save() takes tensors by name, such as a state_dict()")
+        raise TypeError("save() takes a dictionary of tensors, such as a state_dict()")
     with (
         contextlib.nullcontext(f) if hasattr(f, "write") else replacing(f) as file,
         zipfile.ZipFile(file, "w") as archive,
     ):
-        for name, raw in members.items():  # np.savez would refuse a parameter named "file", its own argument
+        for name, raw in members.items():  # np.savez would reject "file", the name of its own argument
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asarray(raw), allow_pickle=False)
 
@@ -374,15 +374,15 @@ def is_numbers(x: Any) -> bool:
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
-    """Return what `save` wrote to a file: tensors by name.
+    """Read tensors by name from a file that `save` wrote.
 
-    Raises ValueError for a file that is not an .npz, or that holds pickled objects, which are never loaded.
+    Raises ValueError for a file that is not an .npz, or that contains pickled objects, which are never loaded.
     """
     where = f if isinstance(f, str | os.PathLike) else "the file"
     try:
         archive = np.load(f, allow_pickle=False)
         if isinstance(archive, np.ndarray):
-            raise ValueError("one array without a name")
+            raise ValueError("it has a single array without a name")
         with archive:
             state = {name: archive[name] for name in archive.files}
         if stray := [name for name, x in state.items() if not is_numbers(x)]:

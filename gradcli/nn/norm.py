@@ -1,4 +1,4 @@
-"""Normalization: over the last axes, over groups of channels, and by the moments of batches."""
+"""Normalization over the last axes, over groups of channels, and by the moments of batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .layers import Layer
 
 
 def scale_channels(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Return x (N, C, ...) times weight plus bias per channel; either may be None."""
+    """Return x * weight + bias per channel, for x (N, C, ...); weight and bias may be None."""
     x = x if weight is None else x * lay_along(weight, 1 - x.ndim)
     return x if bias is None else x + lay_along(bias, 1 - x.ndim)
 
@@ -40,7 +40,7 @@ def layer_norm(
             f"but got input of size{list(input.shape)}"
         )
     if any(x is not None and tuple(x.shape) != shape for x in (weight, bias)):
-        raise RuntimeError(f"layer_norm: expected weight and bias of the shape {list(shape)} of normalized_shape")
+        raise RuntimeError(f"layer_norm: expected weight and bias of shape {list(shape)} (normalized_shape)")
     out = entry("standardize")(input, axis=(*range(-len(shape), 0),), eps=eps)
     out = out if weight is None else out * weight
     return out if bias is None else out + bias
@@ -75,10 +75,10 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Standardize each channel of (N, C, ...): over the batch when training, else by the running moments.
+    """Standardize each channel of (N, C, ...): by the batch's moments when training, else by the running moments.
 
-    Training moves the running moments towards the batch's. Raises ValueError for a single value per channel,
-    RuntimeError for running moments that are missing or not one per channel.
+    Training moves the running moments towards the batch's. Raises ValueError for a single value per channel, and
+    RuntimeError for running moments that are missing or do not match the channels.
     """
     if any(x is not None and x.numel() != input.shape[1] for x in (running_mean, running_var)):
         raise RuntimeError(f"running_mean and running_var should contain {input.shape[1]} elements")
@@ -112,13 +112,13 @@ class Norm(Layer):
             self.register_parameter(name, Parameter(make(shape, dtype=dtype, device=device)) if wanted else None)
 
     def reset_parameters(self) -> None:
-        """Make the scale 1 and the shift 0."""
+        """Set the scale to 1 and the shift to 0."""
         for name, x in self.named_parameters(recurse=False):
             init.constant_(x, float(name == "weight"))
 
 
 class LayerNorm(Norm):
-    """(x - mean) / sqrt(variance + eps) over the last axes, then weight and bias."""
+    """(x - mean) / sqrt(variance + eps) over the last axes, followed by weight and bias."""
 
     _shown = "=normalized_shape eps elementwise_affine bias"
 
@@ -141,7 +141,7 @@ class LayerNorm(Norm):
 
 
 class GroupNorm(Norm):
-    """Standardize groups of channels of (N, C, ...), then weight and bias per channel."""
+    """Standardize groups of channels of (N, C, ...), followed by weight and bias per channel."""
 
     _shown = "=num_groups =num_channels eps affine bias"
 
@@ -158,7 +158,7 @@ class GroupNorm(Norm):
     ):
         super().__init__()
         if num_groups < 1:
-            raise ValueError(f"num_groups must be 1 or more, not {num_groups}")
+            raise ValueError(f"num_groups must be at least 1, got {num_groups}")
         if num_channels % num_groups:
             raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
@@ -169,9 +169,9 @@ class GroupNorm(Norm):
 
 
 class BatchNorm(Norm):
-    """Standardize each channel by the batch's moments when training, else by the running ones; then weight and bias.
+    """Standardize each channel by the batch's moments when training, else by running ones, followed by weight and bias.
 
-    running_mean, running_var and num_batches_tracked are buffers; momentum None averages over all batches.
+    running_mean, running_var and num_batches_tracked are buffers; momentum=None averages over all batches.
     """
 
     _shown = "=num_features eps momentum affine bias track_running_stats"
@@ -201,7 +201,7 @@ class BatchNorm(Norm):
             self.register_buffer(name, x if track_running_stats else None)
 
     def reset_parameters(self) -> None:
-        """Reset the running moments, make the scale 1 and the shift 0."""
+        """Reset the running moments, and set the scale to 1 and the shift to 0."""
         for name, x in self.named_buffers(recurse=False):
             x.fill_(name == "running_var")
         super().reset_parameters()

@@ -1,4 +1,4 @@
-"""Modules for sequences: recurrent networks, and attention (Vaswani et al. 2017)."""
+"""Modules for sequences: recurrent networks and attention (Vaswani et al. 2017)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ State = tuple[Tensor, ...]
 
 
 def lstm_step(x: Tensor, h: Tensor, state: State) -> State:
-    """Input, forget, cell and output gates (Hochreiter and Schmidhuber 1997): (hidden, cell)."""
+    """Return (hidden, cell) from input, forget, cell and output gates (Hochreiter and Schmidhuber 1997)."""
     i, f, g, o = (x + h).chunk(4, -1)
     cell = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
     return o.sigmoid() * cell.tanh(), cell
 
 
 def gru_step(x: Tensor, h: Tensor, state: State) -> State:
-    """Reset and update gates (Cho et al. 2014)."""
+    """Return (hidden,) from reset and update gates (Cho et al. 2014)."""
     (xr, xz, xn), (hr, hz, hn) = x.chunk(3, -1), h.chunk(3, -1)
     update = (xz + hz).sigmoid()
     new = (xn + (xr + hr).sigmoid() * hn).tanh()
@@ -40,11 +40,11 @@ STEPS: dict[str, tuple[Callable[..., State], int]] = {
     "LSTM": (lstm_step, 4),
     "GRU": (gru_step, 3),
 }
-"""For each kind, the function of one step and the number of gates."""
+"""The function of one step and the number of gates for each kind of network."""
 
 
 class RNNBase(Module):
-    """Layers of one recurrent step, run along a sequence (L, N, features), (N, L, features) or (L, features)."""
+    """Recurrent layers, run along a sequence (L, N, features), (N, L, features) or (L, features)."""
 
     mode: str
 
@@ -81,15 +81,15 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def _ends(self, layer: int) -> list[str]:
-        """Return the suffix of a layer's parameter names, for each direction."""
+        """Return the suffix of a layer's parameter names in each direction."""
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
 
     def reset_parameters(self) -> None:
-        """Draw all parameters uniformly from +-1 / sqrt(hidden_size)."""
+        """Fill all parameters with uniform random numbers in +-1 / sqrt(hidden_size)."""
         fill_uniform(self, self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """Do nothing: PyTorch programs call this to speed up GPUs."""
+        """Do nothing. PyTorch programs call this method to speed up GPUs."""
 
     def forward(self, input: Tensor, hx: Any = None) -> Any:
         if input.ndim not in (2, 3):
@@ -111,7 +111,7 @@ class RNNBase(Module):
         return x, final if self.mode == "LSTM" else final[0]
 
     def _states(self, hx: Any, x: Tensor, alone: bool) -> State:
-        """Return the first states (layers and directions, N, size). Raises RuntimeError for other shapes."""
+        """Return the initial states (layers * directions, N, size). Raises RuntimeError for other shapes."""
         count, size = self.num_layers * (1 + self.bidirectional), self.hidden_size
         if hx is None:
             return (zeros(count, x.shape[1], size, dtype=x.dtype),) * (2 if self.mode == "LSTM" else 1)
@@ -123,7 +123,7 @@ class RNNBase(Module):
         return tuple(s.unsqueeze(1) for s in states) if alone else states
 
     def _layers(self, x: Tensor, states: State) -> tuple[Tensor, State]:
-        """Run all layers; return the last one's outputs, and the last states."""
+        """Run all layers. Return the outputs of the last layer, and the final states of all."""
         last: list[State] = []
         for layer in range(self.num_layers):
             ends = self._ends(layer)
@@ -135,7 +135,7 @@ class RNNBase(Module):
         return x, tuple(stack(list(parts)) for parts in zip(*last, strict=True))
 
     def _run(self, x: Tensor, end: str, state: State) -> tuple[Tensor, State]:
-        """Run one layer in one direction; return its outputs and its last state."""
+        """Run one layer in one direction. Return its outputs and its final state."""
         step = STEPS[self.mode][0]
         weights = {name: getattr(self, name + end, None) for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")}
         through = linear(x, weights["weight_ih"], weights["bias_ih"])  # type: ignore[arg-type]
@@ -154,7 +154,7 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """h = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu: (outputs, last h)."""
+    """h = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu instead of tanh. Returns (outputs, final h)."""
 
     def __init__(
         self,
@@ -172,19 +172,19 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: (outputs, (last h, last c))."""
+    """Long short-term memory. Returns (outputs, (final h, final c))."""
 
     mode = "LSTM"
 
 
 class GRU(RNNBase):
-    """Gated recurrent unit: (outputs, last h)."""
+    """Gated recurrent unit. Returns (outputs, final h)."""
 
     mode = "GRU"
 
 
 def attention_weights(query: Tensor, key: Tensor, mask: Tensor | None, scale: float | None = None) -> Tensor:
-    """Return softmax(query key^T scale + mask) over the keys; a boolean mask allows those that are True."""
+    """Return softmax(query key^T scale + mask) over the keys; a boolean mask is True for keys to use."""
     scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if mask is not None:
         scores = scores.masked_fill(~mask, -math.inf) if as_raw(mask).dtype == bool else scores + mask
@@ -200,7 +200,7 @@ def scaled_dot_product_attention(
     is_causal: bool = False,
     scale: float | None = None,
 ) -> Tensor:
-    """softmax(query key^T / sqrt(width) + attn_mask) value; is_causal: a query sees keys up to its own place."""
+    """softmax(query key^T / sqrt(width) + attn_mask) value; is_causal: use keys up to the query's position only."""
     if is_causal:
         attn_mask = entry("tril").function(Tensor._wrap(np.ones((query.shape[-2], key.shape[-2]), bool), None))
     return dropout(attention_weights(query, key, attn_mask, scale), dropout_p) @ value
@@ -211,9 +211,9 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class MultiheadAttention(Module):
-    """Attention of num_heads parts of queries, keys and values, each a linear function of the inputs.
+    """Attention with num_heads heads, whose queries, keys and values are linear functions of the inputs.
 
-    Inputs are (L, N, E), (N, L, E) with batch_first, or (L, E); the result is (outputs, weights or None).
+    Inputs have shape (L, N, E), (N, L, E) with batch_first, or (L, E). The result is (outputs, weights or None).
     """
 
     def __init__(
@@ -252,7 +252,7 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """Return (outputs, weights). Masks are added, or forbid the keys where they are True."""
+        """Return (outputs, weights). Numeric masks are added to the scores; boolean masks exclude keys where True."""
         alone, turned = query.ndim == 2, query.ndim == 3 and not self.batch_first
         if is_causal and attn_mask is None:
             raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
@@ -279,7 +279,7 @@ class MultiheadAttention(Module):
 
 
 def as_added(mask: Tensor, query: Tensor) -> Tensor:
-    """Return a mask to add to the scores, in query's type: -inf where a boolean mask is True."""
+    """Convert a mask to numbers to add to the scores, in query's type: -inf where a boolean mask is True."""
     forbidden = as_raw(mask)
     added = np.where(forbidden, -np.inf, 0.0).astype(query._data.dtype)
     return Tensor._wrap(added, None) if forbidden.dtype == bool else mask

@@ -1,4 +1,4 @@
-"""Limits on the gradients of parameters, in place."""
+"""Clip the gradients of parameters in place."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 @no_grad()
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:
-    """Scale gradients down so that their norm as one vector is at most max_norm; return the old norm."""
+    """Scale gradients down so that their norm, as one vector, is at most max_norm; return the old norm."""
     order, grads = float(norm_type), gradients(parameters)
     if not grads:
         return tensor(0.0)

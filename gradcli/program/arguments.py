@@ -29,26 +29,26 @@ ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return
 def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
     """Return a function's parameters without *args and **kwargs.
 
-    Raises GradcliError if there are no others, ValueError or TypeError if Python does not know the signature.
+    Raises GradcliError if it has no other parameters, and ValueError or TypeError if it has no known signature.
     """
     parameters = inspect.signature(function).parameters.values()
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if parameters and not named:
         starred = " and ".join(str(p).partition(":")[0] for p in parameters)
-        raise GradcliError(f"{title} takes {starred}: its inputs have no names", hint=ADVICE)
+        raise GradcliError(f"{title} takes only {starred}, so its inputs have no names", hint=ADVICE)
     return named
 
 
 def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
-    """Split values by name into positional arguments, for positional-only parameters, and keyword arguments."""
+    """Split named values into positional arguments (for positional-only parameters) and keyword arguments."""
     bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
     return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
 
 
 def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
-    """Return a function that takes values of these names in order, after the first few arguments.
+    """Return a function of `first` leading arguments, then the values of these names in order.
 
-    It is the function itself if its parameters have that order, or lack one of the names.
+    Returns the function itself if its parameters are in that order already, or if one of the names is missing.
     """
     names = list(names)
     try:
@@ -69,13 +69,13 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
 
 
 def default_arrays(parameters: Iterable[inspect.Parameter], given: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the defaults of parameters without a value, if they are arrays of floating-point numbers."""
+    """Return the defaults of parameters that are not given, if these defaults are floating-point arrays."""
     defaults = {p.name: as_array(p.default) for p in parameters if p.name not in given and hasattr(p.default, "shape")}
     return {name: x for name, x in defaults.items() if x is not None and x.ndim and x.dtype.kind in "fc"}
 
 
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:
-    """Return the error for parameters without a value. more: the end of the hint."""
+    """Return the error for parameters without a value. more: text to append to the hint."""
     listed, words = ", ".join(f"'{name}'" for name in names), " ".join(f"{name}=1" for name in names)
     hint = f"add to the command line: {words}{more}"
     if "self" in names:
@@ -94,10 +94,10 @@ def bind(
     others: Iterable[str] = (),
     more: str = "",
 ) -> dict[str, Any]:
-    """Return arguments in the order of parameters and others: dicts as declared, whole numbers as integers.
+    """Return arguments in the order of parameters and others, with dicts and whole numbers converted as declared.
 
-    whole: the names of whole numbers. more: the end of the hint for missing values; {} is the first one. Raises
-    GradcliError.
+    whole: names of integer parameters. more: text to append to the hint for missing values, where {} becomes the
+    first missing name. Raises GradcliError.
     """
     if missing := [p.name for p in parameters if p.name not in given and p.default is p.empty]:
         raise missing_values(title, missing, more.format(missing[0]))
@@ -107,7 +107,7 @@ def bind(
 
 
 class Path(tuple[int | str, ...]):
-    """The keys that lead to a part of a structure: ("layers", 0, "w") for layers[0].w."""
+    """The keys that lead to a part of a nested structure: ("layers", 0, "w") for layers[0].w."""
 
     __slots__ = ()
 
@@ -123,7 +123,7 @@ class Path(tuple[int | str, ...]):
 
 
 class OutputPart(NamedTuple):
-    """One array of an output. path: its keys. pairs: whether it is complex, with pairs of real numbers as elements."""
+    """One array of an output. path: its keys. pairs: whether it is complex, so that elements are pairs of reals."""
 
     path: Path
     shape: tuple[int, ...]
@@ -135,10 +135,10 @@ class OutputPart(NamedTuple):
 
 
 def arrays_in(result: Any, is_float: Callable[[Any], bool], path: Path = Path()) -> Iterator[tuple[Path, Any]]:
-    """Yield path and array of the floating-point arrays in an output of nested dicts, lists and tuples, in order."""
+    """Yield the path and value of each floating-point array in nested dicts, lists and tuples, in order."""
     if is_float(result):
         yield path, result
-    elif isinstance(result, Mapping | list | tuple):  # also a list of numbers, which in an argument is one array
+    elif isinstance(result, Mapping | list | tuple):  # includes lists of numbers, which are arrays only in arguments
         for key, part in result.items() if isinstance(result, Mapping) else enumerate(result):
             yield from arrays_in(part, is_float, path.below(key if isinstance(key, int) else str(key)))
 
@@ -150,7 +150,7 @@ def layout_of(arrays: Sequence[tuple[Path, Any]], is_complex: Callable[[Any], bo
 
 
 def element_at(parts: Sequence[OutputPart], row: int) -> tuple[Path, str]:
-    """Return the path of the element at a row of the joined vector, and its part: "", "re" or "im"."""
+    """Return the path of the element in a row of the joined output, and its part: "", "re" or "im"."""
     for part in parts:
         if row < part.size:
             place, which = (row // 2, "im" if row % 2 else "re") if part.pairs else (row, "")
@@ -161,7 +161,7 @@ def element_at(parts: Sequence[OutputPart], row: int) -> tuple[Path, str]:
 
 
 class Arguments:
-    """Nested arguments. The floating-point arrays that `wrt` names are inputs, by path: `x` or `params.w[0]`."""
+    """Nested arguments. Inputs are the floating-point arrays that `wrt` names by path: `x` or `params.w[0]`."""
 
     def __init__(self, tree: Mapping[str, Any], wrt: Sequence[str] | None = None):
         self.wrt = wrt
@@ -169,7 +169,7 @@ class Arguments:
         self.tree: dict[str, Any] = map_leaves(self.take_in, tree)
 
     def take_in(self, path: Path, x: Any) -> Any:
-        """Return numbers as a NumPy array; note them if they are an input."""
+        """Return numbers as a NumPy array, or fixed scalars as Python numbers; collect the inputs in `arrays`."""
         raw, name = as_array(x), str(path)
         if raw is None:
             return x
@@ -180,12 +180,12 @@ class Arguments:
         return raw
 
     def fill_in(self, leaves: Mapping[str, Any], fixed: Callable[[np.ndarray], Any]) -> dict[str, Any]:
-        """Return the arguments with other values for the inputs. fixed: converts the remaining arrays."""
+        """Return the arguments with new values for the inputs. fixed: converts the remaining arrays."""
 
         def fill(path: Path, x: Any) -> Any:
             return leaves[name] if (name := str(path)) in leaves else fixed(x) if isinstance(x, np.ndarray) else x
 
-        # most inputs are not nested: without a path, they take a twentieth of the time, in every call of the function
+        # most inputs are not nested; skipping their paths makes this 20 times faster, in every call of the function
         return {n: leaves[n] if n in leaves else map_leaves(fill, x, Path([n])) for n, x in self.tree.items()}
 
 
@@ -211,7 +211,7 @@ def tensor_data(x: Any) -> np.ndarray:
 
 
 def is_branch(x: Any) -> bool:
-    """Report whether an argument holds others: a dict, dataclass, tuple, or a list that is not an array of numbers."""
+    """Report whether an argument contains others: a dict, dataclass, tuple, or list that is not an array of numbers."""
     if isinstance(x, list | np.ndarray):
         return isinstance(x, list) and not is_number(x)
     return isinstance(x, Mapping | tuple) or is_record(x)
@@ -222,9 +222,9 @@ def is_record(x: Any) -> bool:
 
 
 def as_declared(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any], function: Any) -> dict[str, Any]:
-    """Replace dicts by objects of the dataclass or named tuple that the parameter's annotation names.
+    """Replace dicts with objects of the dataclass or named tuple that the parameter's annotation names.
 
-    Fields without a value keep that of the parameter's default.
+    Fields that are missing in a dict keep their values from the parameter's default.
     """
     made = dict(given)
     for p in parameters:
@@ -245,14 +245,14 @@ def as_declared(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any
 
 
 def is_number(x: Any) -> bool:
-    """Report whether something is a number, or nested lists of numbers."""
+    """Report whether something is a number, or a possibly nested list of numbers."""
     if isinstance(x, list):
         return all(map(is_number, x))
     return isinstance(x, int | float | complex | np.number) and not isinstance(x, bool)
 
 
 def map_leaves(change: Callable[[Path, Any], Any], x: Any, path: Path = Path()) -> Any:
-    """Return a copy of an argument in which `change`, called with path and value, replaces each leaf."""
+    """Return a copy of an argument with each leaf replaced by `change(path, leaf)`."""
     if not is_branch(x):
         return change(path, x)
     inside = vars(x) if is_record(x) else x
@@ -277,27 +277,27 @@ def by_path(given: Mapping[str, Any]) -> dict[str, Any]:
         for key in above:
             place = place.setdefault(key, {})
             if not isinstance(place, dict):
-                raise GradcliError(f"'{name}' lies below a value that is given as a whole")
+                raise GradcliError(f"'{name}' is part of a value that is also given as a whole")
         if last in place:
-            raise GradcliError(f"'{name}' is given as a whole and by its parts")
+            raise GradcliError(f"'{name}' is given both as a whole and in parts")
         place[last] = x
     return with_lists(tree)
 
 
 def with_lists(x: Any, path: Path = Path()) -> Any:
-    """Turn nested dicts with numbers as keys into lists. Raises GradcliError for gaps."""
+    """Turn nested dicts with integer keys into lists. Raises GradcliError if an index is missing."""
     if not isinstance(x, dict) or not x:
         return x
     parts = {key: with_lists(part, path.below(key)) for key, part in x.items()}
     if not all(isinstance(key, int) for key in parts):
         return parts
     if gaps := set(range(len(parts))) - parts.keys():
-        raise GradcliError(f"'{path}' lacks its element {path}[{min(gaps)}]")
+        raise GradcliError(f"'{path}' is missing its element {path}[{min(gaps)}]")
     return [parts[i] for i in range(len(parts))]
 
 
 def call_with(function: Callable, values: Mapping[str, Any]) -> Any:
-    """Call a function on values by name, positionally if its parameters allow; derived functions need that."""
+    """Call a function on named values, positionally if its parameters allow, as derived functions require."""
     return by_name(function, values)(*values.values())
 
 
@@ -306,7 +306,7 @@ def is_under(path: str, name: str) -> bool:
 
 
 def is_named(path: str, wrt: Sequence[str] | None) -> bool:
-    """Report whether a path is to be differentiated: `wrt` names it or what contains it; None names all."""
+    """Report whether to differentiate by a path: `wrt` names it or something that contains it, or is None (all)."""
     return wrt is None or any(is_under(path, name) for name in wrt)
 
 
@@ -320,7 +320,7 @@ def as_whole(x: Any) -> Any:
 
 
 def expand_paths(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str]:
-    """Return the paths of the inputs that `wrt` names [all]; unknown names stay."""
+    """Return the paths of the inputs that `wrt` names [all]; unknown names are kept."""
     if wrt is None:
         return list(paths)
     return [path for name in wrt for path in ([p for p in paths if is_under(p, name)] or [name])]

@@ -10,15 +10,15 @@ import numpy as np
 from ..errors import describe_error
 from .claim import Arrays, Difference
 
-CHANGED, CHANGED_NARROW = 1e-4, 1e-2  # part of the largest element that is rounding, also in few digits: a choice
-CANCELLED = 1e-5  # where elements cancel, this part of their usual size is allowed, too, times the above: a choice
+CHANGED, CHANGED_NARROW = 1e-4, 1e-2  # differences up to this part of the largest element count as rounding: a choice
+CANCELLED = 1e-5  # allowed on top for cancellation, relative to the usual size, times the above: a choice
 FIXES = {
     "layout": "make it contiguous before its memory is read, or use reshape instead of view",
-    "unused-output": "the gradient of an output that is not used is None (test with `is None`), SymbolicZero or zeros",
-    "second-backward": "keep what is saved for backward as it is; retain_graph=True runs backward again",
+    "unused-output": "the gradient of an unused output is None (test with `is None`), SymbolicZero or zeros",
+    "second-backward": "do not modify what is saved for backward, because retain_graph=True lets it run again",
 }
-REPEATS = 5  # usual calls that must agree before the difference of another call counts: a choice
-FILLING = 17  # memory between the elements of a strided array; a right rule does not read it
+REPEATS = 5  # repeated usual calls that must agree before a difference of the other call counts: a choice
+FILLING = 17  # value between the elements of a strided array, which a correct rule does not read
 
 
 Call = Callable[[], Arrays]
@@ -29,8 +29,8 @@ def compare(
 ) -> Iterator[Difference]:
     """Yield the largest difference between expected arrays and those of another call, or what that call raised.
 
-    usual: arrays whose size says how large the elements are without cancellation. calls: the other call, and the
-    expected one again, where a rule that draws random numbers differs, too. here, there: these in words.
+    usual: arrays that show how large the elements are without cancellation. calls: the other call, and the expected
+    one repeated, which also differs if the rule uses random numbers. here, there: the two calls in words.
     """
     got, again = calls
     part, size = CHANGED_NARROW if narrow else CHANGED, largest(usual)
@@ -39,7 +39,7 @@ def compare(
         try:
             arrays = call()
         except Exception as error:
-            return f"the derivative raises {describe_error(error)} {here}, and not {there}"
+            return f"the derivative raises {describe_error(error)} {here}, but not {there}"
         for name, x in expected.items():
             y = np.broadcast_to(arrays[name], np.shape(x))
             room = part * (largest({name: x}) + CANCELLED * size)
@@ -47,7 +47,7 @@ def compare(
             if gap.max(initial=0.0) > room:
                 worst = np.unravel_index(int(gap.argmax()), gap.shape)
                 element = f"{name}[{','.join(str(int(i)) for i in worst)}]" if worst else name
-                return f"{element} is {y[worst]:.6g} {here}, and {x[worst]:.6g} {there}"
+                return f"{element} is {y[worst]:.6g} {here}, but {x[worst]:.6g} {there}"
         return ""
 
     text = difference(got)

@@ -20,7 +20,7 @@ def line_of(node: Any) -> Span | None:
 
 
 def line_span(path: str, line: int) -> Span | None:
-    """Return the place of a line without the blanks around it; None if the file has no such line."""
+    """Return the span of a line without surrounding blanks; None if the file has no such line."""
     lines = lines_of_file(path)
     if not 0 < line <= len(lines):
         return None
@@ -39,9 +39,9 @@ class Run(NamedTuple):
 
     leaves: the inputs as Tensors that require grad, by name. output: the Tensor to differentiate; None if the program
     ran backward itself. names: every named Tensor, for hooks and retained gradients. where: maps a node to its place
-    in the source, for messages. first_nan: the first operation that made a nan, and its place, if that was searched
-    for. modules: the nn modules by name. backwards: for each backward that the program ran, the value of the single
-    output, or None. ran_at: the values of the leaves when backward last reached them.
+    in the source, for messages. first_nan: the first operation that made a nan, and its place, if it was
+    looked for. modules: the nn modules by name. backwards: one entry for each backward that the program ran, the value
+    of its only output or None. ran_at: the values of the leaves when backward last reached them.
     """
 
     leaves: dict[str, Tensor]
@@ -90,7 +90,7 @@ class Program:
         raise NotImplementedError
 
     def input_names(self, given: Iterable[str] = ()) -> list[str] | None:
-        """Return the names of the inputs, including constants such as pi if given; None if only a run can tell."""
+        """Return the names of the inputs, with constants such as pi if given; None if only a run reveals them."""
         return None
 
     def missing(self, given: Mapping[str, Any]) -> list[str]:
@@ -142,7 +142,7 @@ def check_vector(vector: np.ndarray, output: np.ndarray) -> None:
 
 
 def check_number(output: Tensor, what: str, of: str = "", hint: str = "take one element or the sum of it") -> None:
-    """Raise GradcliError unless the output is one real number. what: why it must be; of: whose output it is."""
+    """Raise GradcliError unless the output is one real number. what: why it must be. of: the owner of the output."""
     check_output(output)
     size, is_real = output._data.size, output._data.dtype.kind != "c"
     if size != 1 or not is_real:

@@ -19,7 +19,7 @@ from .user_code import end_fork
 
 Arrays = Mapping[str, np.ndarray]
 ProgressCallback = Callable[..., None]
-"""Takes (what is counted, how many are done, of how many, 0 if unknown); for partial results ("", 0, 0, text)."""
+"""Called with (what is counted, number done, total or 0 if unknown), or ("", 0, 0, text) for a partial result."""
 
 
 class CallError(TargetError):
@@ -27,11 +27,11 @@ class CallError(TargetError):
 
 
 class GoneError(TargetError):
-    """The process died or hangs, or the server is gone, so there is no use in trying another point."""
+    """The process died or hangs, or the server is gone, so trying another point is useless."""
 
 
 class NoForwardError(CallError):
-    """Forward mode lacks an operation of the function."""
+    """Forward mode does not support an operation of the function."""
 
 
 class WrongShapeError(CallError):
@@ -39,7 +39,7 @@ class WrongShapeError(CallError):
 
 
 class NotElementwiseError(CallError):
-    """The function does not work element by element, contrary to the claim."""
+    """The function does not work element by element, although it was claimed to."""
 
 
 class ComplexError(CallError):
@@ -54,29 +54,29 @@ class Difference(NamedTuple):
 
 
 class OutOfCallsError(Exception):
-    """The call budget is used up. needed: how many more calls were wanted."""
+    """The call budget is used up. needed: how many more calls were needed."""
 
     def __init__(self, needed: int):
-        super().__init__(f"{needed} more calls were wanted")
+        super().__init__(f"{needed} more calls were needed")
         self.needed = needed
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Which products the derivative of a claim gives, what a call costs, and how results are rounded.
+    """Which products a claim's derivative provides, what a call costs, and how results are rounded.
 
-    vjp, jvp: whether `Claim.vjps` and `Claim.jvp` give products. An adapter that can only find out by running the
+    vjp, jvp: whether `Claim.vjps` and `Claim.jvp` provide products. An adapter that can only find out by running the
     function passes a callable that tries it; it is called when `pull` or `push` is read.
     """
 
     vjp: bool | Callable[[], bool] = False
     jvp: bool | Callable[[], bool] = False
-    second: bool = False  # a backward pass, if there is one, can be differentiated: `Claim.pull_function`
-    pulls_first: bool = False  # the backward pass is what is claimed, even if the forward one needs fewer calls
-    pulls_apart: bool = True  # the claimed Jacobian is made of products with cotangents, if there are any
-    traced: bool = False  # gradcli's engine records and differentiates the function
-    costly: bool = False  # a call may take seconds, so few are made unless something is suspicious
-    value_unit: float = 0.0  # the rounding unit of a short type that values go through; 0 without one
+    second: bool = False  # whether a backward pass can be differentiated: `Claim.pull_function`
+    pulls_first: bool = False  # whether to check backward passes even if forward ones need fewer calls
+    pulls_apart: bool = True  # whether products with cotangents, if any, make up the claimed Jacobian
+    traced: bool = False  # whether gradcli's engine records and differentiates the function
+    costly: bool = False  # a call may take seconds, so make few unless something is suspicious
+    value_unit: float = 0.0  # the rounding unit of a narrower type that values pass through; 0 if none
     claim_unit: float | None = None  # the rounding unit of a claim computed in a narrower type than the inputs
 
     @property
@@ -94,7 +94,7 @@ class Capabilities:
 class CallBudget:
     made: int = 0
     allowed: int | None = None  # None: no limit
-    claim_calls: int = 0  # how often one claimed product calls the function itself
+    claim_calls: int = 0  # calls of the function itself in one claimed product
 
     @property
     def left(self) -> float:
@@ -124,25 +124,25 @@ class Progress:
 
 
 class Claim:
-    """A function of named arrays, and the derivative that is claimed for it, wherever both run.
+    """A function of named arrays and its claimed derivative, wherever they run.
 
-    An adapter has `evaluate`, its `capabilities`, and the methods these name: `vjp` or `vjps`, and `jvp`; or `whole`.
-    Callers use `value`, `pulls` and `push`, which check shapes. title: the name in reports. at: the point, by name.
-    wrt: the names to differentiate [all]. budget, progress: shared with claims made of this one. All methods raise
-    CallError and GoneError.
+    An adapter defines `capabilities`, `evaluate`, and the methods for these capabilities: `vjp` or `vjps`, and `jvp`;
+    or `whole`. Callers use `value`, `pulls` and `push`, which check shapes. title: the name in reports. at: the point,
+    by name. wrt: the names to differentiate [all]. budget, progress: shared with claims made from this one. All
+    methods may raise CallError or GoneError.
     """
 
     capabilities = Capabilities()
-    claims = "vjp"  # which product the claimed Jacobian came from, where there are both
+    claims = "vjp"  # which product the claimed Jacobian came from, if there are both
     notes: tuple[str, ...] = ()
     functions: tuple[Callable, ...] = ()  # its Python functions
     constants: Mapping[str, Any] = MappingProxyType({})  # other arguments of its functions, by name
-    jitter: Mapping[str, float] = MappingProxyType({})  # how far a check moves inputs at random
+    jitter: Mapping[str, float] = MappingProxyType({})  # how far a check moves each input at random
     restriction = ""  # the subspace that a pass is limited to, in words; "" for the whole space
-    layout: tuple[OutputPart, ...] = ()  # the arrays that are joined to the output, if known
-    recorded: np.ndarray | None = None  # the output of the last backward pass, if that computed it again
+    layout: tuple[OutputPart, ...] = ()  # the arrays that are joined into the output, if known
+    recorded: np.ndarray | None = None  # the output, if the last backward pass recomputed it
     seen: tuple[Mapping[str, Any], Sequence[Any]] | None = None  # arguments and cotangents from the user's run
-    first: Claim | None = None  # the function, if this is the product of a vector with its derivative
+    first: Claim | None = None  # the function's own claim, if this is the product of a vector with its derivative
     doubt = ""  # a reason known in advance why the check is inconclusive
     trouble: str | None = None  # what the function raised near the point
     connection: Any = None  # the server or process, closed at the end
@@ -156,7 +156,7 @@ class Claim:
         self.budget, self.progress = CallBudget(), Progress()
 
     def moved(self, at: Arrays) -> Claim:
-        """Return the same at other inputs, of the same shapes; those left out stay."""
+        """Return the same claim at other inputs of the same shapes; those left out keep their values."""
         other = copy.copy(self)
         other.at = {**self.at, **at}
         other.trouble, other.here = None, None
@@ -189,7 +189,7 @@ class Claim:
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray] | None:
         """Return the derivative by input name, with shape output.shape + input.shape; None if there are only products.
 
-        For complex inputs a block holds dL/dRe + i dL/dIm of every real output; complex outputs have pairs.
+        For a complex input, a block holds dL/dRe + i dL/dIm of every real output; complex outputs are pairs of reals.
         """
         return None
 
@@ -200,19 +200,19 @@ class Claim:
         return out
 
     def value_here(self) -> np.ndarray:
-        """Return f at the point; it is called once."""
+        """Return f at the point, calling f only once."""
         if self.here is None:
             self.here = self.value(self.at)
         return self.here
 
     def output(self, arrays: Arrays) -> np.ndarray:
-        """Return f at arrays, for its shape."""
+        """Return f at `arrays`; call it only if these are not the point itself."""
         return self.value_here() if arrays is self.at else self.value(arrays)
 
     def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
         """Return f at `count` points, shape (count, *like.shape). stacks: inputs with one more leading axis.
 
-        like: f at the point. Rows are nan where f raises or returns another shape; `trouble` says why.
+        like: f at the point. Rows are nan where f raises or returns a different shape; `trouble` says why.
         """
         self.budget.require(count)
         rows = np.full((count, *like.shape), np.nan, like.dtype)
@@ -246,23 +246,23 @@ class Claim:
         return in_shape(product, shape, "the derivative along a direction")
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray] | None:
-        """Return the product, with a call at another point between forward and backward; None if they are one call."""
+        """Return the product, calling f elsewhere between forward and backward; None if they are a single call."""
         return None
 
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
-        """Return the product if only some inputs require a gradient; None if that makes no difference."""
+        """Return the product if only these inputs require a gradient; None if that makes no difference."""
         return None
 
     def as_called(self) -> Iterator[Difference]:
-        """Yield where the rule's results depend on how programs call it."""
+        """Yield the ways in which the rule's results depend on how it is called."""
         yield from ()
 
     def pull_function(self, cotangent: np.ndarray) -> Claim:
-        """Return the pull as a function of the same inputs, then the cotangent."""
+        """Return the product with a cotangent, as a function of the same inputs followed by the cotangent."""
         raise NotImplementedError
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
-        """Yield the parts that can be checked alone, innermost and earliest first, each with its description."""
+        """Yield the parts that can be checked separately, innermost and earliest first, each with its description."""
         yield from ()
 
     def close(self) -> None:
@@ -323,8 +323,8 @@ def call_failed(what: str, error: BaseException) -> CallError:
     return CallError(f"{what} raised {describe_error(error)}")
 
 
-class failing_as:  # noqa: N801 - reads as a verb; a generator would be as slow as many a function
-    """Turn exceptions of the block into CallError; processes forked in it end with it."""
+class failing_as:  # noqa: N801 - reads as a verb; a generator would be as slow as many functions are
+    """Turn exceptions in the block into CallError, and end processes forked in it when it ends."""
 
     def __init__(self, what: str):
         self.what = what
@@ -360,7 +360,7 @@ def second_order(first: Claim, seed: int) -> Claim:
     The vector is the last input.
     """
     if not (first.capabilities.second and first.capabilities.pull):
-        raise CallError("reverse mode does not go through the function, and second derivatives need it")
+        raise CallError("second derivatives need reverse mode, which does not work through the function")
     rng, out = np.random.default_rng(seed + 1), first.value_here()
     vector = rng.standard_normal(out.shape) + (1j * rng.standard_normal(out.shape) if out.dtype.kind == "c" else 0)
     return first.pull_function(np.asarray(vector, out.dtype))

@@ -1,4 +1,4 @@
-"""Which framework a function uses: rules of PyTorch, JAX and HIPS autograd do not run on gradcli's engine."""
+"""Detect which framework a function uses: gradcli's engine does not run rules of PyTorch, JAX and HIPS autograd."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FRAMEWORKS = {
     "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow",
 }  # fmt: skip
 LIBRARIES = {"numpy", "scipy", "gradcli", *sys.stdlib_module_names}
-"""Modules that do not lead to a framework, so they are not searched."""
+"""Modules that are not searched, because they do not lead to a framework."""
 
 
 def framework_of(function: Any) -> str | None:
-    """Return the module name of the first framework that a function, class or object leads to, if any."""
+    """Return the module name of the first framework that a function, class or object refers to, if any."""
     if not FRAMEWORKS.keys() & sys.modules.keys():
         return None
     return next(filter(None, map(framework_behind, reachable_from(function))), None)
@@ -31,7 +31,7 @@ def engine_of(function: Any, wanted: str | None) -> str | None:
 
 
 def framework_around(function: Any) -> str | None:
-    """Return the only framework its file imports, if a function's code names no module: `x.sin().sum()`."""
+    """Return the only framework that a function's file imports, if its code names no module: `x.sin().sum()`."""
     code, variables = getattr(function, "__code__", None), getattr(function, "__globals__", {})
     if not isinstance(code, CodeType):
         return None
@@ -59,7 +59,7 @@ def modules_imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def reachable_from(function: Any) -> Iterator[Any]:
-    """Yield what a function's code leads to: the globals it names, and what those lead to."""
+    """Yield the objects that a function's code refers to: the globals it names, and what those refer to in turn."""
     seen: set[tuple[int, tuple]] = set()
     waiting: list[tuple[Any, tuple]] = [(function, ())]
     while waiting:
@@ -100,7 +100,7 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
     code = getattr(x, "__code__", None)
     if isinstance(code, CodeType):
         used = tuple(names_in(code))
-        if not is_framework(x.__module__):  # a framework's functions lead to thousands of others
+        if not is_framework(x.__module__):  # a framework's functions refer to thousands of others
             variables = getattr(x, "__globals__", {})
             for kind in getattr(x, "__annotations__", {}).values():
                 yield variables.get(kind.partition(".")[0]) if isinstance(kind, str) else kind, ()

@@ -31,7 +31,7 @@ class ExpressionProgram(Program):
         self.find_free = functools.cache(self._find_free)
 
     def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
-        """Return the names that are read before they are bound, with the first node; constants such as pi if given."""
+        """Return names read before they are bound, each with its first node; constants such as pi only if given."""
         return self.find_free(frozenset(CONSTANTS).intersection(given))
 
     def _find_free(self, given: frozenset[str]) -> dict[str, tree.Expr]:
@@ -90,7 +90,7 @@ class ExpressionProgram(Program):
         return call, {name: np.array(leaf._data) for name, leaf in run.leaves.items()}
 
     def check_given(self, given: Mapping[str, Any], names: list[str]) -> None:
-        """Raise GradcliError for a value of a name that is not an input, and for an input without a value."""
+        """Raise GradcliError if a given name is not an input, or an input has no value."""
         for name in given:
             if name not in names:
                 for node in (n for s in self.parsed.statements for n in s.value.walk() if isinstance(n, tree.Call)):

@@ -26,13 +26,13 @@ from .base import is_module
 from .user_code import is_users
 from .user_lines import Chain, Place, is_users_object, place_of_checkpoint, users_chain, users_stack
 
-MOST_STEPS = 100_000  # the last steps are kept, with about 100 MB
+MOST_STEPS = 100_000  # the number of latest steps to keep, which take about 100 MB
 MOST_NUMBERS = 10_000  # Python numbers and NumPy arrays that are recognized in later operations
 MOST_PASSES = 16
 
 
 class Size(NamedTuple):
-    """The size of an array's elements. state: ok, zero, nan or inf. bad: the number that are not finite, of total."""
+    """The size of an array's elements. state: ok, zero, nan or inf. bad: how many of total are not finite."""
 
     state: str
     most: float
@@ -44,11 +44,11 @@ class Size(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """A tensor, number or array between two changes in place.
+    """A tensor, number or array between two in-place changes.
 
     kind: f, i or b for the type of a tensor's elements; p for Python numbers and NumPy arrays. state: as in Size.
     chain: the lines that made it. step: the operation that made it, if known. gradient: its `.grad` at the end.
-    filled: the last pass that gave it a gradient. events: the last of each kind, see Recorder.take_note.
+    filled: the last pass that gave it a gradient. events: the last of each kind (Recorder.take_note).
     """
 
     number: int
@@ -94,7 +94,7 @@ class Note(NamedTuple):
 class Run(NamedTuple):
     """A node that ran. key: its number. sent: pairs of a leaf's value or a node's number, and the gradient's size.
 
-    eps: of the gradient's type. note: on its operand, if the gradient ends there or becomes nan or infinite.
+    eps: of the gradient's type. note: describes its operand, if the gradient vanishes there or is no longer finite.
     """
 
     key: int
@@ -120,7 +120,7 @@ class Pass:
 
 
 class Event(NamedTuple):
-    """An event of a gradient. filled, cleared: the value's last ones before it. function: where it happened."""
+    """An event of a gradient. filled, cleared: the last pass to fill it and event to clear it. function: its place."""
 
     number: int
     place: Place | None
@@ -131,7 +131,7 @@ class Event(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The record of a script. names: its tensors at the end. used: those whose gradient it read or stepped with."""
+    """The record of a script. names: its tensors at the end. used: those whose gradients it read or stepped with."""
 
     steps: list[Step]
     passes: list[Pass]
@@ -191,7 +191,7 @@ class Recorder:
         node.origin = origin
 
     def hook(self, node: Any, hook: Callable) -> None:
-        """Call a hook after a node ran; it replaces an earlier one."""
+        """Call a hook after a node runs; an earlier hook is replaced."""
         node.hook_table.post[id(self)] = hook
 
     # -- values and steps ---------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ class Recorder:
         return value if reference is not None and reference() is x else None
 
     def value(self, x: Any) -> Value:
-        """Return the value of a tensor; a new one came from outside, or from a function that was not recorded."""
+        """Return the value of a tensor; an unknown one came from outside, or from a function that was not recorded."""
         value = self.find(x)
         if value is None:
             value = self.new_value(x, None, self.made_at.get(self.address(x)) or users_chain())
@@ -248,7 +248,7 @@ class Recorder:
         for x in made:
             old = self.find(x)
             if old is not None and old.wants and old.leaf and old.kind != "p" and x.is_leaf:
-                continue  # a leaf that is changed without a graph stays the same leaf
+                continue  # a leaf changed without a graph remains the same leaf
             if isinstance(x, (self.tensor_type, *NUMBERS)):
                 step.outputs += (self.new_value(x, step, chain),)
                 if not inputs and isinstance(x, self.tensor_type):
@@ -285,7 +285,7 @@ class Recorder:
     # -- gradients ------------------------------------------------------------------------------------------
 
     def take_note(self, kind: str, x: Any, gradient: Any = None) -> None:
-        """Note an event of a tensor: its gradient is read, looked at, stepped with, cleared; freeze; optimizer."""
+        """Note an event of a tensor. kind: read, look, step or clear (of its gradient), freeze or optimizer."""
         value, line = self.value(x), users_chain(1)
         if gradient is not None:
             self.owners[self.address(gradient)] = value
@@ -296,7 +296,7 @@ class Recorder:
         if kind == "freeze":
             value.wants = False
         if kind == "optimizer" and not value.name and line != self.named_at:
-            self.named_at = line  # a name may lead to another parameter soon
+            self.named_at = line  # a name may soon refer to another parameter
             self.note_locals()
             for name, other in self.names():
                 self.value(other).name = name
@@ -363,7 +363,7 @@ class Recorder:
         return hook
 
     def describe(self, operands: tuple, sent: np.ndarray, received: list, bad: bool) -> Note | None:
-        """Return the operand that a node sent a gradient to: its first bad element, or its range."""
+        """Describe the operand that a node sent a gradient to, by its first bad element or its range."""
         numbers = [x for x in operands if self.array(x).dtype.kind in "fc"]
         alike = [x for x in numbers if self.array(x).shape == sent.shape] or numbers
         if not alike or not (array := self.array(alike[0])).size:
@@ -437,7 +437,7 @@ def is_finite(size: Size) -> bool:
 
 def size_of(x: np.ndarray) -> Size:
     if not x.size:
-        return Size("ok", 1.0)  # the cause of zeros is the empty selection, not this
+        return Size("ok", 1.0)  # not "zero": the empty selection is the cause to report
     numbers = np.abs(x) if x.dtype.kind == "c" else x
     low, high = float(numbers.min()), float(numbers.max())
     most = max(-low, high)

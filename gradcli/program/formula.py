@@ -71,11 +71,11 @@ class FormulaProgram:
             error.message = f"--{option}: {error.message}"
             raise
         if len(parsed.statements) > 1 or parsed.statements[0].target is not None:
-            raise GradcliError(f"--{option} {text}: a formula is one expression", kind="syntax")
+            raise GradcliError(f"--{option} {text}: a formula must be a single expression", kind="syntax")
         for name in names:
             refuse_unknown([name], self.inputs, f"--{option} {name}=...: the program has no input", "its inputs are")
         if len(names) > 1 and option != "hess":
-            raise GradcliError(f"--{option} is by one input, not by {' and '.join(names)}")
+            raise GradcliError(f"--{option} takes a derivative by one input, not by {' and '.join(names)}")
         by, value = names or tuple(self.request.wrt or self.inputs), parsed.statements[0].value
         if names or option == "jvp" or len(by) == 1:
             twice = 2 if option == "hess" and len(by) == 1 else 1
@@ -85,14 +85,14 @@ class FormulaProgram:
                 alone = tree.Program(parsed.source, [tree.Statement(item, None, (0, 0), None)], None)
                 yield Formula(option, (name,), alone, self.vectors(option, (name,)))
         else:
-            hint = f"write --{option} {by[0]}=FORMULA, once for each input that is to be checked"
-            raise GradcliError(f"--{option}: by which of the inputs {', '.join(by)} is this the derivative?", hint=hint)
+            hint = f"write --{option} {by[0]}=FORMULA, once for each input to check"
+            raise GradcliError(f"--{option}: name the input that the formula is for ({', '.join(by)})", hint=hint)
 
     def vectors(self, option: str, names: Sequence[str]) -> tuple[str, ...]:
         """Return the names of vectors: v in --vjp; in --jvp v_x for the tangent of x, and v if there is one input."""
         if option == "vjp" and "v" in self.names:
-            hint = "give the program's v another name"
-            raise GradcliError("v is the vector in --vjp, and a name of the program", hint=hint, kind="name")
+            hint = "rename v in the program"
+            raise GradcliError("v is the vector in --vjp, but also a name in the program", hint=hint, kind="name")
         if option == "jvp":
             return (*(f"v_{name}" for name in names), *(["v"] if len(names) == 1 and "v" not in self.names else []))
         return ("v",) if option == "vjp" else ()
@@ -178,7 +178,7 @@ class FormulaClaim(HandWritten):
         return self.call(self.jvp_formula, arrays, "jvp_formula", every)
 
     def fit_shape(self, part: Any, out: np.ndarray, name: str) -> np.ndarray:
-        """Return a gradient in the form of `whole`; for complex output and input, it is the complex derivative."""
+        """Return a gradient in the form of `whole`; for complex output and input, `part` is the complex derivative."""
         if out.dtype.kind != "c" or self.at[name].dtype.kind != "c":
             return super().fit_shape(part, out, name)
         raw = in_shape(part, out.shape + self.at[name].shape, f"the gradient of '{name}'")

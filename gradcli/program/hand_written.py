@@ -1,4 +1,4 @@
-"""Claims of derivatives that are written by hand, as functions of plain arrays or with an engine of the user's own."""
+"""Claims of derivatives written by hand, as functions of plain arrays or with the user's own engine."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from .claim import (
 )
 from .detect_framework import engine_of
 
-MOST_ELEMENTS = 2_000  # elements of a function that works element by element: its Jacobian has their square
-ELEMENTWISE = "if f works element by element, --elementwise (elementwise=True in a declaration) takes that shape"
+MOST_ELEMENTS = 2_000  # most elements of an elementwise function, whose Jacobian has the square of this
+ELEMENTWISE = "if f works element by element, add --elementwise (elementwise=True in a declaration)"
 UNCHANGED_UNITS = 1000  # changes of an output by up to this many rounding units count as zero
 
 
 class HandWritten(Claim):
     """A function of arrays and its grad, vjp or jvp, all called positionally in the order of `at`.
 
-    grad(*arrays): an array for one input, else a tuple in order or a dict by name. vjp(cotangent, *arrays): the same.
-    jvp(tangents, *arrays): an array like the output, for a tuple with one tangent per array. elementwise: f works
-    element by element on numbers and inputs of one shape, and grad returns one derivative per element of the output.
+    grad(*arrays) returns an array for one input, else a tuple in order or a dict by name, as does vjp(cotangent,
+    *arrays). jvp(tangents, *arrays) takes one tangent per array and returns an array like the output. elementwise: f
+    works element by element on numbers and inputs of one shape, and grad returns one derivative per output element.
     """
 
     place: Callable[[np.ndarray], np.ndarray] = staticmethod(np.ndarray.copy)  # copies arrays for the functions
-    written = ""  # which argument a function changed
+    written = ""  # says which argument a function changed, if any
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class HandWritten(Claim):
     def call(
         self, function: Callable, arrays: Arrays, what: str, *before: Any, cotangent: np.ndarray | None = None
     ) -> Any:
-        """Call on copies of the cotangent and the arrays; note which it changes. Raises CallError if it raises."""
+        """Call on copies of the cotangent and the arrays; note which of them change. Raises CallError if it raises."""
         given = [*([] if cotangent is None else [cotangent]), *arrays.values()]
         copies = [self.place(x) if x.ndim else x[()] for x in given]
         with np.errstate(all="ignore"), failing_as(what):
@@ -84,7 +84,7 @@ class HandWritten(Claim):
         return result
 
     def as_called(self) -> Iterator[Difference]:
-        """Yield whether the functions change their arguments, or depend on their memory layout."""
+        """Yield a difference if the functions change their arguments or depend on their memory layout."""
         if self.written:
             yield Difference("writes-into", self.written)
             return
@@ -93,11 +93,11 @@ class HandWritten(Claim):
         for layout, place in LAYOUTS.items():
             with contextlib.suppress(CallError):  # refusing a layout with an error is right
                 there: Callable[[], Arrays] = functools.partial(dict, self.answers(place))
-                words = f"where arrays are {layout}", "where they are in C order"
+                words = f"if arrays are {layout}", "if they are in C order"
                 yield from compare("layout", {**usual, **self.at}, usual, (there, self.answers), narrow, *words)
 
     def answers(self, place: Callable[[np.ndarray], np.ndarray] = np.ndarray.copy) -> dict[str, np.ndarray]:
-        """Return the value and the claimed derivative, or a product with it, by name. place: lays out the arguments."""
+        """Return the value and the claimed derivative, or a product with it, by name. place: copies the arguments."""
         self.place = place
         try:
             found = {"the value": (out := self.value(self.at))}
@@ -128,7 +128,7 @@ class HandWritten(Claim):
         """Return the Jacobian with one derivative per element on its diagonal. Raises WrongShapeError."""
         raw, x = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), self.at[name]
         if raw.shape not in ((), out.shape):  # a number is the derivative of every element
-            wanted = f"element by element it must have the output's shape {out.shape}"
+            wanted = f"with elementwise it must have the output's shape {out.shape}"
             raise WrongShapeError(f"the derivative of '{name}' has shape {raw.shape}; {wanted}")
         if x.ndim == 0:
             return self.fit_shape(np.broadcast_to(raw, out.shape), out, name)
@@ -137,16 +137,16 @@ class HandWritten(Claim):
         return self.fit_shape(whole.reshape(out.shape + x.shape), out, name)
 
     def refuse_mixing(self, arrays: Arrays, out: np.ndarray) -> None:
-        """Raise NotElementwiseError for inputs of another shape, and if an element changes another element's output.
+        """Raise NotElementwiseError if an input has another shape than the output, or an element affects others.
 
-        For each bit, the elements whose index has it are moved, then the others: any two indices differ in some bit.
+        For each bit, move the elements whose index has it, then the others: any two indices differ in some bit.
         """
         for name in self.wrt:
             if self.at[name].ndim and self.at[name].shape != out.shape:
-                shapes = f"'{name}' has shape {self.at[name].shape}, its output {out.shape}"
+                shapes = f"'{name}' has shape {self.at[name].shape}, but the output {out.shape}"
                 raise NotElementwiseError(f"{self.title} is not elementwise: {shapes}")
         if out.size > MOST_ELEMENTS:
-            raise CallError(f"{self.title} has {out.size} elements; with elementwise {MOST_ELEMENTS} is the most")
+            raise CallError(f"{self.title} has {out.size} elements; elementwise allows at most {MOST_ELEMENTS}")
         if self.budget.allowed is not None or self.seen_apart:
             return
         nearby, numbers = nearby_point(arrays), np.arange(out.size).reshape(out.shape)
@@ -161,7 +161,7 @@ class HandWritten(Claim):
             changed = ~moved & (np.abs(there - out) > room) if there.shape == out.shape else ~moved
             if changed.any():
                 place = list(map(int, np.argwhere(changed)[0]))
-                text = f"out{place} changes with other elements of the inputs than its own"
+                text = f"out{place} depends on input elements other than its own"
                 raise NotElementwiseError(f"{self.title} is not elementwise: {text}")
         self.seen_apart = True
 
@@ -173,9 +173,9 @@ class HandWritten(Claim):
         raw, is_complex = plain_array(part, f"{callable_name(self.grad)} for '{name}'"), out.dtype.kind == "c"
         self.note_type(raw, name)
         if is_complex and self.at[name].dtype.kind == "c":
-            advice = "(vjp), or a gradient of its real part and of its imaginary part, one by one"
+            advice = "or the gradients of its real and imaginary parts, separately"
             what = f"{self.title} returns complex numbers for the complex input '{name}'"
-            raise CallError(f"{what}: a backward by hand can be checked {advice}")
+            raise CallError(f"{what}: check a backward written by hand (vjp), {advice}")
         if not is_complex:
             raw = as_kind_of_input(raw, self.at[name], name)
         wanted = out.shape + self.at[name].shape
@@ -195,7 +195,7 @@ class HandWritten(Claim):
             return
         unit = max(self.capabilities.claim_unit or 0.0, float(np.finfo(raw.dtype).eps) / 2)
         self.capabilities = replace(self.capabilities, claim_unit=unit)
-        note = f"the claimed derivative comes in {raw.dtype}, and is judged by its digits"
+        note = f"the claimed derivative is {raw.dtype}, so that type sets the tolerance"
         if note not in self.notes:
             self.notes = (*self.notes, note)
 
@@ -208,7 +208,7 @@ class HandWritten(Claim):
         shape = self.value(arrays).shape if self.shape is None else self.shape
         if raw.shape != shape:
             advice = "its first argument is a tuple of tangents, one per argument"
-            raise WrongShapeError(f"{what} gives shape {raw.shape}; it must have the output's shape {shape} ({advice})")
+            raise WrongShapeError(f"{what} returns shape {raw.shape}, not the output's shape {shape} ({advice})")
         return raw
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
@@ -223,8 +223,8 @@ class HandWritten(Claim):
                 raw = raw.real
             raw = as_kind_of_input(raw, x, name)
             if raw.shape != x.shape and not (raw.ndim == 0 and x.size == 1):
-                shapes = f"a gradient of shape {raw.shape}; it must have shape {x.shape}"
-                raise WrongShapeError(f"{what} gives '{name}' {shapes}")
+                shapes = f"shape {raw.shape}; it must have shape {x.shape}"
+                raise WrongShapeError(f"{what} returns a gradient for '{name}' of {shapes}")
             products[name] = raw.reshape(x.shape)
         return products
 
@@ -232,14 +232,14 @@ class HandWritten(Claim):
         if result is None:
             raise CallError(f"{what} returned None")
         if isinstance(result, Mapping):
-            result = {**{key[1:]: x for key, x in result.items() if str(key)[:1] == "d"}, **result}  # dW is that of W
+            result = {**{key[1:]: x for key, x in result.items() if str(key)[:1] == "d"}, **result}  # dW is for W
             missing = [name for name in self.wrt if name not in result]
             if missing:
-                raise CallError(f"{what} gives no gradient for '{missing[0]}'")
+                raise CallError(f"{what} returns no gradient for '{missing[0]}'")
             return dict(result)
         if len(self.wrt) == 1:
             only = self.wrt[0]
-            whole = as_array(result) if len(self.at) == 1 else None  # its elements, one by one
+            whole = as_array(result) if len(self.at) == 1 else None  # a tuple may hold the elements of one array
             is_one = whole is not None and self.at[only].shape == whole.shape
             if is_one or not isinstance(result, tuple):
                 return {only: result}
@@ -276,7 +276,7 @@ def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
 def with_cache(forward: Callable, backward: Callable, names: Sequence[str]) -> tuple[Callable, Callable]:
     """Return f and its vjp from forward(*inputs), which may return (out, cache), and backward(cotangent, cache).
 
-    Backward takes a cache if its only other parameter is not the input.
+    Backward takes a cache if it has exactly one other parameter and this is not the only input.
     """
     try:
         parameters = list(inspect.signature(backward).parameters)[1:]
@@ -308,7 +308,7 @@ def claim_by_hand(
     wrt: Sequence[str] | None,
     elementwise: bool = False,
 ) -> HandWritten:
-    """Return the claim of derivatives by hand; nested and framework arguments are flattened to plain arrays."""
+    """Return the claim of derivatives written by hand; nested and framework arguments become plain arrays."""
     if (backward := claims.get("vjp")) is not None:
         f, pull = with_cache(f, backward, list(at))
         claims = {**claims, "vjp": pull}
@@ -320,7 +320,7 @@ def claim_by_hand(
     arguments = Arguments(at)
     if not arguments.arrays:
         message = f"no input is an array of floating-point numbers: {', '.join(at)}"
-        raise CallError(message, "of a sparse matrix give its data, and build the matrix inside of the function")
+        raise CallError(message, "for a sparse matrix, pass its data and build the matrix inside the function")
     wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}
     names = expand_paths(wrt, list(arguments.arrays))
     flat = Flattened(f, arguments, "f")
@@ -346,7 +346,7 @@ class Flattened:
         return self.flat(self.run(before, leaves))
 
     def run(self, before: tuple, leaves: dict[str, Any]) -> Any:
-        """Call the function on plain arrays, or on the framework's if it refuses those."""
+        """Call the function on plain arrays, or on the framework's arrays if it rejects plain ones."""
         if self.engine is None:
             return self.attempt(before, leaves, lambda x: x)
         from .elsewhere.framework import adapter_of
@@ -381,7 +381,7 @@ class Flattened:
         nested = list(self.arguments.arrays) != names
         if nested:
             whole = result if isinstance(result, tuple) and len(result) <= len(names) else (result,)
-            if len(whole) < len(names):  # gradients only of arguments with floating-point numbers
+            if len(whole) < len(names):  # there may be gradients only for arguments with floating-point numbers
                 holding = [name for name in names if any(is_under(p, name) for p in self.arguments.arrays)]
                 names = holding if len(whole) == len(holding) else names
             if isinstance(result, dict) and result.keys() <= set(names):
@@ -406,7 +406,7 @@ def maker_in(function: Callable, title: str) -> Callable[[Any], Any]:
                 made = make(1.0)
                 if hasattr(made, "data") and hasattr(made, "grad"):
                     return make
-    raise CallError(f"{title}: its file has no class whose objects have data, grad and backward(), as micrograd has")
+    raise CallError(f"{title}: its file has no class whose objects have data, grad and backward(), as in micrograd")
 
 
 def with_objects(f: Callable, origin: Callable, title: str) -> tuple[Callable, Callable]:

@@ -88,11 +88,11 @@ MODULE_HOOKS = {
     ".forward": ("register_forward_hook", ("input", "output")),
     ".forward_pre": ("register_forward_pre_hook", ("input",)),
 }
-"""By the ending of a name: the method that registers the hook, and its arguments; it may replace the last one."""
+"""For each ending of a name: the method that registers a hook, and the hook's arguments; it may replace the last."""
 
 
 def attach(name: str, module: Any, hooks: Sequence[Hook], known: dict[str, list]) -> None:
-    """Attach the hooks that name a module. known: the modules that have the hooks, by name."""
+    """Attach the hooks that name a module. known: the modules that already have the hooks, by name."""
     for suffix, (register, _) in MODULE_HOOKS.items():
         done = known.setdefault(name + suffix, [])
         if not any(x is module for x in done):

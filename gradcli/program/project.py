@@ -1,8 +1,7 @@
 """The user's project: the Python that runs its code, and [tool.gradcli] in its pyproject.toml.
 
-The Python is found as ruff, ty and pyright find it. A command with a Python target restarts in that Python (`move`).
-There, the project's packages come first in the search path, then gradcli and the packages that it needs
-(`__main__.py`).
+The Python is found the way ruff, ty and pyright do it. A command with a Python target restarts in it (`move`). There,
+the project's packages come first in the search path, then gradcli and the packages that it needs (`__main__.py`).
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "exclude": ('a list of patterns, such as "build" or "*_old.py"', lambda x: is_list(x, ".+")),
     "jobs": ("a whole number from 1 to 1000", lambda x: type(x) is int and 1 <= x <= 1000),
     "timeout": ("a number of seconds above 0", lambda x: type(x) in (int, float) and 0 < x < math.inf),
-    "python": ("the path of a Python or of its environment", lambda x: isinstance(x, str) and x),
+    "python": ("the path of a Python interpreter or environment", lambda x: isinstance(x, str) and x),
     "allow-inconclusive": ("true or false", lambda x: isinstance(x, bool)),
     "accept": ('a list of findings, such as "grads.py:f sign"', lambda x: is_list(x, r".+\.py:.+ \S+")),
 }
-"""For each key of the table, the description and the test of its values."""
+"""For each key of the table, a description of its values and a test for them."""
 
 
 def is_list(value: Any, form: str) -> bool:
@@ -119,7 +118,7 @@ def read(path: str) -> dict[str, Any] | None:
 OLDEST = (3, 11)
 ADVICE = "--python PATH chooses another Python"
 WAIT = 60.0
-"""Seconds that a Python may take to answer PROBE."""
+"""Time limit in seconds for a Python to answer PROBE."""
 PROBE = """
 import sys
 del sys.path[0]
@@ -146,7 +145,7 @@ class Facts(NamedTuple):
 
 
 def find_interpreter(folder: str, wanted: str | None = None) -> Interpreter | None:
-    """Return the Python of the project that a folder belongs to, if anything names one. Raises GradcliError."""
+    """Return the Python of the project that a folder belongs to, if one is configured or found. Raises GradcliError."""
     project = project_in(project_files([folder]))
     above = [(".venv", os.path.join(place, ".venv")) for place in with_parents(os.path.abspath(folder))]
     asked = [("--python", wanted), ("python in pyproject.toml", project and project.python)]
@@ -171,20 +170,20 @@ def executable(place: str) -> str | None:
 
 def ask(found: Interpreter) -> Facts:
     """Start a Python and return its answer to PROBE. Raises GradcliError if it cannot run gradcli."""
-    import subprocess  # imported here because it is slow, and seldom needed
+    import subprocess  # imported here because it is slow and rarely needed
 
     name = f"{found.path} ({found.origin})"
     try:
         done = subprocess.run([found.path, "-c", PROBE], capture_output=True, text=True, timeout=WAIT, check=False)
         facts = Facts(*ast.literal_eval(done.stdout.strip().splitlines()[-1]))
     except (OSError, ValueError, SyntaxError, IndexError, TypeError, subprocess.SubprocessError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it does not answer as Python does"
+        reason = error.strerror if isinstance(error, OSError) else "it does not respond as Python does"
         raise GradcliError(f"{name} cannot be used: {reason}", hint=ADVICE, kind="file") from None
     if facts.version < OLDEST:
         version, least = (".".join(map(str, numbers)) for numbers in (facts.version, OLDEST))
         raise GradcliError(f"{name} is Python {version}; gradcli needs {least} or later", hint=ADVICE, kind="file")
     if not facts.has_numpy and facts.cache_tag != sys.implementation.cache_tag:
-        hint = f"install it there, {found.path} -m pip install numpy, or choose another Python: --python PATH"
+        hint = f"install it there ({found.path} -m pip install numpy), or choose another Python with --python PATH"
         raise GradcliError(f"{name} has no numpy", hint=hint, kind="file")
     return facts
 
@@ -213,7 +212,7 @@ def choose(words: Sequence[str], wanted: str | None = None) -> Interpreter | Non
     found = None if folder is None else find_interpreter(folder, wanted)
     if found is None:
         return None
-    prefix = os.path.dirname(os.path.dirname(found.path))  # both, since environments share the file behind their links
+    prefix = os.path.dirname(os.path.dirname(found.path))  # environments may link to the same file
     if same_file(found.path, sys.executable) and same_file(prefix, sys.prefix):
         return None
     facts = ask(found)
@@ -221,20 +220,20 @@ def choose(words: Sequence[str], wanted: str | None = None) -> Interpreter | Non
 
 
 def activate(command: Sequence[str], wanted: str | None) -> None:
-    """Put the folder of the project's Python first in PATH, for a command of the user's."""
+    """Put the folder of the project's Python first in PATH, for a command that the user runs."""
     if found := find_interpreter(folder_of(command, always=True) or os.curdir, wanted):
         os.environ["PATH"] = os.pathsep.join([os.path.dirname(found.path), os.environ.get("PATH", os.defpath)])
 
 
 def move(to: Interpreter, words: Sequence[str]) -> None:
-    """Replace this process by gradcli with these words in another Python."""
+    """Replace this process with gradcli in another Python, run with these words."""
     import json
 
     os.execv(to.path, [to.path, os.path.join(PACKAGE, "__main__.py"), json.dumps(what_to_lend()), *words])
 
 
 def what_to_lend() -> tuple[str, list[str]]:
-    """Return the arguments of `lend`: the version that compiled packages are for, and the folders of packages."""
+    """Return the arguments of `lend`: the Python version of compiled packages, and the folders that hold packages."""
     return sys.implementation.cache_tag or "", [place for place in sys.path if os.path.isdir(place)]
 
 

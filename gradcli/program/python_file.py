@@ -22,8 +22,8 @@ from .user_code import blame_user_code, check_callable
 class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
 
-    Parameters annotated as whole numbers get them, and are not differentiated. apart: whether several outputs are
-    returned as they are instead of refused.
+    Parameters annotated as whole numbers receive whole numbers, and are not differentiated. apart: whether to return
+    several outputs as they are instead of raising an error.
     """
 
     apart = False
@@ -35,7 +35,7 @@ class FunctionProgram(Program):
         try:
             self.parameters = named_parameters(function, title)
         except (TypeError, ValueError):
-            raise GradcliError(f"{title} does not say what its parameters are", hint=ADVICE) from None
+            raise GradcliError(f"cannot determine the parameters of {title}", hint=ADVICE) from None
         self.whole = {p.name: kind for p in self.parameters if (kind := annotation_name(p.annotation)) in WHOLE}
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
@@ -61,7 +61,7 @@ class FunctionProgram(Program):
         known = [n for n in names if n in given and n not in counts]
         wanted = known if wrt is None else list(wrt)
         for name in counts.keys() & wanted:
-            raise GradcliError(f"--wrt: '{name}' takes whole numbers, so there is no derivative", kind="value")
+            raise GradcliError(f"--wrt: '{name}' takes whole numbers, so it has no derivative", kind="value")
         check_known(wanted, known, "--wrt")
         if out is not None:
             raise GradcliError("--out names a variable of a program; a function has one output")
@@ -104,23 +104,23 @@ class FunctionProgram(Program):
             if "would lose its graph" not in error.message:
                 raise
             error.message = error.message.partition(": use tensor.detach()")[0]
-            advice = f"'gradcli gradcheck {self.title} --grad g' checks a derivative written by hand"
-            error.hint = f"gradcli differentiates NumPy's functions, not SciPy's and the like; {advice}"
+            advice = f"'gradcli gradcheck {self.title} --grad g' checks a hand-written derivative"
+            error.hint = f"gradcli differentiates NumPy functions, but not those of SciPy and the like; {advice}"
             raise
         if self.apart and isinstance(result, tuple | list | dict):
             return result
         if not isinstance(result, Tensor):
             if isinstance(result, int | float | np.ndarray | np.generic):
                 why = "which does not depend on its inputs through gradcli's operations"
-                advice = "a gradient written by hand is checked with 'gradcli gradcheck FILE.py:f --grad g'; else "
+                advice = "to check a hand-written gradient, run 'gradcli gradcheck FILE.py:f --grad g'; otherwise "
                 advice += "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()"
                 raise TargetError(f"{self.title} returned {type(result).__name__}, {why}", hint=advice)
-            hint = "gradcheck takes several outputs" if isinstance(result, tuple | list | dict) else None
+            hint = "gradcheck accepts several outputs" if isinstance(result, tuple | list | dict) else None
             raise TargetError(f"{self.title} returned {type(result).__name__}, not a Tensor", hint=hint)
         return result
 
     def check_shapes(self, arguments: dict[str, Any]) -> None:
-        """Raise GradcliError for a parameter of the module with a value of another shape."""
+        """Raise GradcliError if a parameter of the module is given a value of another shape."""
         for name, p in self.weights.items():
             if name in arguments and arguments[name]._data.shape != p._data.shape:
                 given = f"the given value has shape {arguments[name]._data.shape}"
@@ -132,7 +132,7 @@ class FunctionProgram(Program):
 
 
 class ModuleProgram(FunctionProgram):
-    """A module; its parameters (weight, 0.weight and so on) keep their values unless given others."""
+    """A module; its parameters (weight, 0.weight and so on) keep their values unless others are given."""
 
     def __init__(self, module: Any, title: str, path: str, dtype: Any):
         super().__init__(module.forward, title, path, dtype)
@@ -156,7 +156,7 @@ def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProg
         starred = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
         if needed := [p.name for p in parameters if p.kind not in starred and p.default is p.empty]:
             hint = f"make one in the file, net = {module.__name__}(...), and write {path}:net"
-            raise GradcliError(f"{title} needs {', '.join(repr(name) for name in needed)} to be made", hint=hint)
+            raise GradcliError(f"{title} cannot be made without {', '.join(repr(name) for name in needed)}", hint=hint)
         with blame_user_code(path, title):
             module = module()
     return ModuleProgram(module, title, path, dtype)
@@ -179,14 +179,14 @@ def refuse_foreign(function: Any, title: str) -> None:
     framework = framework_of(function)
     if framework is not None:
         message = f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run"
-        hint = "leave --engine out" if framework in ADAPTED else "check a derivative by hand: gradcheck --grad"
+        hint = "omit --engine" if framework in ADAPTED else "to check a hand-written derivative, use gradcheck --grad"
         raise TargetError(message, hint=hint)
 
 
 def load_function(function: Any, title: str, path: str, request: Request) -> Program:
     """Return the program of FILE.py:NAME. Raises GradcliError if it is not a function."""
     if request.engine == "object":
-        raise GradcliError("--engine object is for gradcheck")
+        raise GradcliError("--engine object works only with gradcheck")
     dtype, engine = request.input_dtype, engine_of(function, request.engine)
     if engine is not None:
         from .elsewhere.program import framework_program

@@ -1,4 +1,4 @@
-"""Claims of gradcli's own engine: it records a function of Tensors, and its derivative is the claim."""
+"""Claims of gradcli's own engine, which records a function of Tensors: the engine's derivative is the claim."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Traced(Claim):
     """A function of Tensors, called positionally; the claimed derivative is the engine's."""
 
     capabilities = Capabilities(vjp=True, jvp=True, second=True, traced=True)
-    records = False  # whether values need a graph: the function registers hooks or retains gradients
+    records = False  # whether values need a graph, because the function registers hooks or retains gradients
     first: Traced | None = None
-    vector = ""  # the name of that vector
+    vector = ""  # the name of the vector, if this is a product with the derivative of `first`
 
     def __init__(self, f: Callable, at: Mapping[str, Any], *, wrt: Sequence[str] | None = None, title: str = ""):
         super().__init__(title or callable_name(f), at, wrt)
@@ -117,7 +117,7 @@ class Traced(Claim):
     def products(
         self, record: Any, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]
     ) -> dict[str, np.ndarray]:
-        """Return the products of a cotangent by backward, for the inputs that a call was recorded for."""
+        """Return the products of a cotangent, from backward, for the inputs that the call was recorded for."""
         (out,) = record.outputs
         with failing_as("backward"):
             products = zip(names, pull(record, [(out, Tensor._wrap(cotangent, None))], False, False), strict=True)
@@ -166,7 +166,7 @@ class Traced(Claim):
 
     def record_call(self, arrays: Arrays, names: Sequence[str] | None = None) -> Any:
         places = tuple(i for i, name in enumerate(arrays) if name in (self.wrt if names is None else names))
-        with no_grad():  # nothing will be differentiated further
+        with no_grad():  # no second derivatives are needed
             return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
 
 
@@ -204,8 +204,8 @@ class ScriptClaim(Traced):
                 raise CallError(f"{what}: {advice}")
         if run.output is None and (len(run.backwards) != 1 or np.size(run.backwards[0]) != 1):
             raise CallError(
-                f"{self.title} runs backward {len(run.backwards)} times itself; that can be checked when it does so "
-                "once, on a single number: leave out its calls of backward, or name the output with --out"
+                f"{self.title} runs backward {len(run.backwards)} times itself, which can be checked only if it does "
+                "so once, on a single number: remove its calls to backward, or name the output with --out"
             )
         return run
 
@@ -253,7 +253,7 @@ class SecondScript(ScriptClaim):
         run = self.of.execute({name: arrays[name] for name in names})
         if run.output is None:
             what = f"{self.of.title} runs backward itself, so its graph is gone"
-            raise CallError(f"{what}: leave out its call of backward")
+            raise CallError(f"{what}: remove its call to backward")
         if run.output._node is None:
             raise CallError(f"{self.of.title} does not depend on its leaves through recorded operations")
         vector = tensor(arrays[last]).requires_grad_()

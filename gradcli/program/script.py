@@ -1,4 +1,4 @@
-"""Scripts that use gradcli's tensors: executed as `python FILE.py` would, and again on other values."""
+"""Scripts that use gradcli's tensors: executed as `python FILE.py` would, and again with other values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names,
 
 
 def keep_random_state() -> Callable[[], None]:
-    """Return a function that restores the random generators of gradcli, NumPy and Python to their present state."""
+    """Return a function that restores the random generators of gradcli, NumPy and Python to their current state."""
     own, restores = copy.deepcopy(random_numbers.__dict__.get("rng")), []
     for name, save, restore in (("numpy.random", "get_state", "set_state"), ("random", "getstate", "setstate")):
         module: Any = sys.modules.get(name)
@@ -54,7 +54,7 @@ class ScriptProgram(Program):
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[Any]:
-        """Yield the stream of the next run: only the first prints. Later runs repeat the second's random numbers."""
+        """Yield the stream of the next run; only the first prints. Later runs repeat the second's random numbers."""
         self.runs += 1
         if self.runs == 1:
             yield self.stdout or sys.stdout
@@ -101,7 +101,7 @@ class ScriptProgram(Program):
 class Execution(Observer):
     def __init__(self, script: ScriptProgram, given: Values, prepare: Prepare, keep: bool):
         self.script, self.given, self.prepare, self.keep = script, given, prepare, keep
-        self.replaced: dict[str, int] = {}  # the lines that made leaves which were given values
+        self.replaced: dict[str, int] = {}  # the lines that made the leaves with given values
         self.backwards: list[Any] = []
         self.ran_at: dict[Any, np.ndarray] = {}
         self.prepared = False
@@ -169,7 +169,7 @@ class Execution(Observer):
     def bind(self, value: Any, name: str) -> Any:
         """Note an assignment; replace the data of a tensor or parameter that was given a value.
 
-        A tensor that the same line makes again takes the value again; one that another line assigns does not.
+        A tensor made again by the same line gets the value again; one assigned by another line does not.
         """
         line = sys._getframe(1).f_lineno
         for path, tensor in named_tensors(name, value):
@@ -191,7 +191,7 @@ class Execution(Observer):
         return value
 
     def see_backward(self, kind: str, outputs: tuple) -> bool:
-        """Note that the script runs backward, and on what; before the first time, attach hooks."""
+        """Note that the script runs backward, and from which output; attach hooks before the first time."""
         if kind == "backward":
             single = len(outputs) == 1 and isinstance(outputs[0], Tensor) and not self.backwards
             self.backwards.append(np.array(outputs[0]._data) if single else None)

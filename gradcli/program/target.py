@@ -39,7 +39,7 @@ def open_address(text: str, request: Request) -> Callable[..., Any]:
         raise GradcliError(f"--safe: {text} would have to be executed")
     if kind != "library":
         for name in request.claims:
-            raise GradcliError(f"--{name}: {text} says itself what its derivative is")
+            raise GradcliError(f"--{name}: {text} provides its own derivative")
     if kind != "umbridge":
         refuse_config(text, request)
     return import_module(f"{__package__}.elsewhere.{kind}").open_address(text, request)
@@ -47,18 +47,18 @@ def open_address(text: str, request: Request) -> Callable[..., Any]:
 
 def refuse_config(text: str, request: Request) -> None:
     if request.config is not None:
-        raise GradcliError(f"--config: {text} takes none; UM-Bridge models do")
+        raise GradcliError(f"--config: {text} takes no configuration; only UM-Bridge models do")
 
 
 def split_name(text: str) -> tuple[str, str | None]:
-    """Return file and name of FILE.py:NAME, also in an address of ASE; the text and None for any other."""
+    """Return the file and name of FILE.py:NAME, also in an address of ASE; for other text, the text and None."""
     address = KINDS["ase"].match(text)
     path, colon, name = (address["calculator"] if address else text).partition(".py:")
     return (path + ".py", name) if colon else (text, None)
 
 
 def join_structures(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a command line, with the structure that follows ase:FILE.py:NAME as a part of it."""
+    """Yield the words of a command line, joining ase:FILE.py:NAME and the structure that follows it."""
     rest = iter(words)
     for word in rest:
         if address := KINDS["ase"].match(word):
@@ -69,7 +69,7 @@ def join_structures(words: Sequence[str]) -> Iterator[str]:
 
 
 def project_files(targets: Sequence[str]) -> Iterator[str]:
-    """Yield each pyproject.toml above the first target that is a file, or above this folder, the nearest first."""
+    """Yield each pyproject.toml above the first target that is a file, else above this folder, the nearest first."""
     folder = os.path.abspath(next((file for file, _ in map(split_name, targets) if os.path.exists(file)), os.curdir))
     below = None
     while folder != below:
@@ -88,7 +88,7 @@ def is_module(text: str) -> bool:
 
 
 def as_file(text: str, installed: bool = False) -> str:
-    """Return FILE.py:NAME for pkg.module:NAME, if the module is here, in src, or installed; other text as it is.
+    """Return FILE.py:NAME for pkg.module:NAME if the module is here, in src, or installed; other text unchanged.
 
     installed: search installed modules, too, and raise GradcliError if there is none.
     """
@@ -196,7 +196,7 @@ def expression(source: str, origin: str | None, target: Target) -> Program:
 def refuse_arguments(target: Target, what: str) -> None:
     if target.request.argv:
         message = f"{what} takes no arguments: {' '.join(target.request.argv)}"
-        raise GradcliError(message, hint="what follows -- is for scripts; give values as NAME=VALUE before it")
+        raise GradcliError(message, hint="arguments after -- are for scripts; give values as NAME=VALUE before it")
 
 
 def refuse_python(path: str, request: Request) -> None:
@@ -252,7 +252,7 @@ def is_python(source: str) -> bool:
 
 
 def read_source(path: str) -> str:
-    """Return the text of a file. Raises GradcliError when it is missing, unreadable, too long or no UTF-8."""
+    """Return the text of a file. Raises GradcliError if it is missing, unreadable, too long or not UTF-8."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_TEXT + 1)
@@ -276,7 +276,7 @@ def decode(data: bytes, place: str) -> str:
     if place.endswith(".py"):
         import tokenize
 
-        with contextlib.suppress(SyntaxError, UnicodeDecodeError, LookupError):  # as Python reads it
+        with contextlib.suppress(SyntaxError, UnicodeDecodeError, LookupError):  # decode it as Python does
             return data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
     try:
         return data.decode("utf-8-sig")

@@ -1,4 +1,4 @@
-"""`import torch` inside one script means this engine; afterwards everything is as before."""
+"""Make `import torch` in one script mean this engine, and restore everything afterwards."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ..tape.printing import get_printoptions, set_printoptions
 from ..tape.tensor import Parameter, Size, Tensor
 from ..tape.torch_errors import BoundsError, DimensionError, ShapeError
 
-VERSION = "2.13.0+cpu"  # the version of PyTorch whose behaviour is followed
+VERSION = "2.13.0+cpu"  # the version of PyTorch that is imitated
 
 
 class TensorType(type):
     """The class torch.Tensor: every tensor is an instance; calling it makes one from numbers or from a shape."""
 
-    _wanted: Any  # the type of the tensors, None for any
+    _wanted: Any  # the data type of the tensors; None for any
 
     def __instancecheck__(cls, x: Any) -> bool:
         return isinstance(x, Tensor) and (cls._wanted is None or x._data.dtype == cls._wanted)
@@ -64,11 +64,11 @@ TYPES = {
     "LongTensor": np.int64, "IntTensor": np.int32, "ShortTensor": np.int16, "CharTensor": np.int8,
     "ByteTensor": np.uint8, "BoolTensor": np.bool_,
 }  # fmt: skip
-"""The types of tensors by their old names."""
+"""PyTorch's legacy tensor types, by name."""
 
 
 def variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
-    """Variable, PyTorch's old name for a tensor that records gradients."""
+    """Imitate Variable, PyTorch's old name for a tensor that records gradients."""
     tensor = data if isinstance(data, Tensor) else gradcli.tensor(data)
     return tensor.detach().requires_grad_() if requires_grad else tensor
 
@@ -121,11 +121,11 @@ EXTRAS: dict[str, dict[str, Any]] = {
     },
     "torch.autograd": {"Variable": variable},
 }
-"""Names in PyTorch's modules that ours lack."""
+"""Names in PyTorch's modules that gradcli's lack."""
 
 
 class Names(ModuleType):
-    """A module of PyTorch's name whose attributes are those of a module of ours, or extras."""
+    """A module named as in PyTorch, whose attributes are those of a gradcli module, or extras."""
 
     def __init__(self, name: str, real: Any, extras: dict[str, Any]):
         super().__init__(name)
@@ -150,7 +150,7 @@ class Names(ModuleType):
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Modules that are also functions, such as torch.autograd.gradcheck."""
+        """Call a module that is also a function, such as torch.autograd.gradcheck."""
         return self._real(*args, **kwargs)
 
     def public(self) -> list[str]:
@@ -187,7 +187,7 @@ EMPTY: dict[str, dict[str, Any]] = {
     },
     "torch.version": {"__version__": VERSION, "cuda": None},
 }  # fmt: skip
-"""Modules of features that are absent here."""
+"""Modules for features that gradcli does not have."""
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -219,7 +219,7 @@ SHOWN: dict[type, tuple[str, str]] = {
     DimensionError: ("builtins", "IndexError"),
     LinAlgError: ("torch._C", "_LinAlgError"),
 }
-"""Our classes, and the module and name that PyTorch prints for them."""
+"""For each of gradcli's classes, the module and name that PyTorch prints."""
 
 
 def give_names(names: dict[type, tuple[str, str]]) -> None:
@@ -233,7 +233,7 @@ def names_loaded() -> list[str]:
 
 @contextlib.contextmanager
 def as_torch() -> Iterator[None]:
-    """Let `import torch` mean this engine, with float32 and PyTorch's prints; nested blocks change nothing."""
+    """Let `import torch` mean this engine, with float32 and PyTorch's print format; nested blocks change nothing."""
     if any(isinstance(finder, Finder) for finder in sys.meta_path):
         yield
         return

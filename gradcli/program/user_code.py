@@ -1,4 +1,4 @@
-"""Run the user's Python files: find their imports, see their names, report what they raise."""
+"""Run the user's Python files: find their imports, observe their assignments, report their exceptions."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def hint_on_import(error: ImportError, path: str) -> str | None:
         return f"it is in {there}: put PYTHONPATH={there} before the command"
     more = ", or use gradcli's own engine instead with --torch" if name == "torch" else ""
     where = f"it is neither in {folder} nor installed for {sys.executable}"
-    return f"{where}; install it there, or choose another Python with --python PATH (a folder: PYTHONPATH=FOLDER){more}"
+    return f"{where}; install it there, or choose another Python with --python PATH, or set PYTHONPATH=FOLDER{more}"
 
 
 def with_parents(path: str) -> Iterator[str]:
@@ -114,7 +114,7 @@ def with_parents(path: str) -> Iterator[str]:
 
 
 def exit_text(code: Any) -> str:
-    """Describe how a script ended itself: with a status, or with a message."""
+    """Describe how a script exited: with a status, or with a message."""
     return f"exited with status {code}" if isinstance(code, int) else f"ended: {text_of(code)}"
 
 
@@ -127,7 +127,7 @@ def raised_by_user(error: BaseException) -> bool:
 
 
 def place_of_return(method: Any, last: int | None = None) -> str:
-    """Return the line that returns a method's result, or `last` if it lies in the method, as file:line and text."""
+    """Return the line of a method's `return`, or the line `last` if it lies in the method, as file:line and text."""
     import inspect
 
     try:
@@ -168,7 +168,7 @@ def libraries() -> tuple[str, ...]:
 
 @functools.cache
 def is_users(file: str) -> bool:
-    """Report whether a file is the user's: not gradcli's, nor Python's, nor that of an installed package."""
+    """Report whether a file is the user's, not part of gradcli, Python or an installed package."""
     with contextlib.suppress(OSError):  # the current folder may be gone
         file = file if file.startswith("<") else os.path.abspath(file)
     return not (file.startswith(("<", *libraries())) or "-packages" + os.sep in file)
@@ -216,7 +216,7 @@ def flush_streams() -> None:
 
 @contextlib.contextmanager
 def blame_user_code(path: str, what: str) -> Any:
-    """Turn what the user's code raises into a GradcliError with the frames of that code."""
+    """Turn exceptions of the user's code into a GradcliError with the frames of that code."""
     try:
         with end_forks():
             yield
@@ -231,9 +231,9 @@ def blame_user_code(path: str, what: str) -> Any:
 class Surroundings:
     """The search path and the modules of the Python files in one folder, or in one package.
 
-    They are in sys.path and sys.modules inside `with surroundings:` only, so that files of another folder find their
+    They are in sys.path and sys.modules only inside `with surroundings:`, so that files of another folder find their
     own modules of the same names. Only one is in place at a time. Libraries import from the folder only what exists
-    nowhere else: a user's random.py is `random` for the user's files alone.
+    nowhere else: a user's random.py is `random` only for the user's own files.
     """
 
     current: Surroundings | None = None
@@ -255,7 +255,7 @@ class Surroundings:
         change_to(self.before.pop())
 
     def put_in_place(self) -> None:
-        """Add the folder to the search path and its modules to those that are loaded."""
+        """Add the folder to the search path, and its modules to the loaded modules."""
         self.outer_path, self.outer = list(sys.path), dict(sys.modules)
         sys.path[:] = [*self.path, *(place for place in sys.path if place not in self.path)]
         sys.modules.update(self.modules)
@@ -263,7 +263,7 @@ class Surroundings:
         sys.meta_path.insert(own_place, self)  # type: ignore[arg-type]
 
     def put_away(self) -> None:
-        """Keep the modules that came from the folder, and leave all as it was before."""
+        """Keep the modules that came from the folder for later, and restore the previous state."""
         sys.meta_path[:] = [finder for finder in sys.meta_path if finder is not self]
         self.modules = self.own_modules()
         self.path = list(sys.path)
@@ -299,10 +299,10 @@ class Surroundings:
         return spec if spec is not None and spec.loader is not None else None
 
     def load(self, path: str, stdout: Any = None, source: str | None = None) -> Any:
-        """Execute a Python file as a module, in its package if it has one, unless that is done; return it.
+        """Return a Python file as a module, in its package if it has one; execute it unless that was done before.
 
-        source: its text, if that was read already. Raises GradcliError for what the file raises, and then forgets the
-        modules that it imported.
+        source: its text, if already read. Raises GradcliError if the file raises, and then forgets the modules that it
+        imported.
         """
         with self:
             known = set(sys.modules)
@@ -382,9 +382,9 @@ def root_of(path: str) -> str:
 
 
 class TextLoader(SourceFileLoader):
-    """Loads a module from its text, never from a .pyc: those are recognized by size and second alone.
+    """Loads a module from its text, never from a .pyc, which Python matches only by size and time in seconds.
 
-    source: the text, if it was read already; a pipe can be read only once.
+    source: the text, if already read; a pipe can be read only once.
     """
 
     def __init__(self, name: str, path: str, source: str | None):
@@ -414,7 +414,7 @@ def execute(name: str, path: str, source: str | None = None) -> Any:
     return sys.modules[name]
 
 
-normal_path = functools.lru_cache(os.path.normpath)  # every import asks for the same few paths
+normal_path = functools.lru_cache(os.path.normpath)  # every import uses the same few paths
 
 
 def absolute_path(path: str) -> str:
@@ -450,8 +450,8 @@ def importing_file() -> str:
 def load_module(path: str, stdout: Any = None, folders: Folders | None = None, source: str | None = None) -> Any:
     """Execute a Python file as a module and return it.
 
-    folders: keeps its surroundings, which must be in place again when its functions run; without it, they stay in
-    place. source: its text, if that was read already.
+    folders: keeps its surroundings, which must be in place again when its functions run; if None, they stay in place.
+    source: its text, if already read.
     """
     os.environ.setdefault("JAX_ENABLE_X64", "true")  # read by JAX when it is first imported
     surroundings = Surroundings(root_of(path)) if folders is None else folders.of(path)
@@ -461,7 +461,7 @@ def load_module(path: str, stdout: Any = None, folders: Folders | None = None, s
 
 
 def find_in(module: Any, path: str, name: str) -> Any:
-    """Return the object of a dotted name in a module. Raises GradcliError if it is missing, or raises."""
+    """Return the object of a dotted name in a module. Raises GradcliError if it is missing or its lookup raises."""
     attribute: Any = module
     for part in as_written(name).split("."):
         with blame_user_code(path, f"{path}:{name}"):

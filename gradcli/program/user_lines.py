@@ -1,4 +1,4 @@
-"""Lines of the user's code: those that are being executed, and which carry data to which according to their text."""
+"""Lines of the user's code: which are running, and which pass data to others according to their text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def name_at(place: Place | None) -> str:
 
 @functools.cache
 def carries(start: Place, end: Place) -> bool:
-    """Report whether names may carry data from one line to another, in any order of their statements."""
+    """Report whether names may carry data from one line to another, whatever the order of statements."""
     every = [s for file in {start[0], end[0]} for s in statements(file)]
     here, there = ([s for s in statements(file) if s[0] <= line <= s[1]] for file, line in (start, end))
     if start[0] == end[0] and any(s in there for s in here):
@@ -73,7 +73,7 @@ def carries(start: Place, end: Place) -> bool:
 
 @functools.cache
 def statements(file: str) -> list[tuple[int, int, set[str], set[str]]]:
-    """Return, for each statement of a file, its first and last line, the names it reads, and those it writes."""
+    """Return the first and last line of each statement in a file, the names it reads, and the names it writes."""
     found: list = []
     with contextlib.suppress(SyntaxError, ValueError):
         tree = ast.parse("".join(lines_of_file(file)))
@@ -92,7 +92,7 @@ def statements(file: str) -> list[tuple[int, int, set[str], set[str]]]:
 
 
 def names_in(nodes: list[ast.AST], arguments: dict[str, set[str]]) -> tuple[set[str], set[str]]:
-    """Return the names that a statement's nodes read and write. arguments: parameters by function of the file."""
+    """Return the names that a statement's nodes read and write. arguments: parameters of the file's functions."""
     read: set[str] = set()
     written: set[str] = set()
     for node in nodes:

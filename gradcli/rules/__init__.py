@@ -1,7 +1,7 @@
 """The table of primitives, one module per family.
 
-Modules are imported when a name in them is first looked up, the commonest first, so that a short command
-does not pay for the whole table.
+A lookup imports modules one by one, the commonest first, until one of them has the name, so that a short command
+does not load the whole table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _load_next() -> bool:
 
 
 def _find(key: Any, *registers: dict[Any, Any]) -> Any:
-    """Return what the registers have under a key, importing families until one of them has it."""
+    """Look up a key in the registers, importing families until it is found; return None if no family has it."""
     while True:
         for register in registers:
             if key in register:
@@ -40,12 +40,12 @@ def _find(key: Any, *registers: dict[Any, Any]) -> Any:
 
 
 def lookup(name: str) -> Primitive | None:
-    """Return the entry called `name` (or having it as an alias), or None."""
+    """Return the entry with this name or alias, or None."""
     return _find(name, NAMES)
 
 
 def entry(name: str) -> Primitive:
-    """Return the entry called `name`. Raises KeyError when there is none."""
+    """Return the entry with this name or alias. Raises KeyError if there is none."""
     primitive = lookup(name)
     if primitive is None:
         raise KeyError(f"the table has no entry {name!r}")
@@ -68,7 +68,7 @@ def by_scipy(name: str) -> Primitive | None:
 
 
 def by_torch(name: str) -> tuple[Primitive, str] | None:
-    """Return the entry that PyTorch calls `name` and its signature there, "" for the entry's own; or None."""
+    """Return the entry for a name in PyTorch with PyTorch's signature ("" for the entry's own), or None."""
     found = _find(name, BY_TORCH, NAMES)
     if not isinstance(found, Primitive):
         return found

@@ -1,6 +1,6 @@
 """Activation functions, logsumexp and softmax, in forms that neither overflow nor lose digits.
 
-At a kink the slope is PyTorch's.
+At a kink, the slope is that of PyTorch.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def gelu(x, *, approximate):
 
 
 def gelu_inner(x):
-    """z with (1 + tanh(z / 2)) / 2 = sigmoid(z) approximating the distribution function, and its slope."""
-    x = np.clip(x, -100, 100)  # beyond, sigmoid(z) has no slope and cubes overflow
+    """z for which sigmoid(z) = (1 + tanh(z / 2)) / 2 approximates the distribution function, and its slope."""
+    x = np.clip(x, -100, 100)  # outside, the slope of sigmoid(z) is 0 and cubes overflow
     return 2 * SQRT_2_OVER_PI * (x + GELU_CUBIC * x * x * x), 2 * SQRT_2_OVER_PI * (1 + 3 * GELU_CUBIC * x * x)
 
 
@@ -299,12 +299,12 @@ def prelu(x, weight):
 
 
 def largest(x, axis):
-    """Largest element over axis, kept as an axis; -inf for an empty one."""
+    """Largest element over axis, which is kept; -inf if the axis is empty."""
     return np.maximum.reduce(x.real, axis=axis, keepdims=True, initial=-np.inf)
 
 
 def finite_max(x, axis):
-    """Largest element over axis, kept as an axis, with 0 where it is infinite or the axis is empty."""
+    """Largest element over axis, which is kept; 0 if that element is not finite or the axis is empty."""
     top = largest(x, axis)
     return np.where(np.isfinite(top), top, 0.0).astype(top.dtype)
 
@@ -325,7 +325,7 @@ def logsumexp_forward(x, *, axis, keepdims):
 
 
 def logsumexp_vjp(g, _, x, *, axis, keepdims):
-    """softmax(x) times g: more accurate than exp(x - out) for large values."""
+    """softmax(x) times g: for large values more accurate than exp(x - out) times g."""
     return unreduce(g, x.shape, axis, keepdims) * conjugate(finite_softmax(x, axis=axis))
 
 
@@ -350,7 +350,7 @@ def softmax_of(shifted, axis):
 
 
 def softmax_vjp(g, out, _x_shape, *, axis):
-    """s (g - sum(g s)); g is first reduced by its value at the largest s, which only saves digits."""
+    """s (g - sum(g s)); g is first shifted by its value at the largest s, which only reduces rounding errors."""
     s = conjugate(out)
     size = np.abs(out)
     at_top = (size == largest(size, axis)).astype(s.dtype)
@@ -364,7 +364,7 @@ def log_softmax_forward(x, *, axis):
 
 
 def log_softmax_vjp(g, out, _x_shape, *, axis):
-    """g - softmax(x) sum(g); (1 - softmax(x)) g - softmax(x) (sum of the others) where one element outweighs them."""
+    """g - softmax(x) sum(g); (1 - softmax(x)) g - softmax(x) (sum of the other g) if one element dominates."""
     out = conjugate(out)
     s, outweighs = np.exp(out), out.real > -0.5
     top = sum_kept(np.where(outweighs, g, 0), axis)
@@ -373,7 +373,7 @@ def log_softmax_vjp(g, out, _x_shape, *, axis):
 
 
 def softmax_signature(x, axis=-1):
-    """Bind softmax: over one axis, several, or all (None)."""
+    """Bind softmax over one axis, several axes, or all (None)."""
     return (x,), {"axis": negative_axes(axis, rank(x)) if rank(x) else ()}
 
 

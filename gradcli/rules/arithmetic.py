@@ -1,4 +1,4 @@
-"""Arithmetic, powers, comparisons, rounding, extremes of two and conditions."""
+"""Arithmetic, powers, comparisons, rounding, conditions, and the larger or smaller of two elements."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ flat = internal.elementwise(
     1,
     0,
     name="flat",
-    doc="value; x steers it in steps, so that its slope in x is 0.",
+    doc="value; a step function of x, so that its slope in x is 0.",
 )
 
 
 def step(condition, x):
-    """where(condition, 1, 0); recorded as flat in x, so that its derivatives are 0, as in PyTorch, and not absent."""
+    """where(condition, 1, 0); recorded as flat in x, so that its derivatives are 0, as in PyTorch, not missing."""
     steps = mask(condition, x)
     return steps if isinstance(x, np.ndarray | np.generic) else flat(steps, x)
 
@@ -136,7 +136,7 @@ general(
     doc="y where the condition x is true, otherwise z.",
 )
 BETWEEN_JUMPS = ((3.2, 3.8), (1.0, 1.05))
-"""Where x / y lies between two integers."""
+"""Domain of x and y where x / y lies between two integers."""
 
 elementwise(np.add, 1, 1, node="Add", twin="x + y", doc="Sum of two arrays.")
 elementwise(
@@ -164,14 +164,14 @@ def inverse(_, _x, y):
     """1 / y."""
     try:
         return 1 / y
-    except ZeroDivisionError:  # Python's zero, which NumPy would divide by
+    except ZeroDivisionError:  # a Python zero, by which NumPy would divide
         return complex(math.nan, math.nan) if isinstance(y, complex) else math.copysign(math.inf, y)
 
 
 def quotient_pair(g, _out, x, y, first, second):
-    """g / y, and -g x / y^2; None for an operand that wants no cotangent."""
-    # NumPy negates the temporary product in place. x / y / y is 0 where x is, even where 1 / y overflows.
-    # Saving the quotient would spare a division, but programs often change quotients in place.
+    """g / y, and -g x / y^2; None for an operand that needs no cotangent."""
+    # NumPy negates the temporary product in place. x / y / y is 0 where x is 0, even if 1 / y overflows.
+    # Keeping the quotient for backward would save a division, but programs often change quotients in place.
     return g / y if first else None, -(g * (x / y / y)) if second else None
 
 
@@ -197,7 +197,7 @@ elementwise(
     twin="1 / x",
     doc="1 / x.",
 )
-elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x times x.")
+elementwise(np.square, lambda _, x: 2 * x, node="Pow", twin="x**2", doc="x squared.")
 
 
 def power_dx(_, x, y):
@@ -221,7 +221,7 @@ def power_dy(out, x, y):
 
 
 power = elementwise(
-    operator.pow,  # quicker than np.power for small whole exponents
+    operator.pow,  # faster than np.power for small integer exponents
     power_dx,
     power_dy,
     name="power",
@@ -248,11 +248,11 @@ real_elementwise(
     lambda out, _: 1 / (3 * out * out),
     domain=((-4.0, -0.2),),
     twin="cbrt(x)",
-    doc="Cube root. It is real for negative numbers, too.",
+    doc="Real cube root, also of negative numbers.",
 )
 hypot_slope: Any = internal.elementwise(
     lambda x, y: x / np.hypot(x, y),
-    lambda _, x, y: hypot_slope(y, x) * hypot_slope(y, x) / np.hypot(x, y),  # 1 - out^2 loses its digits near 1
+    lambda _, x, y: hypot_slope(y, x) * hypot_slope(y, x) / np.hypot(x, y),  # 1 - out^2 loses digits near 1
     lambda out, x, y: -out * hypot_slope(y, x) / np.hypot(x, y),
     name="hypot_slope",
     samples=(),
@@ -270,7 +270,7 @@ real_elementwise(
 
 
 def sgn_vjp(g, out, x):
-    """(g - s Re(conj(s) g)) / |x|: the part of g that turns x; 0 at the origin and for real numbers."""
+    """(g - s Re(conj(s) g)) / |x|: the part of g perpendicular to x; 0 at the origin and for real numbers."""
     if not is_complex(x):
         return np.zeros_like(g)
     size = abs(x)
@@ -289,7 +289,7 @@ sgn = general(
 
 
 def direction(x):
-    """sign(x); x / |x| of a complex number."""
+    """sign(x); x / |x| for a complex number."""
     return sgn(x) if is_complex(x) else np.sign(x)
 
 
@@ -305,9 +305,9 @@ elementwise(
 )
 TO_WHOLE_NUMBERS: list[tuple[str, tuple, tuple[str, ...], str]] = [
     ("sign", (np.sign,), (), "Sign of x: -1, 0 or 1. For complex numbers, x / |x|."),
-    ("floor", (np.floor,), (), "Largest integer that is not above x."),
-    ("ceil", (np.ceil,), (), "Smallest integer that is not below x."),
-    ("round", (np.rint,), ("rint",), "Nearest integer. Halves are rounded to the even one."),
+    ("floor", (np.floor,), (), "Largest integer not greater than x."),
+    ("ceil", (np.ceil,), (), "Smallest integer not less than x."),
+    ("round", (np.rint,), ("rint",), "Nearest integer, with halves rounded to even."),
     ("trunc", (np.trunc, np.fix), ("fix",), "Integer part."),
 ]
 for name, functions, aliases, doc in TO_WHOLE_NUMBERS:
@@ -332,7 +332,7 @@ real_elementwise(
     domain=BETWEEN_JUMPS,
     twin="x - y * floor(x / y)",
     doc="Remainder with the sign of y, like % in Python.",
-    subgradient="at the jumps the slope of the piece to the right",
+    subgradient="the slope of the piece to the right at a jump",
 )
 real_elementwise(
     np.fmod,

@@ -13,7 +13,7 @@ from .select import diag
 from .shapes import as_array, as_int, as_shape, count_product, count_shape, count_steps, lay_along, shape_of, size_of
 from .table import A, Sample, composition, constant, numpy_function
 
-MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros, in this shape."), (np.ones, "Ones, in this shape.")]
+MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros in the given shape."), (np.ones, "Ones in the given shape.")]
 for function, doc in MAKERS:
     constant(
         lambda *, shape, function=function: function(shape),
@@ -55,7 +55,7 @@ constant(
 
 
 def full(shape, value):
-    """An array of this shape, filled with one value."""
+    """Array of the given shape, filled with one value."""
     return np.broadcast_to(value, as_shape(shape)) + 0.0
 
 
@@ -63,7 +63,7 @@ def full(shape, value):
 def linspace(start, stop, num=50):
     n = as_int(num)
     if n < 0:
-        raise ValueError(f"linspace: the number of points must not be negative, not {n}")
+        raise ValueError(f"linspace: the number of points must not be negative, got {n}")
     steps = np.arange(n) / max(n - 1, 1)
     return start * (1 - steps) + stop * steps
 
@@ -76,8 +76,8 @@ def logspace(start, stop, num=50, base=10.0):
 
 
 composition(full, samples=(), size=lambda shape, value=0: count_shape(shape))
-constant(np.zeros_like, numpy=(np.zeros_like,), samples=(), doc="Zeros, in the shape of x.")
-constant(np.ones_like, numpy=(np.ones_like,), samples=(), doc="Ones, in the shape of x.")
+constant(np.zeros_like, numpy=(np.zeros_like,), samples=(), doc="Zeros in the shape of x.")
+constant(np.ones_like, numpy=(np.ones_like,), samples=(), doc="Ones in the shape of x.")
 
 
 @numpy_function(
@@ -87,9 +87,9 @@ constant(np.ones_like, numpy=(np.ones_like,), samples=(), doc="Ones, in the shap
     ),
 )
 def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
-    """Coordinates of a grid, one array for each vector; with 'xy' the first two axes are exchanged."""
+    """Coordinates of a grid, one array for each vector; with 'xy', the first two axes are swapped."""
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}")
     order = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         order[:2] = 1, 0
@@ -114,7 +114,7 @@ def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
         raise ValueError(f"vander needs a vector, got shape {shape}")
     n = shape[0] if N is None else as_int(N)
     powers = np.ones_like(x)[:, None][:, :n]
-    if n > 1:  # cumulated, because the second derivative of x**[0, 1, 2] is nan at 0
+    if n > 1:  # as cumulative products, because the second derivative of x**[0, 1, 2] is nan at 0
         repeated = np.broadcast_to(x[:, None], (*shape, n - 1))
         powers = concatenate.function((powers, cumprod_along(repeated, axis=-1)), 1)
     return powers if increasing else powers[:, ::-1]

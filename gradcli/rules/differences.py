@@ -1,4 +1,4 @@
-"""NumPy's functions of samples: padding, inserting, differences, integrals, interpolation, polynomials."""
+"""NumPy functions for sampled data: padding, deleting, differences, integrals, interpolation, polynomials."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
         inside = tuple(slice(a, a + n) for (a, _), n in zip(widths, shape, strict=True))
         return replace(base, x, index=Index(inside, base.shape))
     if mode not in ("edge", "reflect", "symmetric", "wrap") or options.get("reflect_type", "even") != "even":
-        raise TypeError(f"gradcli cannot record np.pad with mode={mode!r} and {options}")
+        raise TypeError(f"gradcli does not support np.pad with mode={mode!r} and options {options}")
     numbers = np.arange(size_of(x)).reshape(shape)
     return getitem.function(x.reshape((-1,)), np.pad(numbers, pad_width, mode=mode))  # type: ignore[call-overload]
 
@@ -61,7 +61,7 @@ def widths_of(pad_width, ndim):
 
 @numpy_function(Sample(A(2, 3), 1, axis=1), Sample(A(5), np.array([0, 3])), Sample(A(5), slice(0, 4, 2)))
 def delete(x, obj, axis=None):
-    """x without the elements at given places along axis (in the flattened array, if axis is None)."""
+    """x without the elements at the given positions along axis (in the flattened array, if axis is None)."""
     x = as_array(x)
     if axis is None:
         x, axis = x.reshape((-1,)), 0
@@ -84,10 +84,10 @@ def part(x, axis, start, stop=None):
     rounds=lambda x, n=1, *_, **__: n,
 )
 def diff(x, n=1, axis=-1, prepend=None, append=None):
-    """n-th difference of neighbours along axis. prepend and append are first joined to the ends."""
+    """n-th difference of neighbours along axis, after prepend and append have been joined to the ends."""
     x, n = as_array(x), as_int(n)
     if n < 0 or rank(x) == 0:
-        raise ValueError(f"diff needs an order that is not negative and an axis, got order {n}, shape {shape_of(x)}")
+        raise ValueError(f"diff needs a non-negative order and at least one axis, got order {n}, shape {shape_of(x)}")
     axis = negative_axis(axis, rank(x))
     ends = [None if y is None else slice_like(y, x, axis) for y in (prepend, append)]
     if ends != [None, None]:
@@ -111,7 +111,7 @@ def slice_like(y, x, axis):
 def gradient(x, *varargs, axis=None, edge_order=1):
     """Slopes along each axis (one result each), by central differences inside and one-sided ones at the ends.
 
-    varargs: the spacing, one for all axes or one for each: a number, or the coordinates along the axis.
+    varargs: the spacing, one for all axes or one for each axis, given as a number or as coordinates along the axis.
     """
     axes = negative_axes(None, rank(x)) if axis is None else [negative_axis(a, rank(x)) for a in np.atleast_1d(axis)]
     spacings = varargs or (1.0,)
@@ -149,7 +149,7 @@ def slope(x, axis, spacing, edge_order):
 
 
 def end_slope(points, steps):
-    """The slope at the first of two or three points, walking inwards."""
+    """Slope at the first of two or three points, which are listed from the end inwards."""
     h, k = steps
     if len(points) == 2:
         return (points[1] - points[0]) / h
@@ -178,16 +178,16 @@ full_turns = constant(
     name="full_turns",
     samples=(),
     public=False,
-    doc="What unwrap adds.",
+    doc="The full turns that unwrap adds.",
 )
 
 
 DIRECT = 1 << 24
-"""Up to this many products of elements, vectors are convolved directly, beyond by Fourier transforms."""
+"""Up to this many products of elements, vectors are convolved directly; beyond, by Fourier transforms."""
 
 
 def count_windows(x: Any, y: Any, *_: Any, **__: Any) -> int:
-    """Return how many elements convolve and correlate make: windows, or Fourier transforms."""
+    """Return how many elements convolve and correlate create, in windows or in Fourier transforms."""
     direct = size_of(x) * size_of(y) <= DIRECT or "c" in (dtype_of(x).kind, dtype_of(y).kind)
     return (size_of(x) + size_of(y)) * (min(size_of(x), size_of(y)) if direct else 2)
 
@@ -206,7 +206,7 @@ def convolve(a, v, mode="full"):
         a, v = v, a
     n, m = shape_of(a)[0], shape_of(v)[0]
     if not m:
-        raise ValueError("convolve: a vector is empty")
+        raise ValueError("convolve: the vectors must not be empty")
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be 'full', 'same' or 'valid', not {mode!r}")
     start, stop = {"full": (0, n + m - 1), "same": ((m - 1) // 2, (m - 1) // 2 + n), "valid": (m - 1, n)}[mode]
@@ -228,7 +228,7 @@ def convolve(a, v, mode="full"):
     size=count_windows,
 )
 def correlate(a, v, mode="valid"):
-    """Cross-correlation of two vectors, the second conjugated. mode is full, same or valid."""
+    """Cross-correlation of two vectors, with the second one conjugated. mode is full, same or valid."""
     a, v = as_array(a), as_array(v)
     if shape_of(a) < shape_of(v):
         return correlate(v, a, mode)[::-1].conj()
@@ -252,7 +252,7 @@ def interp(x, xp, fp, left=None, right=None):
 
 
 def interval_forward(knots, x):
-    """Number of the interval between rising knots in which each element lies; the outer ones extend to infinity."""
+    """Index of the interval between increasing knots that contains each element; the outer ones extend to infinity."""
     if knots.ndim > 1:
         return np.stack([interval_forward(k, v) for k, v in zip(knots, x, strict=True)])
     return np.clip(np.searchsorted(knots, x, "right") - 1, 0, max(len(knots) - 2, 0))

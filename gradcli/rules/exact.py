@@ -1,8 +1,8 @@
 """Exact arithmetic on whole arrays, for entries whose floating-point algorithm is not exact.
 
-The functions here, and those that entries call `exact`, take object arrays of elements of any field (symbols, numbers
-of many digits). They get the field, which knows its functions by name, then the entry's operands and parameters;
-NumPy's functions of these operands compute in the field.
+The functions here, and the `exact` functions of entries, take object arrays with elements of any field (symbols,
+numbers of many digits). Their arguments are the field, which has its functions by name, and then the entry's operands
+and parameters. NumPy functions applied to these operands compute in the field.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def without_field(x: Any) -> np.ndarray:
 
 
 def exact_extreme(name: str) -> Callable:
-    """Return the function for the extreme over axes; elements that tie share the slope."""
+    """Return the function for the largest or smallest element over axes; tied elements share the slope."""
 
     def function(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
         x = without_field(x)
@@ -57,7 +57,7 @@ def exact_extreme(name: str) -> Callable:
 
 
 def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -> Any:
-    """Return exact numbers as they are, but plain integers for an integer type: they may be indices."""
+    """Return exact numbers unchanged, but as plain integers for an integer type, because they may be indices."""
     if dtype.kind not in "iu":
         return x
     numbers = [field.as_float(e) for e in without_field(x).ravel().tolist()]

@@ -1,8 +1,8 @@
 """Discrete Fourier transforms.
 
-Three primitives do everything: complex to complex, and real to half of a spectrum and back. They are closed under
-transposition: the first by reversing its direction, the other two by each other. The inner elements of a half
-spectrum count twice.
+All transforms are made of three primitives: complex to complex, real to half of a spectrum, and back. They are closed
+under transposition: the transpose of the first is itself in the other direction, and the other two are each other's
+transposes if the inner elements of a half spectrum count twice.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ dft: Any = internal.linear(
 
 
 def weights(x, n, axis, inner):
-    """1 for the elements of a half spectrum of n that occur once in the whole one, `inner` for the others."""
+    """1 for elements of the half spectrum of n numbers that occur once in the full one, `inner` for the others."""
     count = n // 2 + 1
     values = np.full(count, inner, np.empty(0, x.dtype).real.dtype)
     values[0] = 1
@@ -59,7 +59,7 @@ def rdft_vjp(g, _, x_shape, *, axis, scale):
 
 
 def hdft_vjp(g, _, _x, *, axis, n, scale):
-    """Half of the spectrum, its inner elements doubled."""
+    """Half of the spectrum, with its inner elements doubled."""
     out = rdft(g, axis=axis, scale=scale)
     return out * weights(out, n, axis, 2.0)
 
@@ -84,7 +84,7 @@ KINDS = {
     "ifft": "Inverse discrete Fourier transform",
     "rfft": "First half of the Fourier transform of real numbers",
     "irfft": "Real numbers from the first half of their Fourier transform",
-    "hfft": "Real Fourier transform of a sequence of which one half is given, the other being its conjugate",
+    "hfft": "Real Fourier transform of a Hermitian-symmetric sequence, given its first half",
     "ihfft": "First half of the inverse Fourier transform of real numbers",
 }
 
@@ -94,7 +94,7 @@ def scale_of(kind, norm, count):
     if norm not in (None, *NORMS):
         raise ValueError(f"{kind}: norm must be 'backward', 'ortho' or 'forward', not {norm!r}")
     if count < 1:
-        raise ValueError(f"{kind}: there must be at least one data point, not {count}")
+        raise ValueError(f"{kind}: at least one data point is needed, got {count}")
     forward, back = NORMS[norm or "backward"]
     exponent = back if kind in ("ifft", "irfft", "ihfft") else forward
     return 1.0 if exponent == 0 else 1 / count**exponent
@@ -112,7 +112,7 @@ def as_real(x, kind):
 
 
 def fit_lengths(x, lengths):
-    """Cut x, or pad it with zeros at the end, to the lengths given by negative axis."""
+    """Cut x, or pad it with zeros at the end. lengths: maps negative axes to their new lengths."""
     shape = shape_of(x)
     cut = {axis: n for axis, n in lengths.items() if n < shape[axis]}
     fill = {axis: n for axis, n in lengths.items() if n > shape[axis]}
@@ -128,27 +128,27 @@ def plan(x, sizes, axes, kind):
     """Return the negative axes of a transform and its lengths along them."""
     ndim = rank(x)
     if not ndim and axes is not None:
-        raise np.exceptions.AxisError(f"{kind}: an array without axes has none to transform")
+        raise np.exceptions.AxisError(f"{kind}: a 0-d array has no axis to transform")
     if axes is None:
         axes = range(-ndim if sizes is None else -len(as_shape(sizes)), 0)
     axes = tuple(negative_axis(a, ndim) for a in as_shape(axes))
     if not axes:
-        raise ValueError(f"{kind}: there must be an axis to transform")
+        raise ValueError(f"{kind}: at least one axis is needed")
     lengths = [shape_of(x)[a] for a in axes]
     if kind in ("irfft", "hfft"):
         lengths[-1] = 2 * (lengths[-1] - 1)
     if sizes is not None:
         given = as_shape(sizes)
         if len(given) != len(axes):
-            raise ValueError(f"{kind}: {len(given)} lengths are given for {len(axes)} axes")
+            raise ValueError(f"{kind}: got {len(given)} lengths for {len(axes)} axes")
         lengths = [old if n == -1 else n for n, old in zip(given, lengths, strict=True)]
     if len(set(axes)) != len(axes):
-        raise ValueError(f"{kind}: the axes {axes} are not all different")
+        raise ValueError(f"{kind}: the axes {axes} must all be different")
     return axes, lengths
 
 
 def transform(x, kind, sizes=None, axes=None, norm=None):
-    """Transform over axes (all unless given), cut or padded to sizes; the last axis is the real one."""
+    """Transform over axes (by default all), cut or padded to sizes; the last axis is the real one."""
     if not rank(x) and axes is None and kind in ("fft", "ifft"):
         return as_complex(x)
     axes, lengths = plan(x, sizes, axes, kind)
@@ -198,7 +198,7 @@ for _kind, _doc in KINDS.items():
 
 
 def enter_shift(name: str, sign: int, doc: str) -> None:
-    """Enter a function that rolls an array by half of each axis."""
+    """Add an entry that rolls an array by half of each axis."""
 
     @numpy_function(Sample(A(3, 4)), Sample(A(5), axes=0), homes=(np.fft,), name=f"fft.{name}", public=False, doc=doc)
     def function(x, axes=None):
@@ -206,5 +206,5 @@ def enter_shift(name: str, sign: int, doc: str) -> None:
         return roll(x, tuple(sign * (shape_of(x)[a] // 2) for a in axes), axes) if axes else x
 
 
-enter_shift("fftshift", 1, "The zero frequency moved to the middle.")
-enter_shift("ifftshift", -1, "fftshift undone.")
+enter_shift("fftshift", 1, "The spectrum with the zero frequency moved to the middle.")
+enter_shift("ifftshift", -1, "Inverse of fftshift.")

@@ -1,7 +1,7 @@
-"""Indexing: taking elements out and putting them back, each the transpose of the other.
+"""Indexing: taking elements out and putting them back. Each is the transpose of the other.
 
-An `Index` holds NumPy's index for an array of a known shape. It also applies behind extra leading axes, where NumPy's
-`x[i, :, j]` would put the new axis in the middle.
+An `Index` holds NumPy's index for an array of a known shape. It also applies after extra leading axes, in front of
+which NumPy's `x[..., i, :, j]` would put the new axis.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .table import SELECTION, A, Sample, internal, rule
 
 
 def plain_item(item: Any) -> Any:
-    """Return one item of an index as NumPy wants it: Tensors and lists become arrays."""
+    """Return one item of an index in the form NumPy needs: Tensors and lists become arrays."""
     if isinstance(item, bool | np.bool_):
         return np.array(item)
     if item is None or item is Ellipsis or isinstance(item, int | np.integer):
@@ -32,7 +32,7 @@ def plain_item(item: Any) -> Any:
 
 
 class Index:
-    """A NumPy index for arrays of `shape`. Raises IndexError where NumPy would."""
+    """A NumPy index for arrays of `shape`. Raises IndexError if NumPy would."""
 
     def __init__(self, index: Any, shape: Shape):
         if isinstance(index, list) and (any(i is None or i is Ellipsis or isinstance(i, slice | list) for i in index)):
@@ -44,7 +44,7 @@ class Index:
 
     @classmethod
     def of_places(cls, key: tuple[np.ndarray, ...], shape: Shape) -> Index:
-        """Return the index of single elements, each at most once: one array of positions per axis."""
+        """Return an index of single elements, each taken at most once. key: one array of positions per axis."""
         index = cls.__new__(cls)
         index.key, index.shape, index.basic = key, shape, False
         index.joined = index.unique = True
@@ -65,17 +65,17 @@ class Index:
 
     @cached_property
     def map(self) -> np.ndarray:
-        """Positions in the flattened array of the elements taken."""
+        """Positions of the taken elements in the flattened array."""
         return np.arange(np.prod(self.shape, dtype=np.intp)).reshape(self.shape)[self.key]
 
     @cached_property
     def view_key(self) -> tuple:
-        """The key, with an ellipsis added where it takes a single element, so that NumPy returns a view."""
+        """The key, with an ellipsis added if it is basic, so that NumPy returns a view even of a single element."""
         return (*self.key, ...) if self.basic and Ellipsis not in self.key else self.key
 
     @cached_property
     def joined(self) -> bool:
-        """Whether the array items are neighbours, so that leading axes stay in front."""
+        """Whether the array items are adjacent, so that leading axes stay in front."""
         places = [i for i, item in enumerate(self.full) if isinstance(item, int | np.integer | np.ndarray)]
         return self.basic or places[-1] - places[0] == len(places) - 1
 
@@ -86,7 +86,7 @@ class Index:
 
     @cached_property
     def last(self) -> np.ndarray:
-        """Where an assignment survives: of several values for one element the last counts, as in NumPy."""
+        """Mask of the values that an assignment keeps: the last one if an element gets several, as in NumPy."""
         written = np.zeros(self.shape, np.intp)
         order = np.arange(written[self.key].size).reshape(self.result_shape())
         written[self.key] = order
@@ -94,7 +94,7 @@ class Index:
 
     @cached_property
     def whole(self) -> bool:
-        """Whether the index takes the array as it is."""
+        """Whether the index takes the whole array unchanged."""
         return self.basic and all(i is Ellipsis or (isinstance(i, slice) and i == slice(None)) for i in self.key)
 
     def take(self, x: np.ndarray) -> np.ndarray:
@@ -122,7 +122,7 @@ class Index:
         return np.broadcast_to(np.zeros(()), self.shape)[self.key].shape
 
     def node(self) -> str:
-        """Return PyTorch's name of the last step of this index."""
+        """Return PyTorch's name for the last step of this index."""
         if not self.basic:
             return "Index"
         for item in reversed(self.key):
@@ -142,7 +142,7 @@ def getitem_vjp(g, out_shape, x_shape, *, index, label=None):
 
 
 def batch_set(size, operands, flags, params):
-    """The value keeps its leading axis in front of those that broadcasting adds."""
+    """Keep the value's leading axis in front of the axes that broadcasting adds."""
     x, value = operands
     missing = len(params["index"].result_shape()) + 1 - rank(value)
     if flags[1] and missing:
@@ -182,7 +182,7 @@ put = internal.selection(
 
 
 def set_dvalue(g, out_shape, _x, value_shape, *, index, label=None):
-    """The replaced elements of g that came from the value, summed over what broadcasting repeated."""
+    """The elements of g that came from the value, summed over the axes along which it was broadcast."""
     part, lead = getitem(g, index=index), lead_of(g, out_shape)
     if not index.unique:
         part = np.where(index.last, part, 0.0)

@@ -28,7 +28,7 @@ def join_signature(xs, axis=0):
 
 
 def join_vjp(g, position, _, xs_shapes, *, axis):
-    """The part of g that came from this array."""
+    """The part of g for this array."""
     start = sum(shape[axis] for shape in xs_shapes[:position])
     return g[at_axis(axis, slice(start, start + xs_shapes[position][axis]))]
 
@@ -61,7 +61,7 @@ def stack_signature(xs, axis=0):
 
 
 def batch_tile(_size, operands, _flags, params):
-    """Put the axes that the repetitions add behind the leading one."""
+    """Insert the axes that the repetitions add after the leading one."""
     (x,), reps = operands, params["reps"]
     x = x.reshape(x.shape[:1] + (1,) * (len(reps) + 1 - x.ndim) + x.shape[1:])
     return (x,), {"reps": (1, *reps)}
@@ -70,7 +70,7 @@ def batch_tile(_size, operands, _flags, params):
 general(
     "stack",
     lambda *xs, axis: np.stack(xs, axis=axis),
-    rule("The slice of g at this array's place", lambda g, position, _, _xs, *, axis: g[at_axis(axis, position)]),
+    rule("The slice of g for this array", lambda g, position, _, _xs, *, axis: g[at_axis(axis, position)]),
     arity=None,
     bind=stack_signature,
     promote=None,
@@ -87,7 +87,7 @@ def tile_signature(x, *numbers, reps=None):
 
 
 def tile_vjp(g, _, x_shape, *, reps):
-    """Summed over the copies."""
+    """g summed over the copies."""
     full = (1,) * (len(reps) - len(x_shape)) + x_shape
     lead = lead_of(g, reps)
     split = sum(((r, n) for r, n in zip(reps, full, strict=True)), ())
@@ -104,12 +104,12 @@ selection(
     batch=batch_tile,
     samples=(Sample(A(2, 3), (2, 1)), Sample(A(3), 2), Sample(A(2), (2, 3)), Sample(A(), 3)),
     size=lambda x, *reps: size_of(x) * count_shape(*reps),
-    doc="The array, repeated like a tile along each axis.",
+    doc="The whole array, repeated along each axis.",
 )
 
 
 def add_axes(x, ndim):
-    """Return x with at least ndim axes, placed as NumPy does: a row, a column of depth 1."""
+    """Return x with at least ndim axes, added where NumPy does: in front, and one at the end to reach 3."""
     x = as_array(x)
     shape = shape_of(x)
     if len(shape) >= ndim:
@@ -151,7 +151,7 @@ def append(x, values, axis=None):
 
 
 def enter_atleast(ndim: int, doc: str) -> None:
-    """Enter a function that gives arrays at least ndim axes: one array, or a tuple of several."""
+    """Add an entry that gives arrays at least ndim axes; it returns one array, or a tuple of several."""
 
     @numpy_function(Sample(A()), Sample(A(3)), Sample(A(2, 3)), name=f"atleast_{ndim}d", doc=doc)
     def function(*xs):
@@ -166,7 +166,7 @@ enter_atleast(3, "Arrays with at least three axes.")
 
 @numpy_function(Sample([A(3), A(2)]), Sample([[A(2, 2), A(2, 1)], [A(1, 2), A(1, 1)]]))
 def block(arrays):
-    """One array, put together from blocks in nested lists."""
+    """Array assembled from nested lists of blocks."""
     depth, ndim = _depth_and_rank(arrays)
 
     def join(part, level):
@@ -178,7 +178,7 @@ def block(arrays):
 
 
 def _depth_and_rank(arrays) -> tuple[int, int]:
-    """Return how deep the lists are nested and the largest rank among their arrays."""
+    """Return the nesting depth of the lists and the largest rank of their arrays."""
     if not isinstance(arrays, list):
         return 0, rank(arrays)
     pairs = [_depth_and_rank(x) for x in arrays]
@@ -212,7 +212,7 @@ def split(x, indices_or_sections, axis=0):
 
 
 def enter_split(name: str, least: int, axis: int, words: str) -> None:
-    """Enter a split along one axis, of arrays of at least `least` axes."""
+    """Add an entry that splits arrays with at least `least` axes along one axis."""
 
     @numpy_function(name=name, doc=f"x cut along {words} (several results).")
     def function(x, indices_or_sections):

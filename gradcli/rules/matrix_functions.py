@@ -25,11 +25,11 @@ def extreme(x, largest):
 
 
 def matrix_norm(x, order, axes, keepdims=False):
-    """Norm of the matrices over two axes: fro, nuc (sum of singular values), ±2 (largest or smallest one),
-    ±1 (of the column sums of |x|) or ±inf (of its row sums).
+    """Norm of the matrices over two axes: fro, nuc (sum of singular values), or the largest or smallest singular
+    value (2 or -2), column sum of |x| (1 or -1) or row sum of |x| (inf or -inf).
     """
     if order not in ORDERS:
-        raise ValueError(f"norm: a matrix has no norm of order {order!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
+        raise ValueError(f"norm: unknown matrix norm {order!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
     rows, columns = (negative_axis(i, rank(x)) for i in axes)
     if rows == columns:
         raise ValueError(f"norm: the axes of a matrix must differ, got {tuple(axes)}")
@@ -58,14 +58,14 @@ def matrix_norm(x, order, axes, keepdims=False):
     public=False,
 )
 def norm(x, ord=None, axis=None, keepdims=False):
-    """NumPy's norm: of a vector over one axis, of a matrix over two, of all elements without axis and ord."""
+    """NumPy's norm: of vectors over one axis, of matrices over two, or of all elements without axis and ord."""
     if axis is None and (ord is None or (ord == 2 and rank(x) == 1)):
         return vector_norm.function(x, 2, None, keepdims)
     axes = tuple(range(rank(x))) if axis is None else tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     if len(axes) == 1:
         return vector_norm.function(x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) != 2:
-        raise ValueError(f"norm: a norm is over one or two axes, not {len(axes)}")
+        raise ValueError(f"norm: axis must be one or two axes, got {len(axes)}")
     return matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
 
 
@@ -77,7 +77,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
     doc="Condition number of matrices.",
 )
 def cond(x, p=None):
-    """The condition number |x| |1/x| in the norm p, by default that of the singular values."""
+    """The condition number |x| |x^-1| in the norm p, by default the 2-norm, from the singular values."""
     if p in (None, 2, -2):
         values = svdvals(x)
         if not shape_of(values)[-1]:
@@ -105,7 +105,7 @@ composition(
 
 
 def default_tolerance(x):
-    """The larger side of the matrix times the machine epsilon."""
+    """The larger dimension of the matrix times the machine epsilon."""
     return max(shape_of(x)[-2:]) * float(np.finfo(np.dtype(x.dtype)).eps)
 
 
@@ -155,7 +155,7 @@ LstsqResult = namedtuple("LstsqResult", ["solution", "residuals", "rank", "singu
 
 @numpy_function(public=False, doc="Least squares (four results).")
 def lstsq(a, b, rcond=None):
-    """The x that makes |b - a x| smallest, the squared residuals, the rank and the singular values of a."""
+    """The x that minimises |b - a x|, the squared residuals, the rank and the singular values of a."""
     (a,), _ = matrix_signature(a)
     m, n = shape_of(a)[-2:]
     relative = default_tolerance(a) if rcond is None else max(rcond, 0.0)
@@ -171,7 +171,7 @@ def lstsq(a, b, rcond=None):
 constant(
     lambda x, **params: np.asarray(np.linalg.matrix_rank(x, **params)),
     name="matrix_rank",
-    bind=lambda A, tol=None, hermitian=False, *, rtol=None: (  # noqa: N803 - NumPy's word
+    bind=lambda A, tol=None, hermitian=False, *, rtol=None: (  # noqa: N803 - NumPy's name
         (A,),
         {"tol": tol, "hermitian": hermitian, "rtol": rtol},
     ),
@@ -244,7 +244,7 @@ def matrix_power(a, n):
 
 
 def cheapest_order(sizes):
-    """Return where to split each chain of matrices, sizes[i] x sizes[i + 1], to make the product cheapest.
+    """Return where to split each chain of matrices (of shapes sizes[i] x sizes[i + 1]) for the cheapest product.
 
     Cormen et al., "Introduction to Algorithms", matrix-chain multiplication.
     """
@@ -272,7 +272,7 @@ def multi_dot(arrays):
     if last:
         xs[-1] = xs[-1][:, None]
     if any(rank(x) != 2 for x in xs):
-        raise ValueError("multi_dot needs matrices (the first and the last may be vectors)")
+        raise ValueError("multi_dot needs matrices (only the first and the last may be vectors)")
     split = cheapest_order([shape_of(x)[0] for x in xs] + [shape_of(xs[-1])[1]])
 
     def product(i, j):

@@ -35,13 +35,13 @@ def batch_inner(_size, operands, flags, _params):
 
 
 def batch_mv(_size, operands, flags, _params):
-    """A x; many x times one matrix are one matrix product."""
+    """A x; one matrix times many x is a single matrix product."""
     x, y = operands
     return y @ x.mT if not flags[0] else (x @ y[..., None]).squeeze(-1) if flags[1] else x @ y
 
 
 def batch_vm(_size, operands, flags, _params):
-    """x A; many x times one matrix are one matrix product."""
+    """x A; many x times one matrix is a single matrix product."""
     x, y = operands
     return x @ y if not flags[1] else (x[..., None, :] @ y).squeeze(-2) if flags[0] else x @ y
 
@@ -99,7 +99,7 @@ mm = matrix_entry(
 
 
 def batch_affine(_size, operands, flags, _params):
-    """Many b, x or w: the matrix product broadcasts, b needs an axis for the rows."""
+    """Batches of b, x or w: the matrix product broadcasts, but b needs an axis for the rows."""
     b, x, w = operands
     return x @ w.mT + (b[..., None, :] if flags[0] else b)
 
@@ -184,7 +184,7 @@ def tensordot(x, y, axes=2):
     size=lambda x, y: count_matrix(x, y) if 0 < rank(x) <= 2 and 0 < rank(y) <= 2 else count_pairs(x, y),
 )
 def dot(x, y):
-    """NumPy's dot: inner product of vectors, matrix product, or a sum over x's last and y's last but one axis."""
+    """NumPy's dot: inner product, matrix product, or a sum over the last axis of x and the second to last of y."""
     m, n = rank(x), rank(y)
     if not m or not n:
         return x * y
@@ -253,19 +253,19 @@ def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
 
 
 def expand_subscripts(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
-    """Return operand and output subscripts with ellipses written out. Raises ValueError where they do not fit."""
+    """Return operand and output subscripts with ellipses written out. Raises ValueError if they do not fit."""
     text = subscripts.replace(" ", "")
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
     letters = set(text.replace("...", "").replace(",", "").replace("->", ""))
     if not letters <= set(string.ascii_letters):
-        raise ValueError(f"einsum: {subscripts!r} may hold only letters, commas, '...' and '->'")
+        raise ValueError(f"einsum: {subscripts!r} may contain only letters, commas, '...' and '->'")
     if len(inputs) != len(ranks):
         raise ValueError(f"einsum: {subscripts!r} takes {len(inputs)} operands, not {len(ranks)}")
     extra = [n - len(s.replace("...", "")) for s, n in zip(inputs, ranks, strict=True)]
     for s, n, e in zip(inputs, ranks, extra, strict=True):
         if e < 0 or (e and "..." not in s):
-            raise ValueError(f"einsum: {s!r} names {n - e} axes of an operand that has {n}")
+            raise ValueError(f"einsum: {s!r} has {n - e} indices for an operand with {n} axes")
     widest = max((e for s, e in zip(inputs, extra, strict=True) if "..." in s), default=0)
     fill = "".join([c for c in string.ascii_letters if c not in letters][:widest])
     inputs = [s.replace("...", fill[widest - e :]) for s, e in zip(inputs, extra, strict=True)]
@@ -274,7 +274,7 @@ def expand_subscripts(subscripts: str, ranks: list[int]) -> tuple[list[str], str
     else:
         output = fill + "".join(sorted(c for c in letters if left.count(c) == 1))
     if len(set(output)) != len(output) or not set(output) <= set("".join(inputs)):
-        raise ValueError(f"einsum: the output indices {output!r} must each occur once, and in an operand")
+        raise ValueError(f"einsum: the output indices {output!r} must be distinct and occur in an operand")
     return inputs, output
 
 
@@ -294,7 +294,7 @@ def take_diagonals(x, indices: str):
 
 
 def check_lengths(xs: tuple, inputs: list) -> None:
-    """Raise ValueError for an index of axes that have different lengths, none of them 1."""
+    """Raise ValueError if axes with the same index have different lengths, neither of them 1."""
     seen: dict[str, int] = {}
     for x, indices in zip(xs, inputs, strict=True):
         for letter, n in zip(indices, shape_of(x), strict=True):
@@ -305,7 +305,7 @@ def check_lengths(xs: tuple, inputs: list) -> None:
 
 
 def einsum_signature(subscripts, *xs, optimize=None):
-    """Bind einsum. Diagonals, and indices that only one operand has, are dealt with here."""
+    """Bind einsum. Take diagonals here, and sum over indices that occur in one operand only."""
     if not isinstance(subscripts, str):
         raise TypeError("einsum needs a subscript string first, such as 'ij,jk->ik'")
     xs = tuple(as_array(x) for x in xs)
@@ -325,7 +325,7 @@ def einsum_signature(subscripts, *xs, optimize=None):
 
 
 def batch_contract(_size, operands, flags, params):
-    """Give the operands with a leading axis one more index."""
+    """Add an index for the leading axis to the operands that have one."""
     names, output = params["inputs"], params["output"]
     lead = next(c for c in string.ascii_letters if c not in "".join(names) + output)
     inputs = tuple(lead + name if flag else name for name, flag in zip(names, flags, strict=True))

@@ -1,4 +1,4 @@
-"""Elements moved without change: shapes, and order along axes."""
+"""Functions that move elements without changing them: new shapes, and new order along axes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def batch_broadcast(size, operands, _flags, params):
 
 
 def fill_in_length(old: Shape, wanted: Shape) -> Shape:
-    """Return `wanted` with its -1 replaced. Raises ValueError where the sizes do not match."""
+    """Return `wanted` with its -1 replaced. Raises ValueError if the sizes do not match."""
     size, known = math.prod(old), math.prod([n for n in wanted if n != -1])
     if -1 in wanted and known and size % known == 0 and wanted.count(-1) == 1:
         wanted = tuple(size // known if n == -1 else n for n in wanted)
@@ -30,7 +30,7 @@ def fill_in_length(old: Shape, wanted: Shape) -> Shape:
 reshape = selection(
     "reshape",
     lambda x, *, shape: x.reshape(shape),
-    rule("The old shape again", lambda g, _, x_shape, *, shape: g.reshape(lead_of(g, shape) + x_shape)),
+    rule("g in the old shape", lambda g, _, x_shape, *, shape: g.reshape(lead_of(g, shape) + x_shape)),
     bind=lambda x, *shape: ((x,), {"shape": fill_in_length(shape_of(x), as_shape(*shape))}),
     node="View",
     view=True,
@@ -47,7 +47,7 @@ def ravel(x):
 
 
 def expand_signature(x, axis):
-    """Bind expand_dims; axes count in the result."""
+    """Bind expand_dims; axis refers to axes of the result."""
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     return (x,), {"axis": negative_axes(tuple(map(as_int, axes)), rank(x) + len(axes))}
 
@@ -55,7 +55,7 @@ def expand_signature(x, axis):
 selection(
     "expand_dims",
     lambda x, *, axis: np.expand_dims(x, axis),
-    rule("The axes taken away again", lambda g, _, _x, *, axis: g.squeeze(tuple(axis))),
+    rule("g without the new axes", lambda g, _, _x, *, axis: g.squeeze(tuple(axis))),
     bind=expand_signature,
     aliases=("unsqueeze",),
     node="Unsqueeze",
@@ -66,7 +66,7 @@ selection(
 
 
 def squeeze_signature(x, axis=None):
-    """Bind squeeze; without axis all axes of length 1 go."""
+    """Bind squeeze; without axis, all axes of length 1 are removed."""
     if axis is None:
         return (x,), {"axis": tuple(i - rank(x) for i, n in enumerate(shape_of(x)) if n == 1)}
     return (x,), {"axis": negative_axes(axis, rank(x))}
@@ -76,7 +76,7 @@ selection(
     "squeeze",
     lambda x, *, axis: np.squeeze(x, axis),
     rule(
-        "The axes of length 1 put back",
+        "g with the axes of length 1 put back",
         lambda g, _, x_shape, *, axis: g.reshape(g.shape[: g.ndim - len(x_shape) + len(axis)] + x_shape),
     ),
     bind=squeeze_signature,
@@ -87,7 +87,7 @@ selection(
 selection(
     "broadcast_to",
     lambda x, *, shape: np.broadcast_to(x, shape),
-    rule("Summed over the repeated axes", lambda g, _, x_shape, *, shape: fit(g, x_shape, len(shape))),
+    rule("g summed over the repeated axes", lambda g, _, x_shape, *, shape: fit(g, x_shape, len(shape))),
     bind=lambda x, *shape: ((x,), {"shape": as_shape(*shape)}),
     node="Expand",
     view=True,
@@ -99,13 +99,13 @@ selection(
 
 
 def permute_axes(x, axes):
-    """Transpose the trailing axes by negative positions; leading ones stay."""
+    """Transpose the trailing axes, given as negative positions; leading axes stay in place."""
     lead = x.ndim - len(axes)
     return x.transpose((*range(lead), *(a + x.ndim for a in axes)))
 
 
 def transpose_signature(x, axes=None, *more):
-    """Bind transpose(x), transpose(x, axes) and transpose(x, 1, 0, 2); without axes all are reversed."""
+    """Bind transpose(x), transpose(x, axes) and transpose(x, 1, 0, 2); without axes, all are reversed."""
     ndim = rank(x)
     if axes is None:
         return (x,), {"axes": tuple(range(-1, -ndim - 1, -1))}
@@ -116,7 +116,7 @@ def transpose_signature(x, axes=None, *more):
 
 
 def transpose_vjp(g, _, _x, *, axes):
-    """The inverse permutation."""
+    """g with the inverse permutation."""
     lead, n = g.ndim - len(axes), len(axes)
     back = sorted(range(n), key=axes.__getitem__)
     return np.transpose(g, (*range(lead), *(lead + i for i in back)))
@@ -136,7 +136,7 @@ transpose = selection(
 selection(
     "swapaxes",
     lambda x, *, axis1, axis2: x.swapaxes(axis1, axis2) if x.ndim else x[...],
-    rule("The same exchange", lambda g, _, _x, *, axis1, axis2: g if axis1 == axis2 else g.swapaxes(axis1, axis2)),
+    rule("g with axes exchanged", lambda g, _, _x, *, axis1, axis2: g if axis1 == axis2 else g.swapaxes(axis1, axis2)),
     bind=lambda x, axis1, axis2: (
         (x,),
         {"axis1": negative_axis(axis1, rank(x)), "axis2": negative_axis(axis2, rank(x))},
@@ -170,7 +170,7 @@ def moveaxis(x, source, destination):
 
 
 def astype_vjp(g, _, _x, *, dtype, source):
-    """The old type again; a complex cotangent of something real keeps its real part."""
+    """g in the old type; if that is real, the real part of a complex g."""
     return (g.real if source.kind != "c" and g.dtype.kind == "c" else g).astype(source)
 
 
@@ -198,13 +198,13 @@ internal.linear(
     clone_vjp,
     node="CopyBackwards",
     exact=lambda _field, x: x,
-    doc="What is about to be copied into other memory.",
+    doc="The array that is about to be copied into other memory.",
 )
 internal.selection("alias", lambda x: x, clone_vjp, doc="The array itself, with a node of its own.")
 flip = selection(
     "flip",
     lambda x, *, axis: np.flip(x, axis).copy(),
-    rule("Flipped again", lambda g, _, _x, *, axis: np.flip(g, axis)),
+    rule("g flipped as well", lambda g, _, _x, *, axis: np.flip(g, axis)),
     bind=lambda x, axis=None: ((x,), {"axis": negative_axes(axis, rank(x))}),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), 0), Sample(A(2, 3, 4), (0, 2))),
     doc="Elements in reverse order along axis.",
@@ -212,7 +212,7 @@ flip = selection(
 roll_axes = internal.selection(
     "roll_axes",
     lambda x, *, shift, axis: np.roll(x, shift, axis),
-    rule("Rolled back", lambda g, _, _x, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis)),
+    rule("g rolled back", lambda g, _, _x, *, shift, axis: np.roll(g, tuple(-s for s in shift), axis)),
     node="Roll",
 )
 
@@ -231,7 +231,7 @@ def roll(x, shift, axis=None):
 
 def check_rank(x, name: str, least: int) -> None:
     if rank(x) < least:
-        raise ValueError(f"{name} needs an array of at least {least} axes, got shape {shape_of(x)}")
+        raise ValueError(f"{name} needs an array with at least {least} axes, got shape {shape_of(x)}")
 
 
 def enter_flip(name: str, axis: int, doc: str) -> None:
@@ -247,10 +247,10 @@ enter_flip("flipud", 0, "Elements in reverse order along the first axis.")
 
 @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), node="Rot90")
 def rot90(x, k=1, axes=(0, 1)):
-    """The array turned by k quarter turns in the plane of two axes, from the first towards the second."""
+    """The array rotated by k quarter turns in the plane of two axes, from the first towards the second."""
     axes, k = tuple(axes), as_int(k)
     if len(axes) != 2 or rank(x) < 2:
-        raise ValueError(f"rot90 turns two axes, not {axes} of shape {shape_of(x)}")
+        raise ValueError(f"rot90 needs two axes, got axes {axes} and shape {shape_of(x)}")
     first, second = (negative_axis(a, rank(x)) for a in axes)
     if first == second:
         raise ValueError(f"rot90: the axes {axes} must differ")

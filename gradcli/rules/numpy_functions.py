@@ -1,4 +1,4 @@
-"""NumPy's other functions, made of other entries: averages, order statistics, covariances."""
+"""Further NumPy functions, written with other entries: averages, order statistics, covariances."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ composition(around, numpy=(np.around, np.round), samples=(), public=False)
 
 @numpy_function(Sample(A(2, 3), A()), Sample(A(2, 3), A(3)))
 def full_like(x, fill_value):
-    """An array of the shape and type of x, filled with one value."""
+    """Array with the shape and type of x, filled with one value."""
     return clone(np.broadcast_to(as_array(fill_value), shape_of(x))).astype(dtype_of(x))
 
 
@@ -132,13 +132,13 @@ METHODS = {
     "midpoint": lambda low, share: np.where(share > 0, 0.5, 0.0),
     "nearest": lambda low, share: np.where((share > 0.5) | ((share == 0.5) & (low % 2 == 1)), 1.0, 0.0),
 }
-"""How much of the upper neighbour is taken, by the share of the way from the lower one."""
+"""The weight of the upper neighbour, from the lower rank and the fraction of the way up from it."""
 
 
 def ranked_value(x, q, axis, keepdims, method, ignore_nan):
-    """Return the elements of the ranks q (between 0 and 1) over axis, of shape q.shape + reduced shape."""
+    """Return the quantiles q (between 0 and 1) over axis, with shape q.shape + reduced shape."""
     if method not in METHODS:
-        raise TypeError(f"gradcli cannot record a quantile with method={method!r}; it knows {', '.join(METHODS)}")
+        raise TypeError(f"gradcli does not support quantiles with method={method!r}; use one of {', '.join(METHODS)}")
     x, q = as_floats(as_array(x)), as_array(q)
     if ((q < 0) | (q > 1)).any():
         raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
@@ -160,7 +160,7 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
 
 
 def enter_ranked(prefix: str, ignore_nan: bool, words: str) -> None:
-    """Enter quantile, percentile and median, or their forms that ignore nan."""
+    """Add entries for quantile, percentile and median, or for their variants that ignore nan."""
 
     @numpy_function(
         *RANKED,

@@ -1,6 +1,6 @@
 """Parts of complex numbers (cotangents follow PyTorch: dL/dRe + i dL/dIm), further elementwise functions, and losses.
 
-Losses are of numbers and of classes; terms of losses of probabilities need care at 0 and 1.
+The losses compare numbers or classes; the terms of losses of probabilities need care at 0 and 1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def angle_vjp(g, _, x):
 real_part = internal.linear(
     "real_part",
     np.real,
-    rule("g is the cotangent of the real part alone", lambda g, _, _x: g),
+    rule("g, as a cotangent of the real part only", lambda g, _, _x: g),
     node="Real",
     view=True,
     exact=lambda _field, x: x.real,
@@ -98,7 +98,7 @@ def complex_signature(x):
 
 
 def pairs_signature(x):
-    """Bind view_as_complex. Raises RuntimeError for anything but pairs of real numbers."""
+    """Bind view_as_complex. Raises RuntimeError unless the last axis holds pairs of real numbers."""
     if dtype_of(x).char not in "fd" or shape_of(x)[-1:] != (2,):
         raise RuntimeError("view_as_complex needs real numbers and a last axis of length 2")
     return (x,), {}
@@ -108,7 +108,7 @@ complex_as_pairs = internal.linear(
     "view_as_real",
     lambda x: np.asarray(x)[..., None].view(x.real.dtype),
     rule(
-        "The pairs as complex numbers",
+        "The pairs of g as complex numbers",
         lambda g, _, _x: pairs_as_complex(np.ascontiguousarray(g) if isinstance(g, np.ndarray) else g),
     ),
     bind=complex_signature,
@@ -120,7 +120,7 @@ pairs_as_complex: Any = internal.linear(
     "view_as_complex",
     view_as_complex,
     rule(
-        "Real and imaginary parts as pairs; the cotangent of something complex may be real",
+        "g as pairs of real and imaginary parts; the cotangent of a complex array may be real",
         lambda g, _, _x: complex_as_pairs(g if g.dtype.kind == "c" else g + 0j),
     ),
     bind=pairs_signature,
@@ -209,7 +209,7 @@ def logit_forward(x, *, eps):
 
 
 def logit_dx(_, x, *, eps):
-    """1 / (x (1 - x)); outside [eps, 1 - eps] 0, or nan without eps."""
+    """1 / (x (1 - x)); 0 outside [eps, 1 - eps] or, without eps, nan outside [0, 1]."""
     if eps is None:
         return logit_slope(within(x, low=0.0, high=1.0))
     limited = (x < eps) | (x > 1 - eps)
@@ -241,7 +241,7 @@ real_elementwise(
     np.nextafter,
     lambda _, x, y: mask(x != y, x),
     0,
-    doc="The next number after x in the direction of y.",
+    doc="Next floating-point number after x towards y.",
     subgradient="0 where x = y",
 )
 constant(np.gcd, arity=2, promote=None, samples=(), doc="Greatest common divisor of integers.")
@@ -263,7 +263,7 @@ internal.elementwise(
 
 
 def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> None:
-    """Enter the sum over axis of loss(x, t) / total, for two arrays of one shape."""
+    """Add an entry for the sum of loss(x, t) over axis, divided by total. x and t have the same shape."""
     internal.general(
         name,
         lambda x, t, *, axis, total: np.add.reduce(loss(x, t), axis=axis) / total,
@@ -277,7 +277,7 @@ def loss_entry(name: str, loss: Callable, *vjps: Callable, **options: Any) -> No
 
 
 def square(x, y):
-    """(x - y)^2, as a product: the power of a single number is sometimes rounded differently."""
+    """(x - y)^2 as a product, because the power of a scalar is sometimes rounded differently."""
     difference = x - y
     return difference * difference
 
@@ -296,7 +296,7 @@ loss_entry(
         lambda g, _out, x, y, *, axis, total: square_loss_dx(g, None, y, x, axis=axis, total=total),
     ),
     node="MseLoss",
-    doc="Sum of the squared differences of two arrays of one shape, over total: the loss behind mse_loss.",
+    doc="Sum of the squared differences of two arrays of the same shape, divided by total; used by mse_loss.",
 )
 
 
@@ -317,7 +317,7 @@ loss_entry(
     over_total("g (log(1 - x) - log(x)) / total", lambda x, _t: np.log1p(-x) - np.log(x)),
     node="BinaryCrossEntropy",
     domain=((0.1, 0.9), (0.1, 0.9)),
-    doc="Sum of the cross entropies of two probabilities, over total: the loss behind binary_cross_entropy.",
+    doc="Sum of the cross entropies of probabilities, divided by total; used by binary_cross_entropy.",
 )
 loss_entry(
     "logit_loss",
@@ -325,12 +325,12 @@ loss_entry(
     over_total("(sigmoid(x) - t) g / total", lambda x, t: sigmoid(x) - t),
     over_total("-x g / total", lambda x, _t: -x),
     node="BinaryCrossEntropyWithLogits",
-    doc="Sum of the cross entropies of sigmoid(x), over total: the loss behind binary_cross_entropy_with_logits.",
+    doc="Sum of the cross entropies of sigmoid(x), divided by total; used by binary_cross_entropy_with_logits.",
 )
 
 
 def class_index(classes: np.ndarray, places: np.ndarray | None, shape: tuple[int, ...]) -> Index:
-    """Return the index of one class per place in scores (N, C, ...) or (C,). places: which count, None for all."""
+    """Return the index of one class per place in scores (N, C, ...) or (C,). places: mask, None for all."""
     if len(shape) == 2 and places is None:
         return Index.of_places((np.arange(shape[0]), classes), shape)
     places = np.ones(classes.shape, bool) if places is None else places
@@ -355,7 +355,7 @@ def class_loss_dx(g, _out, _x, *, index, weights, total):
 
 
 def class_loss_signature(x, classes, weights=None, total=1.0):
-    """Bind class_loss where all classes count. weights, one per place, do not widen the type of the scores."""
+    """Bind class_loss with all places counted. weights, one per place, do not widen the type of the scores."""
     return (x,), {"index": class_index(np.asarray(classes), None, shape_of(x)), "weights": weights, "total": total}
 
 

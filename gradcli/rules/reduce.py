@@ -22,7 +22,7 @@ REDUCTIONS = (
 
 
 def reduction_signature(x, axis=None, keepdims=False):
-    """Bind a reduction: axes negative and sorted."""
+    """Bind a reduction, with negative and sorted axes."""
     return (x,), {"axis": negative_axes(axis, rank(x)), "keepdims": bool(keepdims)}
 
 
@@ -96,7 +96,7 @@ for name, alias, ufunc, functions in [
 
 
 def lower_median(x, *, axis, keepdims, ignore_nan):
-    """The middle element over axis, the lower of two; nan if one is nan, unless ignore_nan."""
+    """The middle element over axis, or the lower of two; nan if any element is nan, unless ignore_nan."""
     shape = tuple(n for i, n in enumerate(x.shape, -x.ndim) if i not in axis)
     moved = np.moveaxis(x, axis, range(x.ndim - len(axis), x.ndim)).reshape((*shape, -1))
     counts = (moved == moved).sum(-1, keepdims=True)
@@ -146,7 +146,7 @@ for function, bind, folds, doc in PIECEWISE_CONSTANT:
 
 
 def variance_signature(x, axis=None, keepdims=False, *, correction=None, ddof=None):
-    """Bind var and std: the sum of squares is divided by n - correction (0 unless given; NumPy's ddof)."""
+    """Bind var and std: the sum of squares is divided by n - correction (by default 0; NumPy's ddof)."""
     (x,), params = reduction_signature(x, axis, keepdims)
     return (x,), {**params, "correction": correction if correction is not None else ddof or 0}
 
@@ -156,7 +156,7 @@ def subtract_mean(x, axis):
 
 
 def deviation_of(x, axis):
-    """x minus its mean over axis, twice, which removes the rounding of a large mean."""
+    """x minus its mean over axis, subtracted twice to remove the rounding error of a large mean."""
     return subtract_mean(subtract_mean(x, axis), axis)
 
 
@@ -167,7 +167,7 @@ def per_degree_of_freedom(x, shape, axis, correction):
 
 
 def var_forward(x, *, axis, keepdims, correction):
-    """Mean squared distance from the mean, n - correction in the denominator."""
+    """Mean squared distance from the mean, with n - correction in the denominator."""
     deviation = x - np.mean(x, axis=axis, keepdims=True)
     squares = np.add.reduce((deviation * deviation.conj()).real, axis=axis, keepdims=keepdims)
     return per_degree_of_freedom(squares, np.shape(x), axis, correction)
@@ -224,7 +224,7 @@ def standardize_forward(x, *, axis, eps):
 
 
 def standardize_vjp(g, _, x, *, axis, eps):
-    """(g - mean(g) - out mean(g out)) / sqrt(variance + eps). out is not saved: it may change in place."""
+    """(g - mean(g) - out mean(g out)) / sqrt(variance + eps). out is not saved, as it may change in place."""
     n = max(count(x.shape, axis), 1)
     deviation = subtract_mean(x, axis)
     scale = np.sqrt(sum_kept(deviation * deviation, axis) / n + eps)
@@ -284,7 +284,7 @@ def norm_slope_forward(x, out, *, ord, axis):
 
 def norm_slope_vjp(g, slope, x, out, *, ord, axis):
     """((|x| / out)^(ord - 2) (g + (ord - 2) e Re(conj(e) g)) - (ord - 1) slope Re(sum(conj(slope) g))) / out for
-    e = sign(x). A multiple of x is first taken off g, so that g is 0 where |x| is largest: this only saves digits."""
+    e = sign(x). A multiple of x is first subtracted from g, which is then 0 where |x| is largest, to save digits."""
     size, safe = abs(x), np.where(out == 0, 1.0, out)
     top = np.maximum.reduce(size, axis=axis, keepdims=True, initial=0.0)
     at_top, along = mask(size == top, size), x / np.where(top == 0, 1.0, top)
@@ -313,10 +313,10 @@ def norm_vjp(g, out, x, *, ord, axis, keepdims):
 
 
 def norm_signature(x, ord=2, axis=None, keepdims=False):
-    """Bind the vector norm of order `ord` (a number, 'fro' or None) over axis, all axes unless given."""
+    """Bind the vector norm of order `ord` (a number, 'fro' or None) over axis, by default all axes."""
     if isinstance(ord, str) or ord is None:
         if ord not in ("fro", None):
-            raise ValueError(f"norm: no order {ord!r}; use a number, inf, -inf or 'fro'")
+            raise ValueError(f"norm: unknown order {ord!r}; use a number, inf, -inf or 'fro'")
         ord = 2
     return (x,), {"ord": float(ord), "axis": negative_axes(axis, rank(x)), "keepdims": bool(keepdims)}
 
@@ -343,6 +343,6 @@ vector_norm = general(
     ),
     exact=exact_norm,
     pattern=REDUCTION,
-    doc="Vector norm of order ord over axis: the Euclidean norm, if ord is 2.",
+    doc="Vector norm of order ord over axis; the Euclidean norm if ord is 2.",
     subgradient="0 at the origin",
 )

@@ -11,7 +11,7 @@ from .transcendental import logaddexp
 
 
 def scan_forward(a, b):
-    """y[k] = a[k] y[k-1] + b[k] along the last axis, y[-1] = 0."""
+    """y[k] = a[k] y[k-1] + b[k] along the last axis, starting from y[-1] = 0."""
     shape = np.broadcast_shapes(a.shape, b.shape)
     out = np.empty(shape, np.result_type(a, b))
     carry = np.zeros(shape[:-1], out.dtype)
@@ -56,7 +56,7 @@ def product_before(x):
 
 
 def enter_scan(enter, name, forward, vjp, doc, exact=None, pattern="", **options):
-    """Enter a scan along an axis, and the function of its name, which flattens by default. Return both."""
+    """Add a scan along an axis, and a public function that flattens by default; return both."""
     scan = enter(
         f"{name}_along",
         forward,
@@ -97,7 +97,7 @@ cumprod_along, cumprod = enter_scan(
 
 
 def prod_vjp(g, out, x, *, axis, keepdims):
-    """g times the product of the other elements; out / x where neither is 0."""
+    """g times the product of the other elements; that is out / x if no element is 0."""
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
     if not axis:
         return g

@@ -129,7 +129,7 @@ scipy_function(
 
 
 def where_positive(slope, x, y):
-    """Return slope for non-negative x and y, else nan, also in further derivatives: the function is not defined."""
+    """Return slope for non-negative x and y; else nan, also in further derivatives: the function is undefined."""
     return slope * np.where((x < 0) | (y < 0), in_type_of(slope, np.nan), in_type_of(slope, 1.0))
 
 
@@ -167,7 +167,7 @@ hyp0f1 = from_scipy("hyp0f1")
 
 
 def bessel(name: str, before: float, after: float, doc: str, twin: str, scale: Any = None, **options: Any) -> Any:
-    """Enter a Bessel function f of order v with slope before f(v - 1) + after f(v + 1), plus that of its scale."""
+    """Add a Bessel function f of order v with slope before * f(v - 1) + after * f(v + 1), plus that of its scale."""
 
     def slope(out, x, *, order):
         (v,) = order
@@ -181,7 +181,7 @@ def bessel(name: str, before: float, after: float, doc: str, twin: str, scale: A
 
 
 def iv_forward(v, x):
-    """I_v(x), for small x from ive: SciPy's iv underflows there."""
+    """I_v(x); for small x from ive, because SciPy's iv underflows there."""
     near = abs(x) < 1
     inside, outside = np.where(near, x, 0.0), np.where(near, 1.0, x)
     return np.where(near, from_scipy("ive")(v, inside) * np.exp(abs(inside)), from_scipy("iv")(v, outside))
@@ -281,7 +281,7 @@ k0e: Any = scipy_positive(
 )
 k1e: Any = scipy_positive(
     "scaled_modified_bessel_k1",
-    lambda _, x: scaled_k0(x, n=1) - scaled_k0(x, n=2),  # k0e less its slope
+    lambda _, x: scaled_k0(x, n=1) - scaled_k0(x, n=2),  # k0e minus its slope
     slope="scaled_modified_bessel_k1(x) * (1 - 1 / x) - scaled_modified_bessel_k0(x)",
     scipy="k1e",
     twin="exp(x) * besselk(1, x)",
@@ -339,7 +339,7 @@ spherical: Any = elementwise(
     name="spherical_bessel_ratio",
     public=False,
     samples=(Sample(A(3, 4), n=1, k=1, turns=False), Sample(A(3), n=2, k=1, turns=True)),
-    doc="Spherical Bessel function of the first kind of order n at x, or at pi x, over its argument to the power k.",
+    doc="Spherical Bessel function of the first kind of order n at x, or at pi x, divided by its argument^k.",
 )
 real_elementwise(
     lambda x: spherical_forward(x, n=0, k=0, turns=False),

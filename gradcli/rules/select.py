@@ -28,17 +28,17 @@ def repeat(x, repeats, axis=None):
         x, axis = x.reshape((-1,)), 0
     axis, counts = negative_axis(axis, rank(x)), raw(repeats).astype(np.intp)
     if (counts != raw(repeats)).any():
-        raise ValueError("repeat: each element is repeated a whole number of times")
+        raise ValueError("repeat: the numbers of repetitions must be integers")
     return take(x, np.repeat(np.arange(shape_of(x)[axis]), counts), axis)
 
 
 def lanes(shape, indices, axis) -> Index:
     """Return the index that picks, per lane along a negative axis, the elements at integer positions.
 
-    Raises IndexError for other positions than integers.
+    Raises IndexError if the positions are not integers.
     """
     if indices.dtype.kind not in "iub":
-        raise IndexError(f"positions must be whole numbers, not {indices.dtype}")
+        raise IndexError(f"positions must be integers, not {indices.dtype}")
     grid = [lay_along(np.arange(n), i - len(shape)) for i, n in enumerate(indices.shape)]
     grid[axis] = indices.astype(np.intp)
     return Index(tuple(grid), tuple(shape))
@@ -46,7 +46,7 @@ def lanes(shape, indices, axis) -> Index:
 
 @numpy_function(Sample(A(3, 4), np.array([[0, 0], [3, 1], [2, 2]]), axis=1))
 def take_along_axis(x, indices, axis=-1):
-    """Elements along axis at given indices, with separate indices for each row."""
+    """Elements along axis at the given indices, with separate indices for each row."""
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     axis = negative_axis(axis, rank(x))
@@ -61,7 +61,7 @@ def pick_dx(g, _, x_shape, indices, *, axis):
 
 
 def unpick_forward(g, indices, *, axis, length):
-    """Zeros, of some length along axis, with g added per lane at the given positions."""
+    """Zeros, with the given length along axis, and g added per lane at the given positions."""
     shape = list(g.shape)
     shape[axis] = length
     out = np.zeros(shape, g.dtype)
@@ -86,7 +86,7 @@ unpick = internal.general("unpick", unpick_forward, unpick_dg, no_gradient, node
 
 
 def sort_vjp(g, _, x, *, axis):
-    """Each element of g, put back where the sorted element came from."""
+    """Each element of g, moved back to where the sorted element came from."""
     places = np.argsort(sorting_positions(x, axis), axis=axis, kind="stable")
     return np.take_along_axis(g, np.broadcast_to(places, g.shape), axis)
 
@@ -127,7 +127,7 @@ def diagonal_positions(rows: int, columns: int, offset: int) -> tuple[np.ndarray
 
 
 def diagonal_view(x, *, offset):
-    """The diagonals over the last two axes, in the same memory."""
+    """The diagonals over the last two axes, as a view."""
     part = x[..., max(-offset, 0) :, max(offset, 0) :]
     n = min(part.shape[-2:])
     return np.einsum("...ii->...i", part[..., :n, :n])
@@ -239,7 +239,7 @@ argpartition = constant(
 
 @numpy_function(public=False)
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None):
-    """The different elements (slices along axis) in rising order, with places and counts where asked."""
+    """The unique elements (slices along axis) in increasing order, with positions and counts if requested."""
     results = np.unique(raw(x), True, return_inverse, return_counts, axis)
     x = as_array(x)
     values = take(x, results[1], axis)

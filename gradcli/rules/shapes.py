@@ -1,6 +1,6 @@
 """Broadcasting and its reverse, axes counted from the right, and the sizes of results.
 
-Every axis is negative from here on, so that extra leading (batch) axes never disturb a rule.
+Axes are made negative here, so that extra leading (batch) axes never affect a rule.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 Shape = tuple[int, ...]
 MOST_FILLED = 4096
-"""Up to this many elements, filling an array is quicker than making a view that repeats one of them."""
+"""Up to this many elements, filling an array is faster than creating a view that repeats one element."""
 
 
 def rank(x: Any) -> int:
@@ -30,12 +30,12 @@ def shape_of(x: Any) -> Shape:
 
 
 def as_array(x: Any) -> Any:
-    """Return a number or a list as an array; everything else as it is."""
+    """Convert a number or a list to an array; return everything else unchanged."""
     return x if hasattr(x, "ndim") else np.asarray(x)
 
 
 def raw(x: Any) -> np.ndarray:
-    """Return the numbers of an array or a Tensor, without the graph."""
+    """Return the data of an array or a Tensor, without the graph."""
     return np.asarray(getattr(x, "_data", x))
 
 
@@ -44,13 +44,13 @@ def dtype_of(x: Any) -> np.dtype:
 
 
 def is_complex(x: Any) -> bool:
-    """Report complex elements of an array or a Tensor, exact ones included."""
+    """Return whether the elements of an array or a Tensor, including exact ones, are complex."""
     kind = x.dtype.kind
     return kind == "c" or (kind == "O" and getattr(getattr(x, "_data", x), "is_complex", False))
 
 
 def in_type_of(x: Any, other: Any) -> Any:
-    """Cast an array or a number to the type of x where that is real floating-point."""
+    """Cast an array or a number to the type of x if that is real floating-point."""
     other = as_array(other)
     return other.astype(dtype_of(x)) if x.dtype.kind == "f" else other
 
@@ -62,7 +62,7 @@ def as_shape(*shape: Any) -> Shape:
 
 
 def as_int(n: Any) -> int:
-    """Return an integral number of any type as an int. Raises TypeError for 2.5."""
+    """Convert an integral number of any type to an int. Raises TypeError for 2.5."""
     if isinstance(n, float | np.floating) and float(n).is_integer():
         return int(n)
     if getattr(n, "ndim", None) == 0 and not isinstance(n, int):
@@ -71,7 +71,7 @@ def as_int(n: Any) -> int:
 
 
 def negative_axes(axis: Any, ndim: int) -> Shape:
-    """Return axis (None: all) as sorted negative axes. Raises AxisError out of range, ValueError for repeats."""
+    """Return axis (None: all) as sorted negative axes. Raises AxisError if out of range, ValueError if repeated."""
     if axis is None:
         return tuple(range(-ndim, 0))
     if type(axis) is int and -ndim <= axis < ndim:
@@ -98,7 +98,7 @@ def lay_along(x: Any, axis: int) -> Any:
 
 
 def fit(g: Any, shape: Shape, ndim: int) -> Any:
-    """Sum the cotangent g (lead + broadcast shape, of a result of rank ndim) to an operand's: lead + `shape`."""
+    """Sum a cotangent g (lead + broadcast shape, for a result of rank ndim) to an operand's shape: lead + `shape`."""
     lead = g.ndim - ndim
     missing = ndim - len(shape)
     if g.shape[lead:] == shape:
@@ -129,7 +129,7 @@ def unreduce(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
 
 
 def spread(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
-    """Repeat a reduction's cotangent over the reduced axes: lead + `shape`."""
+    """Repeat a reduction's cotangent over the reduced axes, to lead + `shape`."""
     if isinstance(g, np.generic) and math.prod(shape) < MOST_FILLED:
         return np.full(shape, g)
     g = unreduce(g, shape, axis, keepdims)
@@ -137,7 +137,7 @@ def spread(g: Any, shape: Shape, axis: Shape, keepdims: bool) -> Any:
 
 
 def sum_kept(x: Any, axis: Shape) -> Any:
-    """Sum over negative axes, kept with length 1; no axes leave x as it is."""
+    """Sum over negative axes, which are kept with length 1; without axes, return x unchanged."""
     return x.sum(axis=axis, keepdims=True) if axis else x
 
 
@@ -152,12 +152,12 @@ def adjoint(x: Any) -> Any:
 
 
 def as_floats(x: Any) -> Any:
-    """Return integers and booleans as float64; everything else as it is."""
+    """Convert integers and booleans to float64; return everything else unchanged."""
     return x.astype(np.float64) if getattr(x, "dtype", None) is not None and x.dtype.kind in "biu" else x
 
 
 def in_floats_of(x: Any, parameter: Any) -> np.ndarray:
-    """Return a parameter in the type that x is computed in: its own, float64 for whole numbers."""
+    """Return a parameter in the type used to compute with x: that of x, or float64 for integers."""
     kind = np.dtype(dtype_of(as_array(x)))
     return np.asarray(parameter, kind if kind.kind in "fc" else np.float64)
 
@@ -192,7 +192,7 @@ def count_shape(*shape: Any) -> int:
 
 
 def count_repeated(x: Any, repeats: Any, axis: Any = None) -> int:
-    """Return an upper bound for the elements of repeat."""
+    """Return an upper bound for the number of elements of repeat."""
     count = as_int(repeats) if rank(repeats) == 0 else int(np.max(raw(repeats), initial=0))
     return size_of(x) * count
 

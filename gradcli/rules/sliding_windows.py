@@ -1,6 +1,6 @@
 """Sliding windows over the last axes, and convolution as a product of windows with weights.
 
-Arrays carry an axis of groups: x (N, G, C, *size), w (G, O, C, *kernel), y (N, G, O, *out). The trilinear form
+The arrays have an axis of groups: x (N, G, C, *size), w (G, O, C, *kernel), y (N, G, O, *out). The trilinear form
 sum(y w x) gives three products, each the transpose of the other two, so that derivatives of any order stay among
 them.
 """
@@ -21,9 +21,9 @@ from .table import A, Sample, batch_aligned, internal, rule
 
 
 class Windows(NamedTuple):
-    """Where windows lie: `out` windows of `kernel` elements, `dilation` apart, every `stride` elements.
+    """Positions of windows: `out` windows of `kernel` elements, `dilation` apart, every `stride` elements.
 
-    padding: zeros (before, behind) each axis around an array of `size`.
+    padding: zeros (before, after) each axis around an array of `size`.
     """
 
     size: Shape
@@ -45,7 +45,7 @@ class Windows(NamedTuple):
         return view[(..., *starts, *steps)]
 
     def put(self, columns: Any) -> np.ndarray:
-        """Add up windows lead + out + kernel where they overlap: lead + size."""
+        """Add up overlapping windows lead + out + kernel in an array lead + size."""
         n = len(self.size)
         padded = tuple(m + a + b for m, (a, b) in zip(self.size, self.padding, strict=True))
         result: Any = np.zeros(columns.shape[: columns.ndim - 2 * n] + padded, columns.dtype)
@@ -108,7 +108,7 @@ def convolve_forward(x, w, *, windows):
 
 
 def unconvolve_forward(y, w, *, windows):
-    """x = the windows sum over O of w y, added up."""
+    """x = the windows (the sum over O of w y), added up."""
     n = len(windows.size)
     out = flat_weight(w, windows).mT @ rows_of(y, windows)
     parted = out.reshape(*out.shape[:-2], *w.shape[-n - 1 :], y.shape[-n - 3], *windows.out)
@@ -127,7 +127,7 @@ product_entry = functools.partial(internal.general, batch=batch_aligned, node="C
 
 
 def for_first(formula: str, product: Callable) -> Callable:
-    """Return the rule of a first operand: product(g, y), summed over leading axes that it lacks."""
+    """Return the rule for a first operand: product(g, y), summed over leading axes that the operand lacks."""
     return rule(
         formula,
         lambda g, out_shape, x_shape, y, *, windows: fit(product(g, y.conj(), windows), x_shape, len(out_shape)),
@@ -142,7 +142,7 @@ def for_second(formula: str, product: Callable) -> Callable:
 
 
 def examples(first: tuple, second: tuple) -> tuple:
-    """Return samples of a product of arrays of these shapes, on a line and in the plane."""
+    """Return samples for a product of arrays with these shapes, on a line and in the plane."""
     return tuple(Sample(A(*x), A(*y), windows=w) for x, y, w in zip(first, second, (LINE, PLANE), strict=True))
 
 

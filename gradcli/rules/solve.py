@@ -17,7 +17,7 @@ from .table import A, Sample, batch_aligned, general, internal, numpy_function, 
 
 
 def over_stacks(function: Callable) -> Callable:
-    """Return a function of matrices as one of stacks of matrices."""
+    """Extend a function of matrices to stacks of matrices."""
 
     def call(field: Field, *operands: Any, **params: Any) -> Any:
         arrays = [without_field(x) for x in operands]
@@ -56,7 +56,7 @@ def eliminate(field: Field, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, A
 
 
 def pivots(field: Field, column: np.ndarray, start: int) -> list[int]:
-    """Return the rows that may be pivots: the largest first, or all but 0 where sizes are unknown."""
+    """Return the nonzero rows, which may be pivots, with the largest first if sizes are known."""
     rows = [i for i in range(start, len(column)) if column[i] != 0]
     return sorted(rows, key=lambda i: -abs(column[i])) if field.lazy_pieces else rows
 
@@ -100,7 +100,7 @@ def exact_cholesky(field: Field, a: np.ndarray) -> np.ndarray:
 
 
 def exact_solve_triangular(field: Field, a: Any, b: Any, *, lower: bool, unit: bool) -> Any:
-    """The solution of a x = b, reading one triangle of a."""
+    """The solution of a x = b; only one triangle of a is read."""
     half = triangle(without_field(a), lower, unit)
     if unit:
         half = half + np.eye(half.shape[-1])
@@ -139,7 +139,7 @@ inv = general(
 
 
 def adjugate(x):
-    """det(A) A^-1 without dividing by zero: from the singular values (raw arrays)."""
+    """det(A) A^-1, computed from singular values without dividing by zero (raw arrays)."""
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1)
@@ -243,7 +243,7 @@ def solve(a, b):
     """Solution x of a @ x = b."""
     (a,), _ = square_signature(a)
     if shape_of(b)[-2:][:1] != shape_of(a)[-1:]:
-        raise ValueError(f"solve: {shape_of(a)[-1]} equations have no right side of shape {shape_of(b)}")
+        raise ValueError(f"solve: {shape_of(a)[-1]} equations do not match a right-hand side of shape {shape_of(b)}")
     return solve_columns(a, b[:, None]).squeeze(-1) if rank(b) == 1 else solve_columns(a, b)
 
 

@@ -19,7 +19,7 @@ PROBABILITY = (0.05, 0.95)
 
 
 def from_scipy(name):
-    """Return scipy.special's function of this name, imported at its first call."""
+    """Return the function of scipy.special with this name, imported at its first call."""
 
     def function(*operands):
         import scipy.special
@@ -35,7 +35,7 @@ def from_scipy(name):
 
 
 def scipy_function(name: str, *slopes: Any, scipy: str = "", **options: Any) -> Primitive:
-    """Enter scipy.special's function of this name, of PyTorch's such as bessel_j0, or of scipy=, for real numbers."""
+    """Add a function of scipy.special, for real numbers. scipy: its name there; by default name after any "bessel_"."""
     short = scipy or name.rpartition("bessel_")[2]
     return real_elementwise(from_scipy(short), *slopes, name=name, scipy=short if short != name else "", **options)
 
@@ -84,7 +84,7 @@ erfcx = scipy_function(
 
 
 def exp_square_forward(out, tail):
-    """exp(out^2) where erfc(|out|) = tail: for a large, rounded out the exponential loses digits."""
+    """exp(out^2), given tail = erfc(|out|): for large out, which is rounded, exp(out * out) loses digits."""
     far = (abs(out) > 1) & (tail > 0)
     return np.where(far, erfcx.forward(abs(out)) / np.where(far, tail, 1.0), np.exp(out * out))
 
@@ -117,7 +117,7 @@ scipy_function(
 
 
 def hazard_sum_slope(x):
-    """The slope of x + hazard(x) for x <= 0, whose terms cancel: from repeated integrals of erfc, far out 1 / x^2."""
+    """The slope of x + hazard(x) for x <= 0, where the terms cancel: by repeated integrals of erfc, far out 1 / x^2."""
     far = x < -1e8
     z = -SQRT_HALF * np.where(far, -1.0, x)
     first, second = (ierfcx(z, n=n) / erfcx(z) for n in (1, 2))
@@ -143,7 +143,7 @@ scipy_function(
 )
 
 
-# By Kummer's function, derivatives of scaled functions do not cancel.
+# With Kummer's function, derivatives of scaled functions are computed without cancellation.
 hyp1f1 = from_scipy("hyp1f1")
 
 
@@ -179,7 +179,7 @@ def polygamma_forward(x, *, n):
 
 polygamma: Any = real_elementwise(
     polygamma_forward,
-    rule("The next order", lambda _, x, *, n: polygamma(x, n=n + 1)),
+    rule("polygamma of the next order", lambda _, x, *, n: polygamma(x, n=n + 1)),
     name="polygamma",
     bind=polygamma_signature,
     domain=(POSITIVE,),
@@ -222,7 +222,7 @@ def mvlgamma(x, p):
 
 
 def of_order(name, slope, doc, orders, domain=POSITIVE, forward=None, **options):
-    """Enter a function of x, its last operand, by default scipy's. orders: examples of the other operands."""
+    """Add a function of x, its last operand; by default scipy's. orders: examples of the other operands."""
     function, count = forward or from_scipy(name), len(orders)
 
     def bind(*operands):

@@ -1,6 +1,6 @@
 """QR, eigenvalues, eigenvectors, singular values and singular vectors.
 
-Eigenvectors are determined up to a sign or a phase: a gradient exists only where the loss does not depend on it.
+Eigenvectors are determined up to a sign or a phase, so a gradient exists only if the loss does not depend on it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def qr_vjp(gs, outs, _, *, mode):
     """(g_Q + Q S) R^-H, where S is the Hermitian matrix with the upper triangle of g_R R^H - Q^H g_Q.
 
     Walter and Lehmann 2018, "Algorithmic differentiation of linear algebra functions with application in
-    optimum experimental design". Raises RuntimeError for columns of Q that A does not determine.
+    optimum experimental design". Raises RuntimeError if A does not determine all columns of Q.
     """
     q, r = outs
     if q.shape[-1] > r.shape[-1]:
@@ -44,7 +44,7 @@ qr_outputs = internal.general(
     qr_vjp,
     node="LinalgQr",
     outputs=2,
-    doc="Q and R of a matrix that is not wider than high.",
+    doc="Q and R of a matrix with at least as many rows as columns.",
 )
 
 
@@ -83,7 +83,7 @@ def differences(x):
 
 
 def check_phase(imaginary, name):
-    """Raise RuntimeError where a loss depends on the phase of complex vectors, which is arbitrary."""
+    """Raise RuntimeError if a loss depends on the phase of complex vectors, which is arbitrary."""
     if (abs(imaginary) > 1e-2).any():
         raise RuntimeError(
             f"{name}_backward: the vectors of a complex matrix are specified up to multiplication by e^{{i phi}}; "
@@ -124,9 +124,9 @@ def from_triangle(a, lower=True):
     return hermitian_of(a, lower=lower)
 
 
-@numpy_function(public=False, torch="linalg.eigh(A: square, UPLO='L')", doc="Eigenvalues and vectors, Hermitian.")
-def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
-    """Eigenvalues in rising order and eigenvectors of a Hermitian matrix, of which one triangle is read."""
+@numpy_function(public=False, torch="linalg.eigh(A: square, UPLO='L')", doc="Eigenvalues and eigenvectors, Hermitian.")
+def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's name
+    """Eigenvalues (in increasing order) and eigenvectors of a Hermitian matrix; only one triangle of it is read."""
     if str(UPLO).upper() not in ("L", "U"):
         raise ValueError(f"UPLO must be 'L' or 'U', not {UPLO!r}")
     return EighResult(*eigh_outputs(from_triangle(a, str(UPLO).upper() == "L")))
@@ -136,7 +136,7 @@ def eigh(a, UPLO="L"):  # noqa: N803 - NumPy's word
     torch="linalg.eigvalsh(A: square, UPLO='L')",
     doc=f"Eigenvalues of a symmetric (Hermitian) matrix, in increasing order. {TRIANGLE}",
 )
-def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's word
+def eigvalsh(a, UPLO="L"):  # noqa: N803 - NumPy's name
     return eigh(a, UPLO).eigenvalues
 
 
@@ -192,7 +192,7 @@ composition(
 
 @numpy_function(public=False)
 def eig(a):
-    """Eigenvalues and vectors."""
+    """Eigenvalues and eigenvectors, real for a real matrix with real eigenvalues."""
     w, v = complex_eig(a)
     if a.dtype.kind != "c" and not (np.imag(w) != 0).any():
         return EigResult(np.real(w), np.real(v))
@@ -201,7 +201,7 @@ def eig(a):
 
 @numpy_function(public=False)
 def eigvals(a):
-    """Eigenvalues; real where all are."""
+    """Eigenvalues, real for a real matrix if all of them are real."""
     return eig(a).eigenvalues
 
 
@@ -210,7 +210,7 @@ def skew(x):
 
 
 def svd_vjp(gs, outs, _, *, full):
-    """U (M + diag(g_S)) V^H + (1 - U U^H) g_U S^-1 V^H + U S^-1 g_V^H (1 - V V^H), with M off its diagonal
+    """U (M + diag(g_S)) V^H + (1 - U U^H) g_U S^-1 V^H + U S^-1 g_V^H (1 - V V^H), where M off its diagonal is
     (skew(U^H g_U) S + S skew(V^H g_V)) / (s_j^2 - s_i^2).
 
     Townsend 2016, "Differentiating the singular value decomposition"; for complex matrices Wan and Zhang
@@ -251,7 +251,7 @@ svd_outputs = internal.general(
     public=False, torch="linalg.svd(A: matrix, full_matrices=True, *, driver=None)", doc="Singular value decomposition."
 )
 def svd(a, full_matrices=True, compute_uv=True, hermitian=False):
-    """U, S in falling order and V^H with A = U S V^H; S alone unless compute_uv."""
+    """U, S (in decreasing order) and V^H with A = U S V^H; only S if compute_uv is false."""
     matrix_signature(a)
     a = from_triangle(a) if hermitian else a
     if not compute_uv:

@@ -1,26 +1,26 @@
-"""The one table of primitives: what each computes, how it differentiates, what it is called.
+"""The table of primitives: what each one computes, its derivative rules and its names.
 
-One call of `elementwise`, `linear`, `general`, `constant` or `composition` makes an entry; nothing else has to be
-edited to add one (list a new module in `MODULES` of the package). `gradcli ops` prints as its derivative the lambda,
-the formula given to `rule`, or the first line of a function's docstring. A rule's parameter names say what is kept
-for backward: `x` keeps the array, `x_shape` only its shape, `_x` nothing. Entries made by `internal.elementwise` and
-the like are parts of other entries: the language does not have them.
+One call of `elementwise`, `linear`, `general`, `constant` or `composition` adds an entry; no other edit is needed,
+except that a new module must be listed in the package's `MODULES`. `gradcli ops` prints the derivative: the lambda,
+the formula given to `rule`, or the first line of a function's docstring. The names of a rule's parameters determine
+what is saved for backward: `x` saves the array, `x_shape` only its shape, `_x` nothing. Entries added with
+`internal.elementwise` etc. are building blocks of other entries and are not available in the expression language.
 
 - elementwise: one partial derivative per operand, `partial(out, x, y)` or a number. The engine multiplies it (its
   conjugate, for complex operands) by the cotangent and undoes broadcasting. `real_elementwise`: complex operands
   have no derivative.
-- linear: one vector-Jacobian product, `vjp(g, out, x, **params)`; forward mode is the primitive itself. `selection`:
-  the result holds elements of the operand.
-- general: a vector-Jacobian product per operand, or for any number of operands a single
+- linear: one vector-Jacobian product, `vjp(g, out, x, **params)`; forward mode applies the primitive itself.
+  `selection`: the result consists of elements of the operand.
+- general: one vector-Jacobian product per operand, or, for any number of operands, a single
   `vjp(g, position, out, xs, **params)`.
 - constant: no derivative (comparisons, index finding).
-- composition: a function of other entries, differentiable because they are.
+- composition: a function written with other entries and differentiated through them.
 
 A cotangent may have more leading axes than the output: the batch rank is `g.ndim - out.ndim`.
 
-`batch(size, operands, flags, params)`: the flagged operands have a leading axis of length `size`; return the operands
-and parameters to call the entry with, or the finished result. Without one, elementwise entries align ranks from the
-right, and others get a leading axis on every operand.
+`batch(size, operands, flags, params)` handles flagged operands, which have a leading axis of length `size`. It returns
+the operands and parameters to call the entry with, or the finished result. If an entry has none, elementwise entries
+align ranks from the right, and for other entries every operand gets a leading axis.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ TABLE: dict[str, Primitive] = {}
 NAMES: dict[str, Primitive] = {}
 BY_NUMPY: dict[Any, Primitive] = {}
 BY_FOLD: dict[Any, Primitive] = {}
-"""By a ufunc's method, such as np.add.reduce, which runs along the first axis by default."""
+"""Keyed by a ufunc's method, such as np.add.reduce, which runs along the first axis by default."""
 BY_SCIPY: dict[str, Primitive] = {}
-"""By the name in scipy.special, where it differs."""
+"""Keyed by the name in scipy.special, if it differs."""
 BY_TORCH: dict[str, tuple[Primitive, str]] = {}
-"""By PyTorch's name, with PyTorch's signature."""
+"""Keyed by PyTorch's name, with PyTorch's signature."""
 
 SKIP, ARRAY, SHAPE = 0, 1, 2
 ELEMENTWISE, SELECTION, REDUCTION, LANES, PRODUCT = "elementwise", "selection", "reduction", "lanes", "product"
-"""Patterns: which operand elements a result element depends on. ELEMENTWISE: the one at its place; SELECTION: one or
-none; REDUCTION: all along the reduced axes; LANES: all along a kept axis; PRODUCT: a row and a column; "": any."""
+"""Patterns: which operand elements a result element depends on. ELEMENTWISE: the one at its position; SELECTION: one
+or none; REDUCTION: all along the reduced axes; LANES: all along a kept axis; PRODUCT: a row and a column; "": any."""
 Interval = tuple[float, float]
 REAL: Interval = (-3.0, 3.0)
 POSITIVE: Interval = (0.2, 4.0)
 
 
 class A:
-    """In an example call, an array of this shape with elements drawn from the domain."""
+    """Placeholder in an example call for an array of this shape with random elements of the domain."""
 
     __slots__ = ("shape",)
 
@@ -63,7 +63,7 @@ class A:
 
 
 class Sample:
-    """An example call for tests and help; `A(2, 3)` among the arguments is an array of that shape."""
+    """An example call for tests and help; `A(2, 3)` among the arguments stands for an array of that shape."""
 
     __slots__ = ("args", "kwargs")
 
@@ -86,27 +86,27 @@ BINARY_SAMPLES = (
 
 
 def kept_as(name: str) -> int:
-    """Return what a rule's parameter wants saved: SKIP, ARRAY or SHAPE."""
+    """Return what to save for a rule's parameter with this name: SKIP, ARRAY or SHAPE."""
     return SKIP if name.startswith("_") else SHAPE if name.endswith(("_shape", "_shapes")) else ARRAY
 
 
 class Primitive:
-    """One entry. Call it with canonical operands and parameters; `function` takes the user's arguments.
+    """One entry of the table. Call it with canonical operands and parameters; `function` takes the user's arguments.
 
-    For users: aliases, doc, public (the language has it), subgradient (its slope at kinks), slope (the derivative in
-    words), domain (where tests evaluate it), samples. bind: from the user's arguments to operands and parameters,
-    `lambda x, c: ((x, c), {})`; its signature is the one users see.
+    For users: aliases, doc, public (available in the language), subgradient (the slope at kinks), slope (the derivative
+    in words), domain (where tests evaluate it), samples. bind: maps the user's arguments to operands and parameters,
+    such as `lambda x, c: ((x, c), {})`; users see its signature.
 
-    numpy, folds, scipy: the NumPy functions, ufunc methods and scipy.special name that it computes. torch: PyTorch's
+    numpy, folds, scipy: the NumPy functions, ufunc methods and scipy.special name that map to it. torch: PyTorch's
     signatures, such as "softmax(input, dim=None, *, dtype=None)" (see `api/signature.py`). floats_only: PyTorch's error
-    for whole numbers. node: the name of its nodes; for a composition, of the last one. variants: that name for a Python
-    number on the left, on the right.
+    for integers. node: the name of its graph nodes; for a composition, of the last one. variants: that name if the left
+    or the right operand is a Python number.
 
     arity: the number of operands, None for any. outputs: the number of results. promote: which operands are cast to a
     common type, None for all. view: the result shares the operand's memory. complex: complex operands have a
     derivative; holomorphic: it is conjugated for them. pair: computes both cotangents in one go. batch: how it runs
-    with a leading axis. pattern: see ELEMENTWISE. size, rounds: the elements a call makes and the iterations it runs,
-    both bounded. exact: computes on exact numbers; twin, twin_of: a formula that does, or one for given parameters.
+    with a leading axis. pattern: see ELEMENTWISE. size, rounds: the elements a call creates and the iterations it runs,
+    both limited. exact: computes with exact numbers; twin, twin_of: a formula for them, or one for given parameters.
     """
 
     aliases: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class Primitive:
         if isinstance(options.get("torch"), str):
             options["torch"] = (options["torch"],)
         if not options.keys() <= OPTIONS.keys():
-            raise TypeError(f"{name}: an entry has no option {', '.join(options.keys() - OPTIONS.keys())}")
+            raise TypeError(f"{name}: unknown option {', '.join(options.keys() - OPTIONS.keys())}")
         vars(self).update(OPTIONS | options)
         if not callable(self.node) and (self.node or kind != "composition"):
             self.node = backward_name(self.node or "".join(part[:1].upper() + part[1:] for part in name.split("_")))
@@ -161,7 +161,7 @@ class Primitive:
         self.keeps = tuple(tuple(map(kept_as, part)) for part in names)
         self.rules = tuple(self._with_shapes(rule, keeps) for rule, keeps in zip(rules, self.keeps, strict=True))
         self.saves = any(ARRAY in keeps for keeps in self.keeps)
-        # operands that a rule takes as None where they were changed in place since
+        # operands that are passed to a rule as None if they have been changed in place since
         self.spares = frozenset(i for part in names for i, name in enumerate(part) if name.endswith("_or_none"))
         self._register()
 
@@ -180,7 +180,7 @@ class Primitive:
             BY_TORCH.update(dict.fromkeys(signature.partition("(")[0].split(), (self, signature)))
 
     def _with_shapes(self, rule: Any, keeps: tuple[int, ...]) -> Any:
-        """Return the rule, made to get a shape where another rule saved the whole array."""
+        """Return the rule, wrapped so that it receives a shape even if another rule saved the whole array."""
         places = [
             i for i, kept in enumerate(keeps) if kept == SHAPE and any(k[i : i + 1] == (ARRAY,) for k in self.keeps)
         ]
@@ -200,7 +200,7 @@ class Primitive:
     def __call__(self, *operands: Any, **params: Any) -> Any:
         """Compute on raw arrays, or let the operands' own type record the call.
 
-        Such a type defines `__record__(primitive, operands, params)`; of several, the highest `record_level` wins.
+        Such a type defines `__record__(primitive, operands, params)`; the highest `record_level` wins.
         """
         recorder = recorder_of(operands)
         if recorder is not None:
@@ -211,12 +211,12 @@ class Primitive:
         return backward_name(self.node(shape, params)) if callable(self.node) else self.node
 
     def variant(self, operands: Iterable) -> str:
-        """Return the name of an elementwise node: PyTorch names those with a Python number differently."""
+        """Return the name of an elementwise node; in PyTorch it is different if one operand is a Python number."""
         numbers = [type(x) in (int, float, complex) for x in operands]  # NumPy's scalars are 0-d tensors
         return (numbers[0] and self.variants[0]) or (numbers[-1] and self.variants[1]) or self.node
 
     def function(self, *args: Any, **kwargs: Any) -> Any:
-        """Call with NumPy's arguments, such as `axis=`. Raises TypeError naming the parameters when they do not fit."""
+        """Call with NumPy's arguments, such as `axis=`. Raises TypeError with the signature if they do not fit."""
         if self.kind == "composition":
             return self._call(self.forward, args, kwargs)
         if self.bind is None:
@@ -250,7 +250,7 @@ OPTIONS = {option: getattr(Primitive, option) for option in Primitive.__annotati
 
 @functools.cache
 def backward_name(label: str) -> str:
-    """Return PyTorch's name of a node: SinBackward0 for Sin."""
+    """Return PyTorch's name for a node: SinBackward0 for Sin."""
     return label if "Backward" in label or label == "CopySlices" else f"{label}Backward0"
 
 
@@ -269,7 +269,7 @@ IN_NUMPY = {
     "input": "x", "other": "y", "dim": "axis", "keepdim": "keepdims", "correction": "ddof",
     "interpolation": "method",
 }  # fmt: skip
-"""PyTorch's names of arguments, and what NumPy and the language call them."""
+"""PyTorch's argument names and the corresponding names in NumPy and the language."""
 
 
 def parameters_of(signature: str) -> str:
@@ -277,7 +277,7 @@ def parameters_of(signature: str) -> str:
 
 
 def bind_parameters(signature: str, forward: Callable, operands: int) -> Callable | None:
-    """Return a function that binds PyTorch's arguments, under NumPy's names, to forward's parameters, if any."""
+    """Return a function that binds PyTorch's arguments, under NumPy's names, to forward's parameters; None if none."""
     text = parameters_of(signature).replace("input", "x", 1).replace("other", "y", 1)
     names = eval(f"lambda {text}: 0").__code__.co_varnames
     code = getattr(forward, "__code__", None)
@@ -289,7 +289,7 @@ def bind_parameters(signature: str, forward: Callable, operands: int) -> Callabl
 
 
 def rule(formula: str, function: Callable) -> Callable:
-    """Return a one-line rule, documented by the formula that `gradcli ops` prints."""
+    """Attach the formula that `gradcli ops` prints to a one-line rule, and return the rule."""
     function.__name__, function.__doc__ = "rule", formula
     return function
 
@@ -298,16 +298,16 @@ def no_gradient(_g, *_, **__):
     """Give no gradient to a condition or an index."""
 
 
-first_operand = rule("x; what the product x y has with respect to y", lambda _out, x, _y: x)
-second_operand = rule("y; what the product x y has with respect to x", lambda _out, _x, y: y)
+first_operand = rule("x; the derivative of the product x y with respect to y", lambda _out, x, _y: x)
+second_operand = rule("y; the derivative of the product x y with respect to x", lambda _out, _x, y: y)
 SIGNATURES: tuple[Callable, ...] = (lambda x: None, lambda x, y: None, lambda x, y, z: None)
-"""What users see of functions of one, two and three arrays."""
+"""The signatures that users see for functions of one, two and three arrays."""
 
 
 def elementwise(forward: Callable, *partials: Any, name: str | None = None, **options: Any) -> Primitive:
-    """Enter a function that works element by element, with one partial derivative per operand.
+    """Add an entry for a function that works element by element, with one partial derivative per operand.
 
-    partial: `partial(out, x, y, **params)` or a number. name: that of PyTorch's signature or of forward unless given.
+    partial: `partial(out, x, y, **params)` or a number. name: by default that of PyTorch's signature or of forward.
     """
     name = name or options.get("torch", "").partition("(")[0]
     is_ufunc = isinstance(forward, np.ufunc)
@@ -321,12 +321,12 @@ real_elementwise = functools.partial(elementwise, complex=False)
 
 
 def namesake(name: str, *homes: Any) -> tuple:
-    """Return the function of this name in NumPy as a tuple, empty for a NumPy too old to have it."""
+    """Return the NumPy function of this name in a tuple, which is empty if NumPy is too old to have it."""
     return tuple(getattr(home, name) for home in homes or (np, np.linalg) if hasattr(home, name))[:1]
 
 
 def linear(name: str, forward: Callable, vjp: Callable, **options: Any) -> Primitive:
-    """Enter a function that is linear in its operand, with `vjp(g, out, x, **params)`."""
+    """Add an entry for a function that is linear in its operand, with `vjp(g, out, x, **params)`."""
     options.setdefault("numpy", namesake(name) if options.get("public", True) else ())
     return Primitive(name, "linear", forward, (vjp,), **options)
 
@@ -335,7 +335,7 @@ selection = functools.partial(linear, pattern=SELECTION)
 
 
 def general(name: str, forward: Callable, *vjps: Callable, **options: Any) -> Primitive:
-    """Enter a function with one vector-Jacobian product per operand, or one for any number (arity=None)."""
+    """Add an entry with one vector-Jacobian product per operand, or a single one for any number (arity=None)."""
     options.setdefault("arity", len(vjps))
     options.setdefault("numpy", namesake(name) if options.get("public", True) else ())
     return Primitive(name, "general", forward, vjps, **options)
@@ -347,25 +347,25 @@ internal = SimpleNamespace(
     selection=functools.partial(selection, public=False),
     general=functools.partial(general, public=False),
 )
-"""The constructors of entries that the language does not have."""
+"""Constructors of entries that are not available in the language."""
 
 
 def constant(forward: Callable, name: str | None = None, arity: int = 1, **options: Any) -> Primitive:
-    """Enter a function without a derivative: its result never requires grad."""
+    """Add an entry without a derivative: its result never requires grad."""
     options.setdefault("samples", UNARY_SAMPLES if arity == 1 else BINARY_SAMPLES)
     options.setdefault("numpy", (forward,) if isinstance(forward, np.ufunc) else ())
     return Primitive(name or forward.__name__, "constant", forward, arity=arity, **options)
 
 
 def composition(function: Callable, name: str | None = None, **options: Any) -> Primitive:
-    """Enter a function written with other entries; its docstring is the help unless `doc` is given."""
+    """Add an entry for a function written with other entries; its docstring is the help unless `doc` is given."""
     options.setdefault("doc", function.__doc__)
     options.setdefault("samples", UNARY_SAMPLES[:1])
     return Primitive(name or function.__name__, "composition", function, arity=None, **options)
 
 
 def numpy_function(*samples: Sample, homes: tuple = (), **options: Any) -> Callable[[Any], Any]:
-    """Enter a function written with other entries, also for the NumPy function of its name."""
+    """Return a decorator that adds a composition, which also stands for the NumPy function of that name."""
 
     def enter(function: Any) -> Any:
         name = options.get("name", function.__name__).rpartition(".")[2]
@@ -376,7 +376,7 @@ def numpy_function(*samples: Sample, homes: tuple = (), **options: Any) -> Calla
 
 
 def batched_call(primitive: Primitive, operands: Sequence, flags: Sequence[bool], size: int, params: dict) -> Any:
-    """Call a primitive where the flagged operands, and so the result, have a leading axis of length `size`."""
+    """Call a primitive whose flagged operands, and therefore the result, have a leading axis of length `size`."""
     if primitive.batch is not None:
         result = primitive.batch(size, tuple(operands), tuple(flags), params)
         if not isinstance(result, tuple) or not isinstance(result[1], dict):
@@ -393,7 +393,7 @@ def batched_call(primitive: Primitive, operands: Sequence, flags: Sequence[bool]
 
 
 def align_ranks(operands: Sequence, flags: Sequence[bool]) -> list:
-    """Insert axes of length 1 behind the leading one, so that operands broadcast from the right."""
+    """Insert axes of length 1 after the leading one, so that operands broadcast from the right."""
     ranks = [rank(x) - flag for x, flag in zip(operands, flags, strict=True)]
     top = max(ranks)
     return [
@@ -403,12 +403,12 @@ def align_ranks(operands: Sequence, flags: Sequence[bool]) -> list:
 
 
 def rename_keywords(named: dict, synonyms: dict) -> dict:
-    """Return keyword arguments under canonical names. Raises TypeError for one given under two names."""
+    """Return keyword arguments under canonical names. Raises TypeError if one is given under two names."""
     renamed = {synonyms.get(name, name): value for name, value in named.items()}
     if len(renamed) < len(named):
         chosen = [synonyms.get(name, name) for name in named]
         twice = [name for name, one in zip(named, chosen, strict=True) if chosen.count(one) > 1]
-        raise TypeError(f"{' and '.join(map(repr, twice[:2]))} are two names of one argument; give one of them")
+        raise TypeError(f"{' and '.join(map(repr, twice[:2]))} are names of the same argument; pass only one of them")
     return renamed
 
 

@@ -15,7 +15,7 @@ INSIDE = (-0.9, 0.9)
 
 
 def within_forward(x, *, low, high):
-    """x, and nan outside [low, high], of real numbers."""
+    """x, but nan outside [low, high] for real numbers."""
     if np.iscomplexobj(x):
         return x
     outside = (x < low) | (x > high) if high < math.inf else x < low
@@ -44,7 +44,7 @@ elementwise(np.exp2, lambda out, _: out * LN2, twin="2**x", doc="2 to the power 
 elementwise(
     np.expm1,
     rule(
-        "exp(x); out + 1 would lose the digits of the left tail",
+        "exp(x); out + 1 would lose digits in the left tail",
         lambda out, x_or_none: out + 1 if x_or_none is None else np.exp(x_or_none),
     ),
     twin="exp(x) - 1",
@@ -95,9 +95,9 @@ def logistic_forward(x):
     return np.where(x >= 0, np.ones_like(e), e) / (1 + e)
 
 
-# The slopes of sigmoid and tanh take the result and the operand: out (1 - out) and 1 - out^2 lose their digits in the
-# tails, 1 - 2 out near 0. All of their own slope runs through the result. Where the operand was changed in place since,
-# they use the result alone.
+# The slopes of sigmoid and tanh take both result and operand, because out (1 - out) and 1 - out^2 lose digits in the
+# tails and 1 - 2 out near 0. Their own derivative is attributed entirely to the result. If the operand has been changed
+# in place since, only the result is used.
 sigmoid_slope: Primitive = elementwise(
     lambda out, x: out * logistic_forward(-x),
     lambda _, _out, x: -np.tanh(x / 2),

@@ -1,4 +1,4 @@
-"""Results as data, and as text: a module for each kind of format has their `WRITERS`."""
+"""Results as data and as text. A module for each kind of format has the table `WRITERS`."""
 
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -7,10 +7,10 @@ from ..errors import GradcliError
 
 
 class Format(NamedTuple):
-    """What a format holds.
+    """Properties of a format.
 
-    endings: of files in it. module: of its writer. binary: not for a terminal. whole: every element is written,
-    however many there are. streamed: each check is written when it is done.
+    endings: of its files. module: the one with its writer. binary: not printed on a terminal. whole: arrays are never
+    elided. streamed: each check is written as soon as it is done.
     """
 
     endings: tuple[str, ...] = ()
@@ -46,15 +46,15 @@ FORMATS = {
     "notebook": Format(module="html"),
 }
 TEXT = ("table", "tsv", "json")
-ARRAYS = (*TEXT, "latex", "npz", "npy", "csv", "raw")  # the formats that results made of arrays have
+ARRAYS = (*TEXT, "latex", "npz", "npy", "csv", "raw")  # formats for results made of arrays
 PICTURES = ("svg", "png")
-CODE = ("python", "c")  # the formats in which a formula is a function to be pasted
+CODE = ("python", "c")  # formats that write a formula as a function to paste
 
 
 class Style(NamedTuple):
     """How to print.
 
-    precision: digits, None for all. unicode: more than ASCII may be used. size: columns and lines. form: the format.
+    precision: digits, None for all. unicode: use characters outside ASCII. size: columns and lines. form: the format.
     whole: never elide arrays.
     """
 
@@ -67,10 +67,10 @@ class Style(NamedTuple):
 
 
 def render(result: Any, form: str, style: Style) -> Any:
-    """Return a result as text; for `table` as something that rich prints, for `npz` and pictures as bytes."""
+    """Return a result as text, for `table` as an object that rich prints, for binary formats as bytes."""
     writer = import_module(f"{__name__}.{FORMATS[form].module}").WRITERS[form]
     if isinstance(writer, dict):
         writer = writer.get(type(result))
     if writer is None or form in getattr(result, "without", ()):
-        raise GradcliError(f"these numbers have no {form} form", hint="-f tsv and -f json have them")
+        raise GradcliError(f"this result cannot be written as {form}", hint="use -f tsv or -f json")
     return writer(result, style._replace(form=form))

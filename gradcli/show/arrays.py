@@ -17,7 +17,7 @@ from .data import NONE, number, shape_text
 from .plot import SHADES, SHADES_PLAIN
 from .results import Block, labels
 
-SHOWN_WHOLE = 20  # arrays with no more elements are never elided; their long lines are wrapped
+SHOWN_WHOLE = 20  # arrays of up to this many elements are never elided; their long lines are wrapped
 EDGE = 3  # elements shown at either end of an elided axis
 POSITIVE, NEGATIVE, COMPLEX = "color(28)", "color(63)", "color(30)"  # readable on black and on white
 LONG = 8  # axes longer than this are elided
@@ -51,9 +51,9 @@ def is_whole(array: np.ndarray, style: Style) -> bool:
 def array_text(
     array: np.ndarray | None, style: Style, coloured: bool, edge: int | None, width: int | None = None
 ) -> Text:
-    """Return an array as aligned, coloured text, slice by slice if it has more than two axes. None is `none`.
+    """Return an array as aligned, coloured text, slice by slice if it has more than two axes. None is shown as `none`.
 
-    edge: how many elements to show at either end of long axes. width: where lines are wrapped.
+    edge: how many elements to show at either end of long axes. width: at which lines are wrapped.
     """
     if array is None:
         return Text(NONE, style="dim")
@@ -152,7 +152,7 @@ def plain_table(*headings: str | Column, look: str = "bold", gap: int = 2) -> Ta
 
 
 class Row(NamedTuple):
-    """A name, a shape, and pairs of an array (None shows as none) and whether it is coloured; None for no cell."""
+    """A name, a shape, and for each cell an array (None prints as none) and whether to colour it, or None if empty."""
 
     name: Text
     shape: tuple[int, ...]
@@ -199,10 +199,10 @@ MAP_LENGTH = 24  # matrices with more rows or columns are shown as a heat map
 
 
 def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: list[str] | None = None) -> Any:
-    """Return derivatives of an array as something that rich prints.
+    """Return derivatives of an array as an object that rich prints.
 
-    over: the title, such as ∂y/∂x. drawn: draw a heat map, whatever the size. names: of the columns, unless these are
-    the elements of one input.
+    over: the title, such as ∂y/∂x. drawn: draw a heat map of any size. names: of the columns, unless these are the
+    elements of one input.
     """
     (row_name, row_shape), (column_name, column_shape) = block.axes
     rows, columns = math.prod(row_shape), math.prod(column_shape)
@@ -232,7 +232,7 @@ def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: S
         ]
         if left + sum(widths) + 2 * len(widths) <= style.size[0]:
             break
-    starts, used = [0], 0  # of groups of columns that fit into the width
+    starts, used = [0], 0  # starts: the first column of each group that fits into the width
     for j, width in enumerate(widths if whole else ()):
         used += width + 2
         if used > style.size[0] - left and j > starts[-1]:

@@ -1,7 +1,7 @@
 """Findings by name: what each means, an example, and how to fix it. `gradcli help RULE` prints a page.
 
-The table is causes.toml. A new kind of finding, also one of `why`, gets an entry there, in the group of the command
-that reports it.
+The table is in causes.toml. Add an entry there for each new kind of finding, including those of `why`, in the group
+of the command that reports it.
 """
 
 import functools
@@ -39,7 +39,7 @@ class Cause(NamedTuple):
 
 @functools.cache
 def causes() -> dict[str, Cause]:
-    """Return the table of causes, each under all of its names."""
+    """Return the causes by name; a cause with several names is listed under each."""
     with open(Path(__file__).with_name("causes.toml"), "rb") as file:
         pages = [Cause(name, **entry) for name, entry in tomllib.load(file).items()]
     return {name: page for page in pages for name in (page.name, *page.also)}
@@ -47,10 +47,10 @@ def causes() -> dict[str, Cause]:
 
 @declare(json="name state rule file line text fix")
 class Explained(NamedTuple):
-    """Why the gradient of one tensor is as it is.
+    """Explanation of one tensor's gradient.
 
-    state: ok, none, zero, nan or inf. rule: a cause's name. code: the line of the script. text: what happened there,
-    or the size of a gradient that is fine.
+    state: ok, none, zero, nan or inf. rule: a cause's name. code: the source of the script's line. text: what happened
+    there, or the size of a gradient that is fine.
     """
 
     name: str

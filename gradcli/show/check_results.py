@@ -1,4 +1,4 @@
-"""What gradcheck finds: reports, their parts, and the reason for a verdict in words."""
+"""Results of gradcheck: reports, their parts, and the reason for each verdict in words."""
 
 import math
 import os
@@ -13,7 +13,7 @@ from .results import Rows, declare, label
 
 PART_MARKS = {"": "", "re": "Re ", "im": "Im "}
 PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
-COMPARED_DIGITS = 12  # the digits that matter in a comparison
+COMPARED_DIGITS = 12  # digits shown of numbers to compare
 
 
 def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
@@ -24,9 +24,9 @@ def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
 class Element(NamedTuple):
     """An element of a Jacobian: the claimed derivative, the numeric one, and the half-width of its interval.
 
-    output: the index of the output element, after the path to one of several outputs; place: that of the input
-    element. sides: the left and the right derivative at a kink. output_part, part: "re" or "im" of a complex output
-    and of a complex input. verdict: that of this element, if every element was asked for.
+    output: the index of the output element, after the path if there are several outputs. place: the index of the input
+    element. sides: the left and the right derivative at a kink. output_part, part: "re" or "im" for a complex output
+    or input. verdict: the verdict on this element, if every element was asked for.
     """
 
     output: tuple[int | str, ...]
@@ -41,7 +41,7 @@ class Element(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """Claimed over numeric; None if the numeric derivative may be zero."""
+        """Claimed divided by numeric derivative; None if the numeric one may be zero."""
         known = np.isfinite(self.numeric) and abs(self.numeric) > self.numeric_error
         return float(self.claimed / self.numeric) if known else None
 
@@ -61,9 +61,9 @@ class Element(NamedTuple):
 class Elements(NamedTuple):
     """Every element of one input's block of the Jacobian, as real numbers: arrays of shape (rows, columns).
 
-    rows, columns: the index and the part ("", "re" or "im") of the output element and of the input element of each.
-    numeric, error: the numeric derivative and the half-width of its interval. verdicts: pass, fail, inconclusive, or
-    hidden for elements below the function's rounding.
+    rows, columns: index and part ("", "re" or "im") of the output element of each row and the input element of each
+    column. numeric, error: the numeric derivative and the half-width of its interval. verdicts: pass, fail,
+    inconclusive, or hidden for elements below the function's rounding.
     """
 
     rows: tuple[tuple[tuple[int | str, ...], str], ...]
@@ -80,9 +80,9 @@ class Elements(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A function near the point, along one element of an input.
+    """Values of a function near the point, along one element of an input.
 
-    x: values of the element; value: those of the output element; at: the point, and the function's value at it.
+    x: values of the input element; value: values of the output element; at: the point and the function's value there.
     """
 
     x: np.ndarray
@@ -93,7 +93,7 @@ class Line(NamedTuple):
 class ElementCounts(NamedTuple):
     """How many elements of the Jacobian for one input are wrong, and how many are undecided.
 
-    sampled: how many were estimated by themselves; random directions bound the error of the others.
+    sampled: how many were estimated one by one; random directions bound the error of the others.
     """
 
     wrong: int
@@ -103,10 +103,10 @@ class ElementCounts(NamedTuple):
 
 
 class Accuracy(NamedTuple):
-    """How accurate a derivative is in few digits, compared with a reference in float64.
+    """Accuracy of a derivative in a type of few digits, compared with a reference in float64.
 
-    error, own: root mean square errors of the derivative and of the reference in the same type, in ulps of the
-    derivative's size; largest: the largest error. bias, bias_error: relative mean error and its standard error.
+    error, own: root mean square errors of the derivative, and of the reference in the same type, in ulps at the
+    derivative's size. largest: the largest error. bias, bias_error: relative mean error and its standard error.
     """
 
     dtype: str
@@ -125,12 +125,12 @@ class Accuracy(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class InputCheck:
-    """What was found for one input.
+    """Result of a check for one input.
 
     resolution: the smallest relative error that would have failed in any element; None if all derivatives may be zero.
     of_largest: the same relative to the largest derivative. negligible: how many elements are below the function's
-    rounding, so that they are neither right nor wrong; negligible_below: how large these may be without being seen.
-    counts: of all elements, if each was estimated. accuracy: of a check against a reference. If every element was
+    rounding, so that they are neither right nor wrong; negligible_below: up to this size, any value agrees.
+    counts: numbers of wrong and undecided elements. accuracy: for a check against a reference. If every element was
     asked for: elements; point, the input's value; line, the function along the worst element.
     """
 
@@ -163,7 +163,7 @@ class InputCheck:
                 raise ValueError(f"'{self.name}' cannot pass with an error of {error} and {self.resolution}")
 
     def rows(self) -> Iterator[Element]:
-        """Yield all elements if they were asked for, the input's index fastest."""
+        """Yield all elements if they were asked for; the input's index varies fastest."""
         if (every := self.elements) is not None:
             yield from (every.element(j, i) for j in range(len(every.rows)) for i in range(len(every.columns)))
 
@@ -172,7 +172,7 @@ class InputCheck:
         return None if self.elements is None else list(self.rows())
 
     def worst_text(self, precision: int | None = None) -> str:
-        """Describe the worst element: its name, claimed and numeric derivative, and the error of that."""
+        """Describe the worst element: its name, its claimed and numeric derivative, and the error of the latter."""
         worst = self.worst
         if worst is None:
             return ""
@@ -204,7 +204,7 @@ class Finding(NamedTuple):
 
     @property
     def is_place(self) -> bool:
-        """Whether it says where a mistake is, and not which."""
+        """Whether it names the place of a mistake, but not the kind."""
         return self.kind in ("single element", "some elements")
 
     @property
@@ -223,11 +223,11 @@ class Direction(NamedTuple):
 
 @declare(json="elements closely=alone points directions? calls_needed=needed?")
 class Evidence(NamedTuple):
-    """What a verdict rests on.
+    """The evidence for a verdict.
 
-    elements: of the Jacobian; alone: how many of them were estimated alone; points: at how many the function was
-    called; directions: those probed instead of elements. needed: the calls that would decide what is undecided for
-    lack of calls.
+    elements: of the Jacobian; alone: how many of them were estimated one by one; points: at how many points the
+    function was called; directions: those probed instead of elements. needed: the call budget that would decide
+    elements left undecided for lack of calls.
     """
 
     elements: int
@@ -255,14 +255,14 @@ class TaylorRow(NamedTuple):
 
 @declare(json="rate rows")
 class Taylor(NamedTuple):
-    """How a Taylor remainder falls with the step: rate 2 if the derivative is right, None if rounding hides it."""
+    """Taylor remainders by step. rate: 2 if the derivative is right, 1 if it is wrong, None if rounding hides it."""
 
     rows: tuple[TaylorRow, ...]
     rate: float | None
 
 
 AS_CALLED = ("layout", "unused-output", "second-backward", "writes-into")
-"""Findings about a rule that is called in other ways than a check calls it."""
+"""Findings that show only if a rule is called in other ways than a check usually calls it."""
 WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree", "other value", "partial gradients", *AS_CALLED)
 """Findings about a derivative as a whole, even if every element agrees with its numeric value."""
 UNEQUAL = 10.0
@@ -270,7 +270,7 @@ UNEQUAL = 10.0
 
 
 class Source(NamedTuple):
-    """The text of a function. what: its part in a check; where: FILE:LINE."""
+    """The source of a function. what: its role in the check; where: FILE:LINE."""
 
     what: str
     where: str
@@ -281,12 +281,12 @@ class Source(NamedTuple):
 class CheckReport:
     """The verdict on the derivative of one function at one point (or the worst of several).
 
-    verdict: pass, fail, inconclusive, error, accepted if the project accepts the findings, or skipped if the file asks
-    for it. message: the reason in one line. notes: other observations. replay: a command line that repeats the check.
-    cross_checks: names of cross-checks, with the digits to which they agree with the derivative. blame: the custom
-    function that is wrong, and its place; claimed_at: file and line of a derivative written by hand. error: what the
-    checked function raised; trace: the user's frames in it. hint: what to do. found: the point that a search found.
-    sources: texts of the function and of derivatives written by hand in others, where every element was asked for.
+    verdict: pass, fail, inconclusive, error, accepted (the project accepts the findings) or skipped (the file asks for
+    it). message: the reason in one line. notes: other observations. replay: a command line that repeats the check.
+    cross_checks: names, with the digits to which they agree with the derivative. blame: the custom function that is
+    wrong, and its place; claimed_at: file and line of a derivative written by hand. error: what the checked function
+    raised; trace: the user's frames in its traceback. hint: what to do. found: the point that a search found.
+    sources: of the function, and of derivatives that are functions of their own, if every element was asked for.
     """
 
     json = (
@@ -325,7 +325,7 @@ class CheckReport:
 
     @property
     def wrong_at(self) -> tuple[str | None, int | None]:
-        """File and line of what is wrong: the part to blame, the derivative by hand, or the checked function."""
+        """File and line of what is wrong: the part to blame, the hand-written derivative, or the checked function."""
         found = re.search(r": ([^\n]+):(\d+)(\n|$)", self.blame or "")
         if found is not None:
             return os.path.relpath(found[1]), int(found[2])
@@ -342,7 +342,7 @@ class CheckReport:
 
     @property
     def resolution(self) -> float:
-        """The largest resolution of an input: a larger relative error would have been seen in any of them."""
+        """The largest resolution of any input: a larger relative error would have been seen in each of them."""
         return max((item.resolution or 0.0 for item in self.inputs), default=0.0)
 
     def __bool__(self) -> bool:
@@ -362,7 +362,7 @@ class CheckReport:
         print(render(self, "table", Style()))
 
     def agreement(self) -> str:
-        """Say what a pass means: to how many digits the derivative agrees, and which error would have been seen."""
+        """Describe a pass: to how many digits the derivative agrees, and how large an error would have been seen."""
         along = self.evidence is not None and bool(self.evidence.directions)
         items = [item for item in self.inputs if along or item.worst is not None]
         if not items:
@@ -384,10 +384,10 @@ class CheckReport:
         largest = max(item.of_largest or 0.0 for item in known)
         if seen > UNEQUAL * largest > 0:
             return (
-                f"{digits}; errors above {largest:.1g} of the largest slope would have been seen, in the smallest "
-                f"elements above {seen:.1g} relative"
+                f"{digits}; errors above {largest:.1g} of the largest slope would have been seen; in the smallest "
+                f"elements, relative errors above {seen:.1g}"
             )
-        return f"{digits}; an error above {seen:.1g} relative would have been seen"
+        return f"{digits}; a relative error above {seen:.1g} would have been seen"
 
     def headline(self, precision: int | None = None) -> str:
         """Return the reason for the verdict in one line, with numbers of `precision` digits."""
@@ -444,14 +444,14 @@ COUNTED = {
     "passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "accepted": "accepted",
     "skipped": "skipped",
 }  # fmt: skip
-"""The words of a summary, and the verdicts that they count."""
+"""The words of a summary, and the verdict that each of them counts."""
 
 
 @declare(json="checks summary")
 class CheckSummary(NamedTuple):
     """All checks of a run.
 
-    seconds: of the checks; whole: with imports, if known. shown: the reports were shown one by one before.
+    seconds: time of the checks; whole: including imports, if known. shown: each report has already been shown.
     """
 
     target: str

@@ -11,25 +11,25 @@ LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 
 
 def details(check: CheckReport) -> list[str]:
-    """Return the lines of -v: what the verdict rests on, and how well each input agrees."""
+    """Return the lines of -v: the evidence for the verdict, and how well each input agrees."""
     lines = [f"{check.name}: {basis(check)}"] if basis(check) else []
     for item in check.inputs:
-        seen = "" if item.resolution is None else f", errors above {item.resolution:.1g} relative are seen"
+        seen = "" if item.resolution is None else f", relative errors above {item.resolution:.1g} are seen"
         lines.append(f"{check.name}: {item.name} {item.verdict}, {item.digits:.1f} digits agree{seen}")
     return [*lines, f"{check.name}: {check.seconds:.3g} s"]
 
 
 def input_lines(check: CheckReport) -> list[str]:
-    """Return a line per input of a fail: right, or how many elements are wrong. Nothing for a single element."""
+    """Return a line per input of a failed check: right, or how many elements are wrong. Empty for one element."""
     items = check.inputs
     elements = sum(math.prod(item.shape) if item.counts is None else item.counts.of for item in items)
     if elements < 2 or all(item.verdict != "fail" for item in items):
         return []
     lines = {}
     for item in items:
-        text = {"fail": "wrong", "pass": "right"}.get(item.verdict, "not decided")
+        text = {"fail": "wrong", "pass": "right"}.get(item.verdict, "undecided")
         if item.verdict == "fail" and item.counts is not None and item.counts.of != 1:
-            undecided = f", {item.counts.undecided} not decided" if item.counts.undecided else ""
+            undecided = f", {item.counts.undecided} undecided" if item.counts.undecided else ""
             text = f"{item.counts.wrong} of {item.counts.of} elements wrong{undecided}"
             if item.counts.wrong > 1 and item.counts.sampled < item.counts.of:
                 text = f"at least {item.counts.wrong} of {item.counts.of} elements wrong"
@@ -42,7 +42,7 @@ def input_lines(check: CheckReport) -> list[str]:
 
 
 def basis(check: CheckReport) -> str:
-    """Say what a verdict rests on."""
+    """Describe the evidence for a verdict."""
     evidence = check.evidence
     if evidence is None or not evidence.elements:
         return ""
@@ -65,13 +65,13 @@ def taylor_lines(taylor: Taylor) -> list[str]:
     for row in taylor.rows:
         rate = "rounding" if row.spoilt else "" if row.rate is None else f"{row.rate:.2f}"
         lines.append(f"{row.step:11.4g}  {row.remainder:11.4g}  {rate}".rstrip())
-    rate = "rounding hides it"
+    rate = "hidden by rounding"
     if taylor.rate is not None:
-        rate = f"{taylor.rate:.2f} (2 for a right derivative, 1 for another)"
+        rate = f"{taylor.rate:.2f} (2 if right, 1 if wrong)"
     return [*lines, f"rate of the Taylor remainder: {rate}"]
 
 
-NOTICED = 1.0  # imports that take more seconds are reported
+NOTICED = 1.0  # seconds: longer imports are reported
 
 
 def summary_line(result: CheckSummary) -> str:

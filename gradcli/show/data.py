@@ -1,4 +1,4 @@
-"""Formats for programs, one function each for all results: tsv, csv, text, code, json, npz and npy."""
+"""Formats for programs, with one function each for all results: tsv, csv, text, code, json, npz and npy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def number(x: Any, precision: int | None = None) -> str:
 
 
 def write_cells(rows: Rows, precision: int | None, clean: Callable[[str], str]) -> Iterator[list[str]]:
-    """Yield rows as text. clean: makes the user's text safe."""
+    """Yield rows as text. clean: makes the user's text safe to print."""
 
     def write(x: Any) -> str:
         if isinstance(x, np.ndarray):
@@ -64,7 +64,7 @@ def write_tsv(result: Any, style: Style) -> str:
 
 
 def write_csv(result: Any, style: Style) -> str:
-    """Return the rows below a heading; names of two parts have a column for each."""
+    """Return the rows below a heading; a name of two parts fills two columns."""
     import csv
 
     text = io.StringIO()
@@ -92,7 +92,7 @@ def write_code(result: Any, style: Style) -> str:
 
 
 def write_json(result: Any, style: Style) -> str:
-    """Return the result's document on one line; that of a lock has one line per check, so that git can compare it."""
+    """Return the result's document on one line. A lock has one line per check, so that git can compare it."""
     head = {"schema": SCHEMA, "command": style.command, "target": getattr(result, "target", ""), "version": __version__}
     document = as_plain_data({**head, **document_of(result)}, style.precision)
     key = getattr(result, "on_lines", None)
@@ -153,7 +153,7 @@ def error_document(problem: GradcliError) -> str:
 def write_npz(result: Any, style: Style) -> bytes:
     """Return derivatives by name, and the value as `value` if no input has that name.
 
-    A sparse Jacobian has scipy's format, inputs side by side.
+    A sparse Jacobian has SciPy's format, with the inputs side by side.
     """
     buffer, arrays = io.BytesIO(), dense_arrays(result)
     sparse = [block.array for block in result.arrays if block.is_sparse]
@@ -173,9 +173,9 @@ def write_npy(result: Any, style: Style) -> bytes:
     whole = getattr(result, "whole", None)
     arrays = dense_arrays(result) if whole is None else {"hessian": whole}
     if len(arrays) != 1:
-        there = ", ".join(arrays) or "none that is dense"
+        there = ", ".join(arrays) or "no dense array"
         raise GradcliError(
-            f"a .npy file holds one array, and there are {there}",
+            f"a .npy file holds one array, but the result has {there}",
             hint="choose one with --wrt, or write them all by name: -o FILE.npz",
         )
     buffer = io.BytesIO()

@@ -90,7 +90,7 @@ class Flow(NamedTuple):
 
     to: the operand's label. slope: the local derivative in symbols, such as d(sin(y))/dy; formula: its value, cos(y),
     or a description of a rule that is not a formula. local: its numbers; None if there is no such array. grad: what is
-    sent. total: what the operand has received so far; None if this is the first.
+    sent. total: what the operand has received so far; None for the first gradient.
     """
 
     to: str
@@ -135,7 +135,7 @@ class Step(NamedTuple):
     captured: bool = False
 
     def rows(self) -> Rows:
-        """Return what is sent: step, operation, result, receiver and number. A leaf sends its total to its .grad."""
+        """Return a row per number sent: step, operation, result, receiver and number. A leaf sends to its .grad."""
         sent = [(flow.to, flow.grad) for flow in self.flows]
         if self.leaf and self.incoming is not None:
             sent.append((f"{self.label}.grad", self.incoming if self.after is None else self.after))
@@ -225,7 +225,7 @@ class Sampled(NamedTuple):
     """A function along one input or over two. Value and slopes have an axis for each input.
 
     axes: the points of each input. slopes: the derivatives, in the order of the axes. nan means that there is no value.
-    breaks: of a function along one input.
+    breaks: for a function along one input.
     """
 
     target: str

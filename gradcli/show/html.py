@@ -1,6 +1,6 @@
-"""Pages in one file that fetches nothing: checks with pictures, and the steps of backward next to the graph.
+"""Self-contained HTML pages: checks with pictures, and the steps of backward next to the graph.
 
-Each check has a row; one that did not pass also has all its elements, maps, and the function with both slopes.
+Each check has a row. Checks that did not pass also have all elements, maps, and the function with both slopes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "error": "!", "accep
 
 
 def page(title: str, body: str, style: str = "", script: str = "") -> str:
-    """Return a page. Its policy forbids to fetch anything."""
+    """Return a page with a content security policy that forbids loading anything."""
     script = f"<script>{script}</script>" if script else ""
     return template("page.html").format(title=escape(title), style=f"{STYLE}\n{style}", body=body, script=script) + "\n"
 
@@ -51,7 +51,7 @@ def code(text: str) -> str:
 
 
 def table(headings: list[str], rows: list[tuple[str, list[str]]], numeric: set[int]) -> str:
-    """Return a table. rows: the class of each, and its cells as markup; numeric: columns of numbers."""
+    """Return a table. rows: the class of each, and its cells as markup; numeric: which columns hold numbers."""
 
     def cells(items: list[str], tag: str) -> str:
         looks = [of_class("number" if i in numeric else "") for i in range(len(items))]
@@ -67,7 +67,7 @@ def of_class(name: str) -> str:
 
 
 MOST_IN_FULL = 100  # larger arrays are elided in a table of gradients
-MOST_ROWS = 5000  # of inputs with more elements, the table has the worst ones only
+MOST_ROWS = 5000  # for inputs with more elements, the table has only the worst ones
 
 
 def render_checklist(result: CheckList, style: Style) -> str:
@@ -147,13 +147,13 @@ def details_of(check: CheckReport) -> str:
         ]
         parts.append(f'<div class="sources">{"".join(texts)}</div>')
     if check.replay:
-        parts.append(f"<h3>Repeat it</h3>\n{code(check.replay)}")
+        parts.append(f"<h3>Repeat the check</h3>\n{code(check.replay)}")
     parts += [input_part(item, len(check.inputs) == 1) for item in check.inputs]
     return "\n".join(part for part in parts if part)
 
 
 def input_part(item: InputCheck, alone: bool) -> str:
-    """Return what was found for one input: plot, maps and table. alone: the headline names its worst element."""
+    """Return the part on one input: plot, maps and table. alone: the headline already names its worst element."""
     shape = shape_text(item.shape, "a number")
     parts = [f"<h3>{verdict_text(item.verdict)} {escape(item.name)} <span class='dim'>{shape}</span></h3>"]
     parts.append(f"<p>{escape(item.worst_text())}</p>" if item.worst is not None and not alone else "")
@@ -165,7 +165,7 @@ def input_part(item: InputCheck, alone: bool) -> str:
 
 
 def element_table(item: InputCheck, every: Elements) -> str:
-    """Return a table of the elements, or of the worst of very many, with wrong ones marked."""
+    """Return a table of the elements, or only of the worst if there are very many; wrong ones are marked."""
     count = every.claimed.size
     with np.errstate(all="ignore"):
         ratios = (every.claimed / every.numeric).ravel()

@@ -16,7 +16,7 @@ from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, bol
 
 
 def value(x: Any, precision: int | None) -> str:
-    """Write a number as LaTeX; text, which is a formula, stays as it is."""
+    """Write a number as LaTeX; text is already a formula and stays as it is."""
     if isinstance(x, str):
         return x
     text = number(x, precision)
@@ -69,7 +69,7 @@ def render_gradients(result: Gradients, style: Style) -> str:
 
 
 def names(name: str, shape: tuple[int, ...]) -> str:
-    """Write an array by the names of its elements: (x_{0}, x_{1})."""
+    """Write an array as the names of its elements: (x_{0}, x_{1})."""
     parts = [element_symbol(part) for part in labels(name, shape)]
     if len(parts) > 12:
         parts = [*parts[:3], r"\dots", parts[-1]]

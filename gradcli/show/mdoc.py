@@ -1,4 +1,4 @@
-"""Manual pages in mdoc as plain text, with only the macros that our pages use."""
+"""Render manual pages in mdoc as plain text; only the macros that our pages use are supported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def render_page(source: str, width: int) -> str:
 class Page:
     """Lines so far, and words of the current paragraph.
 
-    name: the page's, for `.Nm` alone. lists: for each enclosing list, whether it is compact.
+    name: the page's name, for `.Nm` without an argument. lists: for each enclosing list, whether it is compact.
     """
 
     def __init__(self, width: int):

@@ -21,7 +21,7 @@ from .svg import STROKE, lay_out
 from .svg import render_graph as render_svg
 
 MOST_TICKS = 12
-"""Labels along a side of a Jacobian; numbers are written into one with no longer side."""
+"""The most labels along a side of a Jacobian; its cells show numbers if neither side is longer."""
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 
 

@@ -26,7 +26,7 @@ class Canvas:
         self.dots = np.zeros((rows * self.down, columns * self.across), bool)
 
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """Draw a line between two points with coordinates from 0 to 1, upwards; the rest is cut off."""
+        """Draw a line between two points; the parts outside of 0 to 1 (from left to right and upwards) are cut off."""
         height, width = (n - 1 for n in self.dots.shape)
         if not np.isfinite([*start, *end]).all():  # so far away that its position overflows
             return
@@ -49,7 +49,7 @@ class Canvas:
 
 
 def clip_line(start: tuple[float, float], end: tuple[float, float]) -> tuple[float, float]:
-    """Return the part of a line, as fractions of its length, with heights from 0 to 1."""
+    """Return the part of a line with heights from 0 to 1, as fractions of its length."""
     low, high = start[1], end[1]
     if low == high:
         return (0.0, 1.0) if 0 <= low <= 1 else (1.0, 0.0)
@@ -58,7 +58,7 @@ def clip_line(start: tuple[float, float], end: tuple[float, float]) -> tuple[flo
 
 
 def ticks(low: float, high: float, count: int) -> tuple[list[float], list[str]]:
-    """Return round numbers between low and high, about `count`, and their texts."""
+    """Return about `count` round numbers between low and high, and their texts."""
     rough = (high - low) / max(count, 1)
     unit = 10.0 ** math.floor(math.log10(rough)) if rough > 0 else 1.0
     step = next((k * unit for k in (1, 2, 5) if k * unit >= rough), 10 * unit)
@@ -89,17 +89,17 @@ def extent(y: np.ndarray) -> tuple[float, float]:
 FUNCTION, DERIVATIVE, KINK = "bold cyan", "bold yellow", "bold magenta"
 SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
 ARROWS, ARROWS_PLAIN = "→↗↑↖←↙↓↘", ">>^<<<v>"
-LEAST, MOST = 4, 16  # rows of a panel
+LEAST, MOST = 4, 16  # the fewest and the most rows of a panel
 FAR = 1e6
 """Points are clipped to this many heights of a panel, so that lines from far away keep their digits at the edge."""
-MOST_PLACES = 6  # a note names no more places
+MOST_PLACES = 6  # the most places that a note names
 
 
 Pair = tuple[float, float]
 
 
 class Frame:
-    """The axes around a picture. rows: of the picture; name: of the horizontal axis, at its right end.
+    """The axes around a picture. rows: its height; name: of the horizontal axis, at its right end.
 
     heights: the lowest and highest of each panel, for the numbers on the left.
     """

@@ -1,4 +1,4 @@
-"""Checks for CI and editors: GitHub annotations, GitLab code quality, JUnit XML, SARIF 2.1.0, lines."""
+"""Checks for CI and editors: GitHub annotations, GitLab code quality, JUnit XML, SARIF 2.1.0, concise lines."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def relative_path(file: str) -> str:
 
 
 def fingerprint_of(check: CheckReport) -> str:
-    """Return an id that stays from run to run: of the file and the name, not of the line."""
+    """Return an id that is the same in each run: it depends on the file and the name, not on the line."""
     return hashlib.sha256(f"{check.file or ''}\0{check.name}".encode(errors="backslashreplace")).hexdigest()[:32]
 
 
@@ -165,7 +165,7 @@ def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
     }
     file, line = check.wrong_at
     if file:
-        path = Path(relative_path(file))  # as code scanning wants it
+        path = Path(relative_path(file))  # relative paths, as code scanning expects
         address = {"uri": quote(bytes(path)), "uriBaseId": "SRCROOT"}
         place: dict[str, Any] = {"artifactLocation": {"uri": path.as_uri()} if path.is_absolute() else address}
         if line:

@@ -1,7 +1,7 @@
 """Results as immutable data: gradients, products, Jacobians, Hessians, sweeps.
 
-These are named tuples, and annotations are not postponed: dataclasses, and annotations that a named tuple has to
-compile, cost a short command more than its gradient. A result may declare:
+They are named tuples, and annotations are not postponed: creating dataclasses, or compiling postponed annotations,
+would take a short command longer than computing its gradient. A result may declare:
 
 - `json`: the fields of its JSON document (see `document_of`).
 - `columns` and `rows`: a table. A cell is text, a number, None for a gradient that is None, a pair of names (text joins
@@ -27,7 +27,7 @@ T = TypeVar("T", bound=type)
 
 
 def declare(**attributes: Any) -> Callable[[T], T]:
-    """Set class attributes of a result, such as `json`: the body of a named tuple cannot."""
+    """Set class attributes of a result, such as `json`, which the body of a named tuple cannot set."""
 
     def decorate(kind: T) -> T:
         for name, value in attributes.items():
@@ -46,7 +46,7 @@ def label(name: str, index: Sequence[int | str]) -> str:
 
 
 def labels(name: str, shape: tuple[int, ...]) -> list[str]:
-    """Name all elements of an array, the last axis fastest."""
+    """Name all elements of an array; the last index varies fastest."""
     if not shape:
         return [name]
     return [f"{name}[{','.join(index)}]" for index in itertools.product(*([*map(str, range(n))] for n in shape))]
@@ -82,7 +82,7 @@ class Block(NamedTuple):
         return "/".join(label(name, [*itertools.islice(rest, len(shape))]) for name, shape in self.axes)
 
     def rows(self, symbolic: tuple[Any, ...] = ()) -> Rows:
-        """Return name, number and, if there are formulas, formula of every element, the last axis fastest."""
+        """Return name, number and (if there are formulas) formula of every element; the last index varies fastest."""
         every = [labels(*owner) for owner in self.axes]
         names: Iterable[Any] = itertools.product(*every) if len(every) > 1 else every[0]
         if self.is_sparse:
@@ -96,12 +96,12 @@ class Block(NamedTuple):
 
 
 def own_block(name: str, words: str, x: np.ndarray | None) -> Block:
-    """Return the block of an array whose axes are those of the input or output that it is named after."""
+    """Return the block of an array that has the axes of the input or output it is named after."""
     return Block(name, words, x, ((name, () if x is None else x.shape),))
 
 
 def rows_of(result: Any) -> Rows:
-    """Return a result's own rows, else one for each element, after those of the value if `with_value` is set."""
+    """Return a result's own rows, else one for each element, preceded by the value's if `with_value` is set."""
     if hasattr(result, "rows"):
         return result.rows()
     value = getattr(result, "with_value", False) and result.value is not None
@@ -128,17 +128,17 @@ FIELD = re.compile(r"(\*?)(\w+)(?:=([\w.]+))?({})?(?:~(\d))?(\??)")
 
 @cache
 def declared_fields(declaration: str) -> list[tuple[Any, ...]]:
-    """Return splice, key, reader, whether by name, digits and whether optional, of each field."""
+    """Return for each field: splice, key, reader, whether by name, digits and whether optional."""
     found = [FIELD.fullmatch(word).groups() for word in declaration.split()]  # type: ignore[union-attr]
     return [(splice, key, attrgetter(path or key), *marks) for splice, key, path, *marks in found]
 
 
 def document_of(part: Any, declaration: str | None = None) -> dict[str, Any]:
-    """Return the JSON document of a result, or of a part of one, with values as they are.
+    """Return the JSON document of a result, or of a part of one, with unconverted values.
 
     Its `json` declares the fields; without it, a named tuple has all of its fields. A declaration is words: `key`, or
-    `key=attribute` if the attribute has another name. Behind it, `{}` makes named items a mapping, `~4` rounds to 4
-    decimals, and `?` leaves out None and what is empty. `*attribute` stands for the fields of that part.
+    `key=attribute` if the attribute has another name. After it, `{}` makes named items a mapping, `~4` rounds to 4
+    decimals, and `?` leaves out None and empty values. `*attribute` stands for the fields of that part.
     """
     declaration = declaration or getattr(part, "json", None) or " ".join(part._fields)
     document: dict[str, Any] = {}
@@ -169,7 +169,7 @@ class InputGradient(NamedTuple):
     """One input: its value, and the gradient of the output with respect to it, of the same shape.
 
     grad: None for a leaf of a script that backward never reached, or whose `.grad` the script cleared. note: says that
-    the script has changed the value since.
+    the script has changed the value since then.
     """
 
     name: str
@@ -350,7 +350,7 @@ class Products(NamedTuple):
 
 @declare(json="target rows not_finite seconds~4 output")
 class Swept(NamedTuple):
-    """How many rows were computed, how many of them are not finite, in how many seconds, and the table's file."""
+    """Result of a sweep: the number of rows, how many of them are not finite, the seconds, and the table's file."""
 
     target: str
     rows: int
@@ -360,15 +360,15 @@ class Swept(NamedTuple):
 
 
 def nan_in(result: Any) -> str | None:
-    """Say where a result first holds nan; None if it does not."""
+    """Describe where a result first contains nan; None if it contains none."""
     for what, _, where, _ in places(result, np.isnan):
         at = f" first {'in' if where.startswith('row ') else 'at'} {where}" if what.startswith("the block") else ""
-        return f"{what} holds nan{at}"
+        return f"{what} contains nan{at}"
     return None
 
 
 def check_finite(result: Any) -> None:
-    """Raise GradcliError, with exit code 1, if a result holds nan or infinity."""
+    """Raise GradcliError with exit code 1 if a result contains nan or infinity."""
     for what, place, where, number in places(result, lambda numbers: ~np.isfinite(numbers)):
         more = f"not finite: {where} is {number}" if place or "/" in where else number
         raise GradcliError(f"{what} is {more}", kind="value", exit_code=EXIT_FAIL)
@@ -380,7 +380,7 @@ def places(result: Any, wanted: Callable[[np.ndarray], np.ndarray]) -> Iterator[
         return
     for block in (value_block(result), *result.arrays):
         numbers = block.elements
-        if numbers.dtype.kind in "OU":  # text of many digits, which has a larger range than floats
+        if numbers.dtype.kind in "OU":  # numbers of many digits, whose range is larger than that of floats
             finite = (np.nan if "nan" in x else np.inf if "inf" in x else 0.0 for x in numbers.ravel())
             numbers = np.fromiter(finite, float).reshape(numbers.shape)
         for place in np.argwhere(wanted(numbers))[:1].tolist():

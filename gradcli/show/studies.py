@@ -19,7 +19,7 @@ from .plot import stretches
 from .results import label, value_block
 from .study_results import Agreement, Formulas, Lock, LongNumbers, Loss, Mutation, Precision, Verification
 
-MOST_FORMULAS = 12  # no more formulas are shown
+MOST_FORMULAS = 12  # the most formulas shown
 
 
 def render_formulas(result: Formulas, style: Style) -> Group:
@@ -149,8 +149,8 @@ def render_verification(result: Verification, style: Style) -> Group:
 
 def summary_of(result: Mutation) -> str:
     smallest = result.smallest_noticed
-    noticed = "no factor" if smallest is None else f"errors of a factor from {smallest:.0e} on"
-    equal = f"; {result.equal} left out that change nothing or always raise" if result.equal else ""
+    noticed = "no wrong factor" if smallest is None else f"wrong factors with errors of {smallest:.0e} or more"
+    equal = f"; left out {result.equal} that change nothing or always raise an error" if result.equal else ""
     return f"{result.killed} of {len(result.mutants)} mutants killed ({result.score:.0%}), {noticed} noticed{equal}"
 
 
@@ -160,7 +160,7 @@ def advice_of(result: Mutation) -> str:
     if not result.calls:
         return "the tests never call it"
     count = len(result.survivors)
-    head = f"{count} larger than {result.at_least:g} survive{'s' if count == 1 else ''}"
+    head = f"{count} with errors above {result.at_least:g} survive{'s' if count == 1 else ''}"
     tests: dict[str, list[str]] = {}
     for run in result.survivors:
         tests.setdefault(run.test or "", []).append(run.name)
@@ -199,9 +199,9 @@ def render_precision(result: Precision, style: Style) -> Group:
     low, high = (f"{x:.3g}" for x in (result.x[0], result.x[-1]))
     head = Text().append(result.output or result.target, "bold")
     where = f"from {low} to {high}, {len(result.x)} points" if len(result.x) > 1 else f"= {low}"
-    head.append(f"   {result.name} {where}, {result.full:.1f} digits are all", "dim")
+    head.append(f"   {result.name} {where}; full precision is {result.full:.1f} digits", "dim")
     parts: list[Any] = [head, Text(""), summary(result, style)]
-    alike: dict[tuple, list[Loss]] = {}  # so that each operation is reported once
+    alike: dict[tuple, list[Loss]] = {}  # groups losses, so that each operation is reported once
     for loss in result.losses:
         alike.setdefault((loss.formula, loss.kind, loss.at), []).append(loss)
     names = [" and ".join(x.of if x.of == "value" else f"d/d{x.of}" for x in losses) for losses in alike.values()]
@@ -212,7 +212,7 @@ def render_precision(result: Precision, style: Style) -> Group:
 
 
 def summary(result: Precision, style: Style) -> Table:
-    """Return a table for value and gradients: the fewest digits, where, and bars along the range."""
+    """Return a table of value and gradients: the fewest digits, where they occur, and bars along the range."""
     bad = SHARE * result.full
     table = plain_table("digits", "least", f"at {result.name}", "median", f"below {bad:.0f} at", "from left to right")
     for name, digits in result.curves.items():
@@ -235,7 +235,7 @@ def summary(result: Precision, style: Style) -> Table:
 
 
 def bars(digits: np.ndarray, full: float, style: Style, width: int) -> str:
-    """Return a character for each point, or the worst of neighbours if there are many; a blank for no value."""
+    """Return a character for each point, or for the worst of several if there are many; blank for no value."""
     marks = BARS if style.unicode else BARS_PLAIN
     text = ""
     for part in np.array_split(digits, min(len(digits), width)):
@@ -254,14 +254,14 @@ def loss_text(loss: Loss, name: str) -> str:
         numbers = " + ".join(f"{x:.6g}" for x in loss.parts) + " gives"
     else:
         text = f"{'the derivative of ' if loss.kind == 'backward' else ''}{formula} keeps {counts} {place}"
-        numbers = f"from {' and '.join(f'{x:.6g}' for x in loss.parts)} comes"
+        numbers = f"given {' and '.join(f'{x:.6g}' for x in loss.parts)}, it returns"
     if not loss.parts:
         return text
     alike = f"{loss.result:.6g}" == f"{loss.right:.6g}"
     if alike and (not np.isfinite(loss.result) or not loss.result):
-        return f"{text}; {numbers} {loss.result:.6g}; it is beyond the type"
+        return f"{text}; {numbers} {loss.result:.6g}; the exact result is out of range"
     digits = 17 if alike else 6
-    return f"{text}; {numbers} {loss.result:.{digits}g}; right is {loss.right:.{digits}g}"
+    return f"{text}; {numbers} {loss.result:.{digits}g}; the exact result is {loss.right:.{digits}g}"
 
 
 STUDIES = {

@@ -60,8 +60,8 @@ class FormulaMatrix(NamedTuple):
 class Formulas(NamedTuple):
     """The formula of an output and those of its derivatives.
 
-    value: labelled elements of the output. code: a function to paste, if the format is one. steps: lines of the chain
-    rule. output: its name, if any; function: its name in formulas. single: it is a function of a single number. In
+    value: labelled elements of the output. code: a function to paste, for such a format. steps: lines of the chain
+    rule. output: its name, if any; function: its name in formulas. single: whether it is a function of one number. In
     matrix form, for arrays of any size: kind, gradient, jacobian or hessian; shapes: of the inputs, in names of
     dimensions.
     """
@@ -90,8 +90,8 @@ class Formulas(NamedTuple):
 class Agreement(NamedTuple):
     """A formula for one input's gradient, compared with the engine: text and value of each element.
 
-    agrees: whether all elements agree. error: the largest absolute difference. notes: on single points. decided: False
-    if rounding hides whether an element is right; such elements count as agreeing.
+    agrees: whether all elements agree. error: the largest absolute difference. notes: on individual points.
+    decided: False if rounding hides whether an element is right; such elements count as agreeing.
     """
 
     name: str
@@ -106,10 +106,10 @@ class Agreement(NamedTuple):
 
 @declare(json="value=rounded_value grad=rounded_parts? output? digits=all_digits", without=("npz", "npy"))
 class LongNumbers(NamedTuple):
-    """Values and derivatives in many digits, as text: only digits that are right.
+    """Values and derivatives to many digits, as text with only digits that are right.
 
     digits: how many were asked for. value: an array of strings, None if a script runs backward more than once. parts:
-    arrays of strings by input; None for a leaf without gradient. with_value: put the value into formats that leave it
+    arrays of strings by input, None for a leaf without a gradient. with_value: put the value into formats that leave it
     out.
     """
 
@@ -147,9 +147,9 @@ class Loss(NamedTuple):
     """The operation that loses the digits of a value or of a gradient at a point.
 
     of: "value" or the input whose gradient it is. kind: forward, backward (the local rule of an operation) or sum (of
-    the gradients that reach a result along several ways). formula: the operation in the program's words; line: of a
-    source of several lines. before, after: right digits of the operands and of the result. parts: the operands, unless
-    there are many; result, and right: the exact result. ways: the operations that the parts of a sum came from.
+    the gradients that reach a result in several ways). formula: the operation in the program's words; line: its line,
+    if the source has several. before, after: right digits of the operands and of the result. parts: the operands,
+    unless there are many. result, right: computed and exact result. ways: the operations that a sum's parts came from.
     """
 
     of: str
@@ -246,7 +246,7 @@ class Lock(NamedTuple):
 
 @declare(json="input index=place locked locked_error now now_error")
 class Difference(NamedTuple):
-    """A number then and now, each with its error. input: whose gradient it is; None for the value."""
+    """A number in the lock and now, each with its error. input: whose gradient it is; None for the value."""
 
     input: str | None
     place: tuple[int, ...]
@@ -300,19 +300,19 @@ class Verification(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Advice on checks without a line in the lock, and lines without a check."""
+        """Advice on checks without an entry in the lock, and on entries without a check."""
         stale = [f"{n} {word}" for word in ("new", "gone") if (n := self.count(word))]
-        return (f"{' and '.join(stale)}: lock again to take that in",) if stale else ()
+        return (f"{' and '.join(stale)}: run gradcli lock again to update the lock file",) if stale else ()
 
     def count(self, verdict: str) -> int:
         return sum(check.verdict == verdict for check in self.checks)
 
 
 class MutantRun(NamedTuple):
-    """One wrong version: its name, its error at random points, and whether the tests failed with it.
+    """One wrong version of a function: its name, its error at random points, and whether the tests failed with it.
 
-    line: of the change in the source; None if the results were changed. test: Python code that fails with a survivor,
-    if it can be written. timed_out: whether the tests had to be terminated.
+    line: of the change in the source; None if the results were changed. test: Python code that fails with a surviving
+    mutant, if it can be written. timed_out: whether the tests had to be terminated.
     """
 
     name: str
@@ -328,7 +328,7 @@ class MutantRun(NamedTuple):
 class Mutation(NamedTuple):
     """All mutants of a function.
 
-    at_least: survivors count if their error is larger. equal: how many were left out because they gave the same
+    at_least: surviving mutants count if their error is larger. equal: how many were left out because they gave the same
     values at random points. calls: how often the tests call the function.
     """
 
@@ -387,7 +387,7 @@ class WatchedDerivative(NamedTuple):
     columns=("verdict", "role", "function", "file", "line", "points", "calls", "message"),
 )
 class WatchSummary(NamedTuple):
-    """The derivatives that a command used. seconds: of checking them."""
+    """The derivatives that a command used. seconds: time of checking them."""
 
     target: str
     derivatives: tuple[WatchedDerivative, ...]
@@ -395,7 +395,7 @@ class WatchSummary(NamedTuple):
 
     @property
     def checks(self) -> CheckSummary:
-        """The same as plain checks, for formats that show nothing about uses."""
+        """The same as plain checks, for formats that do not show how derivatives were used."""
         return CheckSummary(self.target, tuple(item.report for item in self.derivatives), self.seconds)
 
     def rows(self) -> Rows:
@@ -407,7 +407,7 @@ class WatchSummary(NamedTuple):
 
 @declare(json="name aliases kind signature doc derivatives=rules domain subgradient twin numpy")
 class Operation(NamedTuple):
-    """A function of the language, described in text. derivatives: an operand and a rule each."""
+    """A function of the language, described in text. derivatives: pairs of an operand and its rule."""
 
     name: str
     aliases: tuple[str, ...]

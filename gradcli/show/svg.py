@@ -1,7 +1,7 @@
 """SVG: graphs, a function with its slopes, and maps of derivatives, as files and in pages.
 
-Graphs are laid out in layers, operands below their results, with few crossings. Sugiyama, Tagawa and Toda (1981):
-layers by longest paths, long edges through empty places, barycentres.
+Graphs are laid out in layers, operands below their results, with few crossings, after Sugiyama, Tagawa and Toda (1981):
+layers by longest paths, empty places for long edges, sorting by barycentres.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .graph_results import Graph, GraphNode
 Point = tuple[float, float]
 Node = Any
 BETWEEN, GAP, TALL, LETTER = 42, 24, 54, 7.4
-"""In pixels: between layers, between neighbours, height of a box, width of a letter."""
+"""In pixels: gap between layers, gap between neighbours, height of a box, width of a letter."""
 SWEEPS = 6
 
 
 class Edge(NamedTuple):
-    """The start of an edge, below a box, and Bézier curves to the top of another: two controls and an end each."""
+    """An edge: its start below a box, and Bézier curves to the top of another (two control points and an end each)."""
 
     start: Point
     curves: list[tuple[Point, Point, Point]]
@@ -54,7 +54,7 @@ def text_width(lines: Sequence[str]) -> float:
 
 def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node]], height: float = TALL) -> Drawing:
     """Lay out a graph. widths: of each node, tops first; below: the operands of each; height: of all boxes."""
-    depth = dict.fromkeys(widths, 0)  # the longest path from a top: nodes come in topological order
+    depth = dict.fromkeys(widths, 0)  # the longest path from a top; nodes are in topological order
     for node in widths:
         for operand in below.get(node, ()):
             depth[operand] = max(depth[operand], depth[node] + 1)
@@ -129,7 +129,7 @@ def edge_through(points: list[Point], height: float) -> Edge:
     return Edge(start, curves)
 
 
-MOST_DRAWN = 500  # nodes beyond which only Graphviz draws a graph
+MOST_DRAWN = 500  # graphs of more nodes are drawn only by Graphviz
 LINE = 16  # pixels of a line of text
 
 
@@ -176,7 +176,7 @@ def escape(text: Any) -> str:
 
 
 def tag(name: str, content: str = "", **attributes: Any) -> str:
-    """Return an element. In names of attributes `_` is a hyphen, at their end nothing; floats have one decimal."""
+    """Return an element. In attribute names, `_` is a hyphen, and nothing at the end; floats have one decimal."""
     texts = [
         f' {key.rstrip("_").replace("_", "-")}="{f"{x:.1f}" if isinstance(x, float) else escape(x)}"'
         for key, x in attributes.items()
@@ -221,7 +221,7 @@ def render_graph(result: Graph, style: Style) -> bytes:
 
 
 def render_in_notebook(result: Graph, style: Style) -> str:
-    return render_graph(result, style).decode().partition("\n")[2]  # without the head of a file
+    return render_graph(result, style).decode().partition("\n")[2]  # without the XML declaration
 
 
 BOX_LINE = 26  # the longest line of a box, in characters
@@ -245,7 +245,7 @@ def draw_steps(boxes: Mapping[Any, tuple[str, list[str], str]], below: Mapping[A
 
 
 def figure_svg(width: float, height: float, inside: str, about: str) -> str:
-    """Return a drawing for a page. about: what it shows, for readers of text."""
+    """Return a drawing for a page. about: what it shows, for screen readers."""
     size = {"width": round(width), "height": round(height), "viewBox": f"0 0 {width:.0f} {height:.0f}"}
     return tag("svg", inside, **size, role="img", aria_label=about)
 
@@ -280,7 +280,7 @@ class Frame:
 
 
 def slopes_of(worst: Element) -> list[tuple[str, float, float]]:
-    """Return the numeric slope (at a kink those on both sides) and the claimed one: text, slope left and right."""
+    """Return text, left and right slope of the numeric and of the claimed derivative; the sides differ at a kink."""
     numeric, claimed = float(np.real(worst.numeric)), float(np.real(worst.claimed))
     text, sides = f"numeric slope {numeric:.{COMPARED_DIGITS}g}", (numeric, numeric)
     if worst.sides is not None:
@@ -322,7 +322,7 @@ def line_plot(name: str, line: Line, worst: Element) -> str:
     return f"<figure>{picture}\n{caption}</figure>"
 
 
-MOST_CELLS = 64  # cells of a map along one side; of larger arrays a cell shows the worst of several elements
+MOST_CELLS = 64  # cells along a side of a map; for larger arrays, a cell shows the worst of several elements
 POSITIVE, NEGATIVE = "#d9761a", "#2f6fd0"
 
 
@@ -335,10 +335,10 @@ def heat_maps(inputs: tuple[int, ...], every: Elements) -> str:
     sizes = np.abs([claimed, numeric])
     largest = float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
     maps = [heat_map(name, x, largest, verdicts) for name, x in (("claimed", claimed), ("numeric", numeric))]
-    rows = "the input's rows" if own else "a row for each output element"
+    rows = "rows as in the input" if own else "one row per output element"
     return (
-        f'<div class="maps">{"".join(maps)}</div>\n<p class="dim">Orange is positive, blue negative, the strongest '
-        f"±{largest:.4g}; {rows}; framed elements are wrong.</p>"
+        f'<div class="maps">{"".join(maps)}</div>\n<p class="dim">Orange is positive, blue is negative, full '
+        f"colour is ±{largest:.4g}; {rows}; framed elements are wrong.</p>"
     )
 
 

@@ -54,7 +54,7 @@ def gradient_sizes(result: Gradients, style: Style) -> list[Any]:
         numbers = (Text(number(x, style.precision or 4)) for x in (size, g.min(), g.max()))
         table.add_row(name, shape, *numbers, f"{np.mean(g == 0):.0%}")
     count = sum(item.value.size for item in result.inputs)
-    return [table, Text(f"\n{count} elements: --wrt NAME shows those of one, -f tsv or -o FILE all", style="dim")]
+    return [table, Text(f"\n{count} elements: use --wrt NAME for one input, -f tsv or -o FILE for all", style="dim")]
 
 
 def render_value(result: Value, style: Style) -> Group:
@@ -252,7 +252,7 @@ def explained_text(item: Explained, style: Style) -> Text:
     text = Text().append(f"{mark if style.unicode else plain} ", colour).append(visible(f"{item.name}.grad"), "bold")
     if item.state == "ok":
         return text.append(f" is fine: {item.text}" if item.text else " is fine", "dim")
-    words = {"none": "is None", "zero": "is zero", "nan": "holds nan", "inf": "holds inf"}[item.state]
+    words = {"none": "is None", "zero": "is zero", "nan": "contains nan", "inf": "contains inf"}[item.state]
     text.append(f" {words}{f' in {item.share}' if item.share else ''}").append(f"  [{item.rule}]", "yellow")
     if item.file is not None:
         text.append(f"\n    {visible(item.file)}:{item.line}", "cyan").append(f"  {visible(item.code)}", "bold")
@@ -283,7 +283,7 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
 
 
 def again_text(check: CheckReport) -> list[Text]:
-    """Return the command that repeats a failed check, unbroken so that it can be copied."""
+    """Return the command that repeats a failed check, on one line so that it can be copied."""
     if not check.replay or check.verdict != "fail":
         return []
     return [Text(f"    again: {visible(check.replay)}", "cyan", no_wrap=True, overflow="ignore")]

@@ -17,7 +17,7 @@ from .dot import cut_array, nest_values, title, value_text
 from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
 
 ARRAY_WIDTH = 44  # longer arrays are cut
-MOST_LINES = 400  # a terminal shows no more lines of a trace
+MOST_LINES = 400  # the most lines of a trace that a terminal shows
 EMPHASIS = {"step": "bold", "sent": "cyan", "leaf": "bold green", "hook": "magenta", "dim": "dim", "": ""}
 
 
@@ -116,7 +116,7 @@ def render_trace(result: Trace, style: Style) -> Text:
         count += line.plain.count("\n") + 1
         if result.bounded and count > MOST_LINES:
             several = f"--pass last shows the last of {result.total} passes, " if result.total > 1 else ""
-            text.append(f"\n\n... and so on: {several}-f table -o FILE writes all", style="dim")
+            text.append(f"\n\n... truncated: {several}-f table -o FILE writes all lines", style="dim")
             break
         text.append("\n" if i else "")
         text.append(line)
@@ -169,7 +169,7 @@ def tree(result: Graph, style: Style) -> Iterator[TreeLine]:
         again = place in shown and bool(node.inputs or node.kind == "leaf")
         written += len(own)
         if written > MOST_CHARACTERS:
-            hint = "leave --all out, or use -f dot or -f json"
+            hint = "leave out --all, or use -f dot or -f json"
             raise GradcliError("the graph is too deep for a tree", hint=hint, kind="limit")
         head = title(node) + (" (shown above)" if again and node.inputs else "")
         text = Text(own, "dim") + Text(head, "dim" if again else LOOKS[node.kind])

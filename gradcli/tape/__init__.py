@@ -1,4 +1,4 @@
-"""The dynamic graph. Importing any module here completes the class Tensor, whose methods record and run backward."""
+"""The dynamic graph. Importing any module here completes the Tensor class with methods that record or run backward."""
 
 from . import backward, operators
 from .tensor import Tensor

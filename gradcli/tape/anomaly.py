@@ -1,4 +1,4 @@
-"""Where nodes were made and what they computed: the operation behind a NaN or an error."""
+"""Record where nodes were made and what they computed, to find the operation behind a NaN or an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Origin:
 
 
 class Observation(Origin):
-    """Also what a node computed: raw operands, parameters and result, and the scope it was made in."""
+    """An origin with what the node computed: raw operands, parameters and result, and the scope it was made in."""
 
     def __init__(self, primitive: Any, operands: tuple, params: dict, result: Any, scope: Any):
         super().__init__()
@@ -33,7 +33,7 @@ class Observation(Origin):
 
 
 class Traced(Mode):
-    """A mode whose nodes know where they were made."""
+    """A mode that records where each node was made."""
 
     def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
         node = self.below.make_node(primitive, nodes, out, raws, params)
@@ -46,7 +46,7 @@ class Traced(Mode):
 
 
 class Observed(Mode):
-    """A mode whose nodes know what they computed, and in which scope."""
+    """A mode that records what each node computed, and in which scope."""
 
     renames = False
 
@@ -64,7 +64,7 @@ def observation_of(node: Node) -> Observation | None:
 
 
 def copy_value(x: Any) -> Any:
-    """Return a value that later in-place changes do not reach."""
+    """Copy a value, so that later in-place changes do not affect it."""
     return tuple(copy_value(part) for part in x) if isinstance(x, tuple) else np.array(x) if np.ndim(x) else x
 
 
@@ -78,7 +78,7 @@ def calling_frame() -> Any:
 
 
 class AnomalyError(RuntimeError):
-    """Backward found a NaN, which `node` computed."""
+    """Raised when backward finds a NaN; `node` computed it."""
 
     def __init__(self, message: str, node: Any):
         super().__init__(message)
@@ -99,7 +99,7 @@ def switch(anomaly: bool, check_nan: bool, explains: bool) -> tuple[bool, bool, 
 
 
 class nan_search:  # noqa: N801 - a context like PyTorch's
-    """A context in which backward raises AnomalyError at the first NaN, and nodes know their line."""
+    """A context in which backward raises AnomalyError at the first NaN, and nodes record the line that made them."""
 
     explains = False
 
@@ -116,7 +116,7 @@ class nan_search:  # noqa: N801 - a context like PyTorch's
 class detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
     """A context in which backward raises RuntimeError at the first NaN, naming the operation and its line.
 
-    Other errors in backward name the line of the operation as well. check_nan: look for NaNs.
+    Other errors in backward name the line of the operation as well. check_nan: whether to look for NaNs.
     """
 
     explains = True
@@ -135,11 +135,11 @@ class set_detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
         self.previous = switch(bool(mode), check_nan, bool(mode))
 
     def __enter__(self) -> None:
-        """The constructor has set everything."""
+        """Do nothing: the constructor has already set the mode."""
 
 
 def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
-    """Run a node. Explains its origin if that fails; raises AnomalyError if its result has a NaN."""
+    """Run a node. Raises AnomalyError for a NaN in its result. If `explains` is set, errors come with a warning."""
     try:
         pairs = run(node, *rest)
         if state.check_nan:
@@ -152,7 +152,7 @@ def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
 
 
 def explain(node: Any) -> None:
-    """Warn, naming the line where a node was made."""
+    """Warn about an error in a node, with the line where the node was made."""
     text = f"Error detected in {node.name()}. "
     made_at = getattr(node.origin, "made_at", None)
     if made_at is None:
@@ -163,15 +163,15 @@ def explain(node: Any) -> None:
         text += f'Traceback of forward call that caused the error:\n  File "{file}", line {line}\n    {code}\n'
     try:
         warnings.warn(text, stacklevel=2)
-    except Warning as warning:  # where warnings are errors, still raise the original error
+    except Warning as warning:  # if warnings are errors, still raise the original error
         print(f"Warning: {warning}", file=sys.stderr)
 
 
 def check_for_nan(node: Node, grads: Iterable) -> None:
-    """Raise AnomalyError for a NaN among a node's results."""
+    """Raise AnomalyError if a node's results contain a NaN."""
     for i, g in enumerate(grads):
         raw = getattr(g, "_data", g)
         if isinstance(raw, np.ndarray | np.generic) and raw.dtype.kind in "fc" and bool(np.isnan(raw).any()):
             made_at = getattr(node.origin, "made_at", None)
             error = AnomalyError(f"Function '{node.name()}' returned nan values in its {i}th output.", node)
-            raise add_advice(error, f"it was made at {made_at[0]}:{made_at[1]}") if made_at else error
+            raise add_advice(error, f"this node was made at {made_at[0]}:{made_at[1]}") if made_at else error

@@ -1,4 +1,4 @@
-"""Backward: as users call it, from tensors; the plan of one pass; and the walk, from the newest node to the oldest."""
+"""Backward: the functions that users call, the plan of one pass, and the walk from the newest node to the oldest."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Cotangent = Any
 
 
 def walk(roots: Pairs, plan: Plan) -> None:
-    """Run every node that the roots lead to, newest first.
+    """Run every node reachable from the roots, newest first.
 
-    An entry [node, sum, owned] waits for more cotangents; owned: the sum's memory was made here, or by a rule that says
-    so, and may be added to in place. The newest parent of the node just run is not queued unless a newer node waits:
-    that halves the time of a chain.
+    An entry [node, sum, owned] waits for more cotangents. owned: the sum may be changed in place, because its memory
+    was allocated here or by a rule marked as fresh. The newest parent of the node just run is not queued unless a newer
+    node is waiting, which halves the time for a chain.
     """
     frees, latest, is_special, pending, wanted = not plan.retain, newest, plan.is_special, plan.pending, plan.wanted
     waiting: dict[int, list] = {}
@@ -97,7 +97,7 @@ def walk(roots: Pairs, plan: Plan) -> None:
 
 
 def is_mine(g: Cotangent, received: Cotangent) -> bool:
-    """Report whether a cotangent that a rule computed has memory of its own: not the received one, nor a view."""
+    """Report whether a cotangent that a rule returned has its own memory: it is not the received one, nor a view."""
     return type(g) is np.ndarray and g is not received and g.base is None
 
 
@@ -106,7 +106,7 @@ def as_tuple(x: Any) -> tuple:
 
 
 def send(node: Node, gradient: Cotangent, waiting: dict[int, list], heap: list[int]) -> None:
-    """Add a cotangent to those waiting for a node; queue a node that has none yet."""
+    """Add a cotangent to the sum waiting for a node; queue the node if it has none yet."""
     entry = waiting.get(node.seq)
     if entry is None:
         waiting[node.seq] = [node, gradient, False]
@@ -116,12 +116,12 @@ def send(node: Node, gradient: Cotangent, waiting: dict[int, list], heap: list[i
 
 
 class Plan:
-    """What one backward pass is to do.
+    """The options and the state of one backward pass.
 
     retain: keep saved values for another pass. create: cotangents are Tensors and the pass is recorded. wanted: nodes
-    whose cotangents are collected here (None: add to every leaf's `.grad`). accumulates: add to wanted leaves, too.
+    whose cotangents are collected here (None: add to every leaf's `.grad`). accumulates: also add to wanted leaves.
     on_path: the nodes that lead to wanted ones. pending: the number of cotangents still to come, by leaf. is_special:
-    visit nodes one by one even without hooks.
+    visit nodes one by one even if they have no hooks.
     """
 
     def __init__(self, retain: bool, create: bool, wanted: dict[Node, Any] | None = None, accumulates: bool = False):
@@ -135,7 +135,7 @@ class Plan:
         self.wrap = (lambda g: g) if create else (lambda g: Tensor._wrap(g, None))
 
     def run(self, roots: Pairs) -> dict[Node, Any]:
-        """Walk the graph from pairs of a node and its cotangent; return the cotangents of wanted nodes."""
+        """Walk the graph from `roots`, pairs of a node and its cotangent; return the cotangents of wanted nodes."""
         selects = self.wanted is not None and self.selects([node for node, _ in roots], self.wanted)
         if self.on_path is not None:
             roots = [root for root in roots if root[0] in self.on_path]
@@ -152,7 +152,7 @@ class Plan:
         return self.wanted or {}
 
     def selects(self, starts: list[Node], wanted: dict[Node, Any]) -> bool:
-        """Note the paths to wanted nodes; report whether there is more to do than run every node to the leaves."""
+        """Find the paths to wanted nodes; report whether the pass differs from running every node to the leaves."""
         nodes = reachable(starts)
         self.on_path = path = set(wanted)
         for node in nodes:  # the oldest first
@@ -162,7 +162,7 @@ class Plan:
         return self.accumulates or not is_whole
 
     def visit(self, node: Node, g: Cotangent, owned: bool) -> Pairs | None:
-        """Run one node with its hooks; return its parents with their cotangents, None if it was not run."""
+        """Run one node with its hooks; return its parents with their cotangents, or None if it was not run."""
         parents, g = self.arrive(node, g, owned)
         if not parents:
             return None
@@ -173,7 +173,7 @@ class Plan:
         return self.run_node(node, parents, g)
 
     def run_node(self, node: Node, parents: tuple, g: Cotangent) -> Pairs:
-        """Return what a node sends to its parents, None for parents that are not wanted."""
+        """Run a node; return its parents with their cotangents, None for parents that are not wanted."""
         if newest.seq < node.seq and node.rule.saves:
             node.check_unchanged()
         runner = node.standing_in(parents, Tensor._wrap if self.create else None)
@@ -181,7 +181,7 @@ class Plan:
         return self.after(node, pairs, g) if node.hooks is not None and node.hooks.post else pairs
 
     def before(self, node: Node, g: Cotangent) -> Cotangent:
-        """Run a node's pre-hooks; return the cotangent that they leave."""
+        """Run a node's pre-hooks; return the cotangent, which they may have replaced."""
         for hook in list(node.hooks.pre.values()):
             given = self.as_seen_by_hooks(node, g)
             result = hook(given)
@@ -191,13 +191,13 @@ class Plan:
         return g
 
     def as_seen_by_hooks(self, node: Node, g: Cotangent) -> tuple:
-        """Return the cotangents of a node's outputs as hooks see them, None for unused outputs."""
+        """Return the cotangents of a node's outputs in the form passed to hooks, None for unused outputs."""
         if isinstance(g, Slots):
             return tuple(self.wrap(g[i]) if i in g else None for i in range(node.output_count))
         return (self.wrap(g),)
 
     def replace_gradients(self, given: tuple, result: Any, hook: Any) -> tuple:
-        """Return a node hook's result as this pass carries cotangents."""
+        """Check a node hook's result and return it in this pass's form of cotangents."""
         from .hooks import check_hook_results
 
         return tuple(None if x is None else self.unwrap(x) for x in check_hook_results(result, given, hook))
@@ -206,7 +206,7 @@ class Plan:
         return tensor if self.create else tensor._data
 
     def after(self, node: Node, pairs: Pairs, g: Cotangent) -> Pairs:
-        """Run a node's post-hooks, which may replace what it sends to its parents."""
+        """Run a node's post-hooks, which may replace the cotangents of its parents."""
         parents, grads = zip(*pairs, strict=True)
         for hook in list(node.hooks.post.values()):
             given = tuple(
@@ -218,11 +218,11 @@ class Plan:
         return list(zip(parents, grads, strict=True))
 
     def arrive(self, node: Node, g: Cotangent, owned: bool) -> tuple[tuple, Cotangent]:
-        """Run a node's hooks on its cotangent; add it to a leaf, collect it for a wanted node.
+        """Run a node's hooks on its cotangent; add the result to a leaf, or collect it for a wanted node.
 
-        Returns the parents to send to (None for those that lead nowhere, () if the node is not to run) and the
-        cotangent. As in PyTorch, a wanted node gets the cotangent after its hooks, but before them if the node is to
-        run.
+        Returns the parents to send to (None for those that lead to no wanted node, () if the node should not run) and
+        the cotangent. As in PyTorch, a wanted node collects the cotangent from after its hooks, or from before them if
+        the node also runs.
         """
         table, received = node.hooks, g
         if table is not None:
@@ -244,14 +244,14 @@ class Plan:
         return (parents if leads_on else ()), g
 
     def add_to_leaf(self, node: Any, g: Cotangent, owned: bool) -> None:
-        """Add a cotangent to a leaf's `.grad`, running the hooks around it."""
+        """Add a cotangent to a leaf's `.grad`, and run the leaf's hooks before and after."""
         if node.hooks is None:
             node.accumulate(g, owned, self.create)
             return
         g = self.before(node, g)
         leaf = node.variable
         if leaf._node is None:
-            return  # frozen since
+            return  # frozen in the meantime
         taken = leaf._grad is None
         node.accumulate(g, owned, self.create)
         if taken:
@@ -263,11 +263,11 @@ class Plan:
             hook((), (self.wrap(g),))
 
     def deliver(self, pairs: Pairs, waiting: dict[int, list]) -> Pairs:
-        """Send cotangents to leaves, finishing each at its last one; return the other parents with theirs."""
+        """Add cotangents to leaves, and finish each leaf after its last one; return the pairs of other parents."""
         assert self.pending is not None
         rest: list[tuple[Node, Cotangent]] = []
         for parent, g in pairs:
-            if parent not in self.pending:  # not a leaf that is wanted
+            if parent not in self.pending:  # not a wanted leaf
                 rest.append((parent, g))
                 continue
             held = waiting.pop(parent.seq, [parent, None, False])
@@ -282,7 +282,7 @@ class Plan:
 
 
 def reachable(starts: Iterable[Node]) -> list[Node]:
-    """Return all nodes that the starts lead to, oldest first."""
+    """Return all nodes reachable from `starts`, oldest first."""
     nodes = set(starts)
     stack = list(nodes)
     while stack:
@@ -313,9 +313,9 @@ def as_inputs(x: Any) -> tuple:
 
 
 def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangent:
-    """Return the vector to start backward with at an output: 1 for a single element unless given.
+    """Return the cotangent that backward starts with at an output: `given`, or by default 1 for a single element.
 
-    Raises RuntimeError for a non-scalar without a vector, and for a vector of another shape.
+    Raises RuntimeError for several elements without a cotangent, and for a cotangent of another shape.
     """
     shape, dtype = output._data.shape, output._data.dtype
     if given is None:
@@ -339,11 +339,11 @@ def cotangent_for(output: Any, given: Any, create: bool, place: int = 0) -> Cota
 
 
 def batch_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangent:
-    """Return several vectors to start backward with at an output, along one more leading axis."""
+    """Return a batch of cotangents that backward starts with at an output, along an additional leading axis."""
     if given is None or given._data.shape[1:] != output._data.shape:
         shape = None if given is None else list(given.shape)
         raise RuntimeError(
-            "If `is_grads_batched=True`, we interpret the first axis of each grad_output as the batch: wanted shape "
+            "If `is_grads_batched=True`, we interpret the first axis of each grad_output as the batch: expected shape "
             f"[N, *{list(output.shape)}], got {shape}"
         )
     return given if create else given._data
@@ -352,14 +352,14 @@ def batch_for(output: Any, given: Any, create: bool, place: int = 0) -> Cotangen
 def roots_of(
     outputs: tuple, vectors: Any, create: bool, start: Callable = cotangent_for
 ) -> list[tuple[Node, Cotangent]]:
-    """Return the nodes of outputs, each with what `start` makes of its vector. Raises RuntimeError and TypeError."""
+    """Return the node of each output with its cotangent, which `start` returns. Raises RuntimeError and TypeError."""
     vectors = (None,) * len(outputs) if vectors is None else as_tuple(vectors)
     if len(vectors) != len(outputs):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(vectors)} gradients")
     roots = []
     for i, (output, vector) in enumerate(zip(outputs, vectors, strict=True)):
         if not isinstance(output, Tensor):
-            raise TypeError(f"gradients start from Tensors, but got {type(output).__name__}")
+            raise TypeError(f"only Tensors can be differentiated, but got {type(output).__name__}")
         if output._node is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
         if vector is not None and not isinstance(vector, Tensor):
@@ -377,8 +377,8 @@ def backward(
 ) -> None:
     """Add the gradient of the tensors (times grad_tensors) to the leaves' `.grad`.
 
-    inputs: only these get a gradient; non-leaves may be among them. Raises RuntimeError if the graph was freed, if
-    nothing requires grad, or if a vector is missing or has the wrong shape.
+    inputs: only these tensors get a gradient; they need not be leaves. Raises RuntimeError if the graph was freed, if
+    nothing requires grad, or if one of grad_tensors is missing or has the wrong shape.
     """
     outputs = as_tuple(tensors)
     for observer in observers:
@@ -405,10 +405,10 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple:
-    """Return the gradients of the outputs (times grad_outputs) for the inputs, a tuple like `inputs`.
+    """Return the gradients of the outputs (times grad_outputs) with respect to the inputs, as a tuple.
 
-    With is_grads_batched, grad_outputs and results have a leading axis. Raises RuntimeError for an input that the
-    outputs do not depend on, unless allow_unused (which gives None) or materialize_grads (zeros).
+    With is_grads_batched, grad_outputs and results have a leading batch axis. Raises RuntimeError for an input that the
+    outputs do not depend on, unless allow_unused (which gives None) or materialize_grads (which gives zeros) is set.
     """
     outputs = as_tuple(outputs)
     targets = as_inputs(inputs)
@@ -436,7 +436,7 @@ def grad(
 
 
 def as_gradient(g: Cotangent, target: Tensor, create: bool, materialize: bool) -> Tensor | None:
-    """Return a cotangent as a Tensor with memory of its own, in the target's type; None, or zeros, for none."""
+    """Return a cotangent as a Tensor with its own memory and the target's type. None gives None, or zeros if asked."""
     dtype = target._data.dtype
     if g is None:
         zeros = Tensor._wrap(np.zeros(target._data.shape, dtype), None) if materialize else None

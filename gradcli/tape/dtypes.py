@@ -1,4 +1,4 @@
-"""Data types under PyTorch's names, its rules for mixing them, and the one device."""
+"""Data types with PyTorch's names and promotion rules, and the only device, the CPU."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TITLES = {
 
 
 class DType:
-    """A data type. `numpy` is NumPy's type; NumPy functions take a DType as well.
+    """A data type. `numpy` is the NumPy type; NumPy functions also accept a DType.
 
     kind: NumPy's letter for it. itemsize: bytes per element. title: PyTorch's name in messages, such as Float.
     """
 
     def __init__(self, name: str, numpy_type: Any):
         self.name = name
-        self.dtype = self.numpy = np.dtype(numpy_type)  # `dtype` is what np.dtype(this) looks for
+        self.dtype = self.numpy = np.dtype(numpy_type)  # np.dtype(self) reads `self.dtype`
         self.kind, self.itemsize = self.dtype.kind, self.dtype.itemsize
         self.is_floating_point, self.is_complex = self.kind in "fO", self.kind == "c"
         self.title = TITLES.get(name, name)
@@ -45,9 +45,9 @@ class DType:
 
 
 class imitation:  # noqa: N801 - a namespace
-    """Whether `import torch` means this package: then names, prints and strictness are PyTorch's.
+    """Whether `import torch` means this package. If so, names, printing and strictness are PyTorch's.
 
-    Then `float()` of a tensor that requires grad, which silently drops its graph, is allowed, too.
+    For example, `float()` of a tensor that requires grad is then allowed, although it silently drops the graph.
     """
 
     of_torch = False
@@ -66,7 +66,7 @@ ALIASES = {
 
 
 class defaults:  # noqa: N801 - a namespace
-    """The type of tensors made from Python floats, and of float results of integers."""
+    """The type of tensors made from Python floats, and of floating-point results of operations on integers."""
 
     float: np.dtype = np.dtype(np.float64)
 
@@ -75,7 +75,7 @@ COMPLEX_OF: dict[np.dtype, np.dtype] = {float32.dtype: complex64.dtype, float64.
 
 
 def as_numpy(dtype: Any) -> np.dtype | None:
-    """Return NumPy's type for any name of a type; Python's float and complex mean the default ones."""
+    """Return the NumPy type for any name of a type; Python's float and complex mean the default types."""
     if dtype is None:
         return None
     if dtype is float:
@@ -87,7 +87,7 @@ def as_numpy(dtype: Any) -> np.dtype | None:
     try:
         return np.dtype(dtype)
     except TypeError:
-        raise TypeError(f"{dtype!r} is not a data type; use gradcli.float64 and the like") from None
+        raise TypeError(f"{dtype!r} is not a data type; use one such as gradcli.float64") from None
 
 
 def as_dtype(dtype: Any) -> DType:
@@ -112,7 +112,7 @@ RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
 
 
 def join(a: np.dtype, b: np.dtype) -> np.dtype:
-    """Return the common type: the higher category wins; within one, NumPy decides."""
+    """Return the common type of two types: the higher category wins; within a category, NumPy's rules apply."""
     if RANK[a.kind] == RANK[b.kind]:
         return np.promote_types(a, b)
     low, high = (a, b) if RANK[a.kind] < RANK[b.kind] else (b, a)

@@ -1,4 +1,4 @@
-"""Custom functions: forward and backward written by the user, one node of the graph, which is their `ctx`."""
+"""Custom functions, with forward and backward written by the user. A call is one node, which is also the `ctx`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .torch_errors import name_in_messages, text_of_change
 
 
 class Saved:
-    """A tensor kept by save_for_backward. place: which output it is, or None; node: its node unless an output."""
+    """A tensor kept by save_for_backward. place: its index among the outputs, or None; node: its node otherwise."""
 
     __slots__ = ("count", "node", "place", "tensor")
 
@@ -33,7 +33,7 @@ class Saved:
         self.place = place
         self.count = tensor._version
         self.node = tensor._node if place is None else None
-        # an output with its node would make a reference cycle
+        # keeping an output together with its node would make a reference cycle
         self.tensor: Any = tensor if place is None else Tensor._wrap(tensor._array(), None)
         packing = innermost()
         if packing is not None:
@@ -41,7 +41,7 @@ class Saved:
 
 
 class FunctionNode(Node):
-    """The node of one call, also the `ctx` of forward and backward."""
+    """The node of one call, which is also the `ctx` of forward and backward."""
 
     nameless = False
     _function: Any
@@ -61,14 +61,14 @@ class FunctionNode(Node):
         recorder().note(self)
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep tensors (or None) for backward, where `saved_tensors` gives them."""
+        """Save tensors (or None) for backward, which reads them from `saved_tensors`."""
         for x in tensors:
             if x is not None and not isinstance(x, Tensor):
                 raise TypeError(f"save_for_backward can only save Tensors and None, got {type(x).__name__}")
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors for jvp."""
+        """Save tensors for jvp."""
         if not self._to_save:
             self.save_for_backward(*tensors)
 
@@ -86,7 +86,7 @@ class FunctionNode(Node):
 
     @property
     def saved_tensors(self) -> tuple:
-        """What save_for_backward kept. Raises RuntimeError if it was freed, or changed in place since."""
+        """The tensors saved by save_for_backward. Raises RuntimeError if they were freed or changed in place."""
         if self.all_kept is None:
             raise RuntimeError(USED_UP)
         return tuple(None if s is None else self._unpack(s) for s in self.all_kept)
@@ -118,8 +118,8 @@ class Function:
     """A differentiable function defined by static methods; call it through `apply`.
 
     forward(ctx, *args), or forward(*args) and setup_context(ctx, inputs, output); backward(ctx, *gradients) returns a
-    gradient (or None) per argument of forward; jvp(ctx, *tangents) is optional, for forward mode. vmap calls it point
-    by point.
+    gradient (or None) per argument of forward; jvp(ctx, *tangents) is optional, for forward mode. vmap calls the
+    function once per point.
     """
 
     _backward_cls: type[FunctionNode]
@@ -128,12 +128,12 @@ class Function:
         super().__init_subclass__(**kwargs)
         name = f"{cls.__name__}Backward"
         rule = Rule(name, to_parents(backward_of), saves=True)
-        rule.used_up = rule  # backward may run again if it does not ask for saved tensors
+        rule.used_up = rule  # backward may run again if it does not read saved tensors
         cls._backward_cls = type(name, (FunctionNode,), {"_function": cls, "_rule": rule})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = type(self).__name__
-        raise RuntimeError(f"a custom Function is called by {name}.apply(...), not by {name}()(...)")
+        raise RuntimeError(f"call a custom Function as {name}.apply(...), not as {name}()(...)")
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -142,7 +142,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
-        """Save what backward needs, when forward takes no ctx."""
+        """Save what backward needs, if forward takes no ctx."""
         raise NotImplementedError("setup_context is not implemented")
 
     @staticmethod
@@ -197,7 +197,7 @@ def call(cls: Any, args: tuple, kwargs: dict) -> Any:
 
 
 def complete_arguments(forward: Any, args: tuple) -> tuple:
-    """Add the defaults of arguments left out; inspect.signature would take a third of a call."""
+    """Add the defaults of omitted arguments. (inspect.signature would take a third of the time of a call.)"""
     plain = getattr(forward, "__func__", forward)
     code, defaults = getattr(plain, "__code__", None), getattr(plain, "__defaults__", None) or ()
     if code is None or not defaults:
@@ -215,7 +215,7 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
     nodes = [OutputNode(ctx, i) for i in range(len(outputs))] if several else [ctx]
     ctx.output_nodes = tuple(map(weakref.ref, nodes)) if several else None
     results: list = []
-    made: dict[int, Tensor] = {}  # an output returned twice is one tensor, at the last place
+    made: dict[int, Tensor] = {}  # an output returned twice is one tensor, with the last index
     for x, own in zip(outputs, nodes, strict=True):
         if not isinstance(x, Tensor):
             results.append(x)
@@ -243,7 +243,7 @@ def finish_outputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> list:
 
 
 def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> set[int]:
-    """Return the ids of inputs that forward changed in place. Raises RuntimeError where that is not allowed."""
+    """Return the ids of inputs that forward changed in place. Raises RuntimeError if that is not allowed."""
     changed = set()
     for x in ctx._dirty:
         mark_changed(x._array())
@@ -253,7 +253,7 @@ def find_changed_inputs(ctx: Any, args: tuple, outputs: tuple, wanted: bool) -> 
                 "The inputs that are modified inplace must all be outputs of the Function."
             )
         if not any(x is y for y in args):
-            continue  # forward itself made it
+            continue  # forward made this tensor itself
         if wanted:
             if x._node is not None and x._node.leaf:
                 raise leaf_error("a leaf Variable", "has been")
@@ -289,7 +289,7 @@ def backward_of(ctx: Any, g: Any) -> tuple:
 
 
 def barrier(x: Tensor, message: str, parents: tuple) -> Tensor:
-    """Return the same numbers behind a node that leads to `parents`, in which backward raises RuntimeError."""
+    """Return the same values with a new node that has these parents and raises RuntimeError in backward."""
     return Tensor._wrap(x._data, refusing_node((x._data.shape, x._data.dtype), message, parents))
 
 
@@ -300,15 +300,15 @@ def is_differentiable(x: Tensor) -> bool:
 def guard_stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
     """Guard a tensor that forward computed without recording: differentiating through it raises an error."""
     message = (
-        f"{ctx.name()}: backward uses a tensor of shape {list(x.shape)}, {how}, that forward computed. "
-        "Its own derivative was not recorded, so second derivatives would silently be wrong: return it as an "
+        f"{ctx.name()}: backward uses a tensor that forward computed (shape {list(x.shape)}, {how}). "
+        "Its derivative was not recorded, so second derivatives would be silently wrong: return it as an "
         "output, or compute it again in backward from saved inputs and outputs"
     )
     return barrier(x, message, ctx.all_parents)
 
 
 def run_backward(ctx: Any, given: list) -> tuple:
-    """Call the user's backward on the outputs' cotangents, or on each of a batch of them."""
+    """Call the user's backward on the outputs' cotangents, or for each element of a batch of them."""
     create = any(isinstance(x, Tensor) for x in given)
     known = next(i for i, x in enumerate(given) if x is not None)
     if given[known].ndim > len(ctx.outlines[known][0]):
@@ -326,7 +326,7 @@ def run_backward(ctx: Any, given: list) -> tuple:
 
 
 def cotangent_or_zeros(ctx: Any, outline: tuple | None, g: Any) -> Any:
-    """Return what backward gets for one output: a Tensor, zeros, or None."""
+    """Return the argument of the user's backward for one output: a Tensor, zeros, or None."""
     if g is None:
         if outline is None or not ctx.materialize_grads:
             return None
@@ -345,7 +345,7 @@ def hide_stashed(ctx: Any) -> dict:
 
 
 def check_backward_result(ctx: Any, grads: Any, create: bool) -> tuple:
-    """Return the user's gradients as the engine carries them. Raises RuntimeError for a wrong number or type."""
+    """Convert the user's gradients to the engine's form. Raises RuntimeError if their number or a type is wrong."""
     returned = list(grads) if isinstance(grads, tuple | list) else [grads]
     wanted = len(ctx.all_parents)
     while len(returned) > wanted and returned[-1] is None:
@@ -367,7 +367,7 @@ def check_backward_result(ctx: Any, grads: Any, create: bool) -> tuple:
 def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
     if not isinstance(g, Tensor):
         failure = RuntimeError(f"expected Variable or None (got {type(g).__name__})")
-        raise add_advice(failure, f"backward of {ctx.name()} must return Tensors and None; this is at position {i}")
+        raise add_advice(failure, f"backward of {ctx.name()} must return Tensors or None; see its result at index {i}")
     shape, dtype = outline
     given = tuple(g.shape)
     if given != shape:
@@ -385,7 +385,7 @@ TWICE = "trying to differentiate twice a function that was marked with @once_dif
 
 
 def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
-    """Mark a backward whose result must not be differentiated again: that raises RuntimeError."""
+    """Mark a backward whose result must not be differentiated again. Doing so raises RuntimeError."""
 
     @functools.wraps(function)
     def wrapper(ctx: Any, *grads: Any) -> Any:
@@ -405,7 +405,7 @@ def once_differentiable(function: Callable, message: str = TWICE) -> Callable:
 
 
 def push_tangents(ctx: Any, tangents: list) -> Any:
-    """Return the outputs' tangents from the user's jvp, None without one."""
+    """Return the outputs' tangents from the user's jvp, or None if there is no jvp."""
     if ctx._function.jvp is Function.jvp:
         return None
     given = [None if t is None else t if isinstance(t, Tensor) else Tensor._wrap(t, None) for t in tangents]

@@ -1,4 +1,4 @@
-"""The user's hooks: functions that see, and may replace, gradients, or what is saved for backward."""
+"""Hooks: user functions that see, and may replace, gradients or the tensors saved for backward."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_hook_result(result: Any, given: Any, hook: Any) -> Any:
         failure = TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
         raise add_advice(failure, f"hook '{name}' must return a Tensor (the new gradient) or None")
     if result.shape != given.shape:
-        hint = f"the gradient has shape {list(given.shape)}, what the hook returned {list(result.shape)}"
+        hint = f"the gradient has shape {list(given.shape)}, but the hook returned shape {list(result.shape)}"
         raise add_advice(RuntimeError(f"hook '{name}' has changed the size of value"), hint)
     if result.dtype != given.dtype:
         raise RuntimeError(f"hook '{name}' has changed the type of the gradient: {given.dtype} to {result.dtype}")
@@ -55,7 +55,7 @@ def check_hook_result(result: Any, given: Any, hook: Any) -> Any:
 
 
 def check_hook_results(result: Any, given: tuple, hook: Any) -> tuple:
-    """Return a hook's several gradients. Raises TypeError and RuntimeError unless they are like those given."""
+    """Return a node hook's gradients as a tuple. Raises TypeError and RuntimeError unless they match those given."""
     result = tuple(result) if isinstance(result, tuple | list) else (result,)
     name = name_of_hook(hook)
     for x in result:
@@ -125,7 +125,7 @@ def unpacked_data(unpack_hook: Callable[[Any], Any], content: Any) -> Any:
 
 
 def pack(x: Any, node: Any, hooks: Hooks) -> Any:
-    """Pack a saved array; return other values as they are. node: of the operand or result that x is the data of."""
+    """Pack a saved array; return other values unchanged. node: that of the operand or result whose data x is."""
     if type(x) is tuple and x and all(is_array(part) for part in x):
         return tuple([pack(part, None, hooks) for part in x])
     if not is_array(x):
@@ -138,7 +138,7 @@ def pack(x: Any, node: Any, hooks: Hooks) -> Any:
 class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     """A context in which pack_hook(tensor) runs for every tensor saved for backward.
 
-    Its result is kept instead; unpack_hook turns it back into the tensor. The innermost of nested contexts counts.
+    Its result is saved instead; unpack_hook turns it back into the tensor. Of nested contexts, the innermost applies.
     """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):

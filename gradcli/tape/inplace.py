@@ -1,4 +1,4 @@
-"""In-place changes: they write memory and update the history of the tensor, its base and its views."""
+"""In-place changes, which write memory and update the history of the tensor, its base and its views."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .torch_errors import why_not
 
 
 def check_allowed(target: Tensor, part: np.ndarray | None = None, subject: str = "a leaf Variable") -> None:
-    """Raise RuntimeError where an in-place change (of a part) is impossible or would make gradients wrong."""
+    """Raise RuntimeError if an in-place change (of a part) is impossible or would make gradients wrong."""
     if not writeable(target._array() if part is None else part):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
@@ -42,7 +42,7 @@ def leaf_error(what: str, verb: str = "is being") -> BaseException:
 
 
 def writeable(data: np.ndarray) -> bool:
-    """Make memory writeable if no two elements share it, as in a broadcast array cut down to one; report success."""
+    """Make an array writeable if no elements share memory, as in one element of a broadcast; report success."""
     if data.flags.writeable:
         return True
     owner = memory_of(data)
@@ -53,10 +53,10 @@ def writeable(data: np.ndarray) -> bool:
 
 
 def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
-    """Replace the elements of `target` by what `compute` returns, and update the graph.
+    """Replace the elements of `target` with the result of `compute`, and update the graph.
 
-    A result that existed before is copied and keeps its history. Raises RuntimeError for a result of another shape, or
-    of a type that the target cannot hold.
+    A result that existed before is copied and keeps its history. Raises RuntimeError if the result does not fit the
+    shape of the target, or if its type cannot be cast to the target's.
     """
     check_allowed(target)
     recorder().make_exact(target)
@@ -105,7 +105,7 @@ def copy_history(target: Tensor, source: Tensor) -> Tensor:
 
 
 def newer_than(start: int, node: Node) -> list[Node]:
-    """Return the nodes recorded since sequence number `start` that lead to a node, oldest first."""
+    """Return a node and those of its ancestors recorded since sequence number `start`, oldest first."""
     newer = {node}
     stack = [node]
     while stack:
@@ -117,7 +117,7 @@ def newer_than(start: int, node: Node) -> list[Node]:
 
 
 def write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
-    """Copy a result into memory. What its new nodes saved of that memory is copied first, or is the result."""
+    """Copy a result into memory. First copies values in that memory that the result's new nodes have saved."""
     memory = memory_of(data)
     for node in nodes:
         if node.rule.saves:
@@ -132,7 +132,7 @@ def write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     np.copyto(data, out.copy() if isinstance(out, np.ndarray) and memory_of(out) is memory else out)
     mark_changed(data, by)
     for node in nodes:
-        node.seq = next_seq()  # these nodes made the change: they count as newer
+        node.seq = next_seq()  # these nodes made the change, so they count as newer
 
 
 def adopt_history(target: Tensor, node: Node | None) -> None:
@@ -149,9 +149,9 @@ def adopt_history(target: Tensor, node: Node | None) -> None:
 
 
 def take_form(target: Tensor, view: Tensor) -> Tensor:
-    """Turn the target into one of its own views: shape and strides change, the memory does not.
+    """Turn the target into one of its own views: shape and strides change, but the memory does not.
 
-    Other views of the target stay as they are.
+    Other views of the target do not change.
     """
     mark_changed(target._array())
     others = [other for other in views_of(target) if other is not view]
@@ -171,7 +171,7 @@ def take_form(target: Tensor, view: Tensor) -> Tensor:
 
 
 def region(shape: tuple, chain: tuple) -> Index:
-    """Return the index, in an array of this shape, of the elements that a chain of views selects."""
+    """Return the index of the elements that a chain of views selects from an array of this shape."""
     if len(chain) == 1 and "index" in chain[0][1]:
         return chain[0][1]["index"]
     positions = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
@@ -181,14 +181,14 @@ def region(shape: tuple, chain: tuple) -> Index:
 
 
 def overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
-    """Record, under this name, that the elements of `base` at an index were replaced."""
+    """Record that the elements of `base` at an index were replaced. name: the name of the node."""
     replaced = make_node(entry("setitem"), (base._node, node), base._data, [base._data, value], {"index": index})
     replaced.rule = replaced.rule.rename(name)
     set_history(base, replaced)
 
 
 def set_history(tensor: Tensor, node: Node | None) -> None:
-    """Give a tensor another node, and its views a history that follows from it."""
+    """Give a tensor another node, and derive the history of its views from it."""
     move_retained(tensor, node)
     tensor._node = node
     for view in views_of(tensor):
@@ -200,7 +200,7 @@ def set_history(tensor: Tensor, node: Node | None) -> None:
 
 
 def retake(view: Tensor) -> None:
-    """Give a view a history that follows from its base's present one."""
+    """Derive the history of a view from the current history of its base."""
     again: Any = view._base
     for primitive, params in view._chain:
         again = record(primitive, (again,), params)
@@ -249,7 +249,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
 
 
 def as_type_of(value: Any, target: Tensor) -> Tensor:
-    """Return a value as a Tensor of the target's type. Raises RuntimeError where information would be lost."""
+    """Return a value as a Tensor of the target's type. Raises RuntimeError if information would be lost."""
     dtype = target._data.dtype
     if not isinstance(value, Tensor):
         raw = np.asarray(value)
@@ -266,7 +266,7 @@ def as_type_of(value: Any, target: Tensor) -> Tensor:
 
 
 def move_retained(tensor: Tensor, node: Any) -> None:
-    """Keep retain_grad in force for a tensor that gets a new node."""
+    """Keep retain_grad active for a tensor that gets a new node."""
     old = tensor._node
     if old is None or node is None or old.leaf or old.hooks is None:
         return

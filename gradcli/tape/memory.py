@@ -1,7 +1,7 @@
-"""Memory that tensors share: when it was last changed in place.
+"""Track when memory that tensors share was last changed in place.
 
-Recording costs nothing here. Nodes and in-place changes draw numbers from one sequence: an array saved by a node has
-changed since if its memory's last change is newer than the node.
+Recording costs nothing here. Nodes and in-place changes take numbers from the same sequence: an array has changed since
+a node saved it if the last change of its memory is newer than the node.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ next_seq = itertools.count(0, -1).__next__
 
 
 class _LatestChange:
-    __slots__ = ("seq",)  # read for every node of a backward: a slot is quicker than a class attribute
+    __slots__ = ("seq",)  # read for every node in backward, and a slot is quicker than a class attribute
     seq: int
 
 
@@ -45,7 +45,7 @@ def memory_of(array: Any) -> Any:
 
 
 def separate(array: np.ndarray) -> np.ndarray:
-    """Return the same memory as an owner of its own: its changes do not count as changes of `array`."""
+    """Return an array that shares the memory but counts as another owner: its changes do not count for `array`."""
     return np.asarray(_Borrowed(array))
 
 
@@ -71,11 +71,11 @@ def _entry(owner: np.ndarray) -> _Stamp:
     return stamp
 
 
-REMEMBERED = 100  # numbers of changes kept per memory, to report the version that a node expected
+REMEMBERED = 100  # changes remembered per block of memory, to report the version that a node expected
 
 
 def mark_changed(array: np.ndarray, by: str = "") -> None:
-    """Note that the memory of `array` changes now, by an operation called `by` if it is recorded."""
+    """Record that the memory of `array` changes now. by: the name of the operation, if it is recorded."""
     stamp = _entry(memory_of(array))
     stamp.count += 1
     stamp.by = by
@@ -86,7 +86,7 @@ def mark_changed(array: np.ndarray, by: str = "") -> None:
 
 
 def adopt(scalar: np.generic, array: np.ndarray) -> None:
-    """Count later changes of `array`, which took over the value of an immutable `scalar`, for the scalar, too."""
+    """Count later changes of `array`, which replaces the immutable `scalar`, as changes of the scalar, too."""
     stamp = _entry(array)
     _stamps[id(scalar)] = stamp
     weakref.finalize(array, _stamps.pop, id(scalar), None)

@@ -1,4 +1,4 @@
-"""Whether operations are recorded, a switch per thread with PyTorch's ways to set it; and observers of events."""
+"""The switch in each thread that turns recording on or off, set as in PyTorch; and observers of events."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ random_numbers = _RandomNumbers()
 
 
 class Observer:
-    """Observes, in every thread, what happens while it is active; methods it does not define ignore their event."""
+    """Receives the events of every thread while it is active. Methods that it does not define ignore their event."""
 
     def see_leaf(self, tensor: Any) -> None:
         """A tensor starts to require grad."""
@@ -62,12 +62,12 @@ class Observer:
         detach, data, item, numpy, cast, tensor, make, argsort, nonzero: `result` was made from `source` without a node.
         index: `source` selected `result`. change: `result` got the elements of `source`. read, clear: the gradient of
         `source` was read or cleared. freeze: `source` no longer requires grad. optimizer, step: `source` is a parameter
-        of an optimizer that is made, or that steps.
+        of an optimizer that was created, or that takes a step.
         """
 
 
 observers: list[Observer] = []
-"""The active ones. (A recording mode is active in one thread only, and slows every operation down.)"""
+"""The active observers. (A recording mode is active in one thread only, and slows every operation down.)"""
 
 
 def report_event(kind: str, source: Any, result: Any = None) -> Any:
@@ -108,7 +108,7 @@ class _Switch:
         record_in_this_thread(self.previous)
 
     def __call__(self, function: Any) -> Any:
-        """Return `function` running in this mode; a generator does so between its yields."""
+        """Wrap a function to run in this mode; a generator function runs in it between its yields."""
         if inspect.isgeneratorfunction(function):
             return functools.wraps(function)(lambda *args, **kwargs: self.steps(function(*args, **kwargs)))
 
@@ -172,5 +172,5 @@ class set_grad_enabled(_Switch):  # noqa: N801 - PyTorch's name
 
 
 def inference_mode(mode: Any = True) -> Any:
-    """Return `no_grad()`, or `enable_grad()` for a mode of False; also decorates without arguments."""
+    """Return `no_grad()`, or `enable_grad()` if the mode is False; also a decorator without arguments."""
     return no_grad(mode) if callable(mode) else no_grad() if mode else enable_grad()

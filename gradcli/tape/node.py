@@ -1,6 +1,6 @@
 """Nodes of the graph: saved raw arrays, links to parents, and the rule that passes cotangents on.
 
-Without links to Tensors, reference cycles cannot form: memory is freed as soon as the last result is.
+Nodes do not refer to Tensors, so reference cycles cannot form, and memory is freed as soon as the last result is.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ USED_UP = (
     "you need to access saved tensors after calling backward."
 )
 
-Pairs = Sequence[tuple[Any, Any]]  # nodes, each with the cotangent that it is sent
+Pairs = Sequence[tuple[Any, Any]]  # nodes, each with the cotangent to send to it
 
 
 class Rule:
-    """How a node passes cotangents on: shared by the nodes of a quick recorder, made per call elsewhere.
+    """How a node passes cotangents on. All nodes of a quick recorder share a rule; other nodes have their own.
 
-    send(node, g): pairs of a parent and its cotangent, None where none is wanted. saves: the node keeps values that
-    backward frees. fresh: a cotangent has memory of its own, unless it is g or a view. primitive, params: the entry of
-    the table and its parameters. arity: 1 or 2 where nodes keep parents and values in slots. broadcast: for elementwise
-    operations on different shapes or complex operands, what undoes that: the operands' shapes, the result's rank,
-    whether to conjugate. used_up: the rule of a freed node, if known beforehand.
+    send(node, g): returns pairs of a parent and its cotangent, None if not wanted. saves: the node keeps values that
+    backward frees. fresh: a cotangent has its own memory, unless it is g or a view. primitive, params: the entry of the
+    table and its parameters. arity: 1 or 2 if nodes keep parents and values in slots. broadcast: for elementwise
+    operations, what is needed to undo broadcasting and to handle complex operands: the operands' shapes, the result's
+    rank, and whether to conjugate. used_up: the rule of a freed node, if it is made in advance.
     """
 
     __slots__ = ("arity", "broadcast", "fresh", "name", "params", "primitive", "saves", "send", "used_up")
@@ -57,7 +57,7 @@ class Rule:
         self.used_up: Rule | None = None if arity is None else used_up_rule(name, arity)
 
     def vjp(self, node: Any, g: Any) -> tuple:
-        """Return one cotangent per parent of a node, None where none is wanted."""
+        """Return one cotangent per parent of a node, None if not wanted."""
         return tuple([part for _, part in self.send(node, g)])
 
     def rename(self, name: str) -> Rule:
@@ -89,19 +89,19 @@ COUNTED = {
     "MaskedFillBackward0": slice(2, 3),
     "WhereBackward0": slice(1, 3),
 }
-"""The operands that PyTorch counts among the next functions, by the node's name: numbers and masks do not count."""
+"""The operands that PyTorch includes in next_functions, by the node's name: it leaves out numbers and masks."""
 
 
 class Node:
     """One recorded operation.
 
-    seq: its sequence number. parents: one per operand, None where no gradient is wanted. kept: (out, *operands), None
-    for what the rule does not read. outline: shape and type of the result, or a list of them for several results.
+    seq: its sequence number. parents: one per operand, None if no gradient is wanted. kept: (out, *operands), None for
+    values that the rule does not read. outline: shape and type of the result, or a list of them for several results.
     output_nodes: weak references to the nodes of several results. origin: what a recording mode noted. The last three
-    read as None until they are set. When the user looks at a node, its class becomes one with the operation's name.
+    read as None until they are set. When a node is shown to the user, its class becomes one with the operation's name.
 
-    Where the rule has an arity of 1 or 2, parents and kept values are in slots of their own, else in two tuples. Tuples
-    for all would give Python's collector twice the containers to visit: a deep graph takes 1.6 times as long.
+    If the rule has an arity of 1 or 2, parents and kept values are in slots, else in two tuples. With tuples in all
+    nodes, Python's garbage collector would visit twice as many containers: a deep graph takes 1.6 times as long.
     """
 
     __slots__ = (
@@ -165,7 +165,7 @@ class Node:
         return self.kept if self.hooks is None or not self.hooks.packed else unpack(self.kept)
 
     def check_unchanged(self, saved: tuple | None = None) -> None:
-        """Raise RuntimeError if a saved value was changed since; drop it instead where the rule can spare it."""
+        """Raise RuntimeError if a saved value has been changed; drop it instead if the rule can do without it."""
         spares = () if self.rule.primitive is None else self.rule.primitive.spares
         for position, array in enumerate(self.kept if saved is None else saved):
             if isinstance(array, tuple):
@@ -180,7 +180,7 @@ class Node:
                     raise changed_error(array, stamp, self, position)
 
     def standing_in(self, parents: tuple, wrap: Callable | None) -> Node:
-        """Return a copy with other parents, for one use. wrap: makes Tensors, with nodes, of saved arrays."""
+        """Return a copy with other parents, for one use. wrap: turns saved arrays into Tensors with nodes."""
         saved = self.open()
         if wrap is not None and saved:
             nodes = (self, *self.parents)
@@ -222,7 +222,7 @@ class Node:
         return self.outline if isinstance(self.outline, list) else [self.outline]
 
     def output(self, place: int) -> Node:
-        """Return the node of one output; of a single output, this node."""
+        """Return the node of one output; for a single output, this node."""
         return self if self.output_nodes is None else self.output_nodes[place]() or OutputNode(self, place)
 
     @property
@@ -234,7 +234,7 @@ class Node:
 
     @property
     def output_nr(self) -> int:
-        """The output of the public node that this node is."""
+        """The index of this node among the outputs of the public node."""
         return 0
 
     @property
@@ -279,7 +279,7 @@ class RemovableHandle:
 
 
 def add_hook(hooks: OrderedDict, hook: Any) -> RemovableHandle:
-    """Append a hook; return its handle. Raises TypeError for what cannot be called."""
+    """Append a hook; return its handle. Raises TypeError if it cannot be called."""
     if not callable(hook):
         raise TypeError(f"a hook must be callable, not {type(hook).__name__}")
     handle = RemovableHandle(hooks)
@@ -288,7 +288,7 @@ def add_hook(hooks: OrderedDict, hook: Any) -> RemovableHandle:
 
 
 class HookTable:
-    """The hooks of one node: on its gradient, before, after, after accumulation. packed: hooks packed its values."""
+    """The hooks of one node, by the time they run. packed: whether hooks have packed its saved values."""
 
     packed = False
 
@@ -320,7 +320,7 @@ def unpack(saved: tuple) -> tuple:
 
 
 def new_node(rule: Rule, parents: tuple, saved: tuple = (), outline: Any = None) -> Node:
-    """Return a node made outside of the quick recorders."""
+    """Make a node outside of the quick recorders."""
     node = Node()
     node.seq = next_seq()
     node.rule = rule
@@ -333,7 +333,7 @@ def new_node(rule: Rule, parents: tuple, saved: tuple = (), outline: Any = None)
 
 @functools.cache
 def named_class(name: str, kind: Any) -> type:
-    """Return the class of nodes of this name and kind that the user has looked at."""
+    """Return the class for nodes of this name and kind that are shown to the user."""
     return type(name, (kind,), {"__slots__": (), "nameless": False})
 
 
@@ -343,7 +343,7 @@ def is_array(x: Any) -> bool:
 
 
 class OutputNode(Node):
-    """One output of a node that has several: it passes its cotangent on with its place."""
+    """One output of a node with several outputs; passes its cotangent on together with its index."""
 
     __slots__ = ("index",)
 
@@ -371,7 +371,7 @@ OUTPUT = Rule("Output", lambda node, g: ((node.parent, Slots({node.index: g})),)
 
 
 class Slots(dict):
-    """Cotangents of some outputs of a node, by place; `+` adds place by place."""
+    """Cotangents of some outputs of a node, by index; `+` adds the cotangents of each output."""
 
     def __add__(self, other: Slots) -> Slots:
         return Slots({**self, **{k: self[k] + g if k in self else g for k, g in other.items()}})
@@ -381,9 +381,9 @@ ACCUMULATE = Rule("AccumulateGrad", lambda node, g: ())
 
 
 class AccumulateGrad(Node):
-    """Where a leaf's gradient is added up. It holds a weak reference to the leaf, and its data.
+    """The node that adds up a leaf's gradient. It holds a weak reference to the leaf, and its data.
 
-    hooked: leaves that ever had hooks. Only if there are any does backward visit leaves in PyTorch's order.
+    hooked: nodes of leaves that ever had hooks. Backward visits leaves in PyTorch's order only if there are any.
     """
 
     __slots__ = ("data", "tensor_ref", "wrap")
@@ -427,18 +427,18 @@ class AccumulateGrad(Node):
         if leaf is None:
             leaf = self.variable
         if leaf._node is None:
-            return  # frozen since
+            return  # frozen in the meantime
         old = leaf._grad
         if create:
             g = g if g._data.dtype == leaf._data.dtype else g.to(leaf.dtype)
             if old is not None:
                 g = old + g
             elif g._node is None or g._base is not None:
-                g = g.clone()  # gives it memory of its own, which may be changed in place
+                g = g.clone()  # with its own memory, which may be changed in place
             leaf._grad = g
             return
         dtype = leaf._data.dtype
-        if g.dtype != dtype:  # of a complex cotangent of a real leaf, the real part
+        if g.dtype != dtype:  # a real leaf takes the real part of a complex cotangent
             g, owned = (g.real if g.dtype.kind == "c" and dtype.kind != "c" else g).astype(dtype), True
         if old is None:
             leaf._grad = leaf._wrap(g if owned or not isinstance(g, np.ndarray) else g.copy(), None)
@@ -479,7 +479,7 @@ def clear_grad(parameter: Any, set_to_none: bool) -> None:
 
 
 def refusing_node(outline: tuple, message: str, parents: tuple) -> Node:
-    """Return a node that leads to `parents`, in which backward raises RuntimeError."""
+    """Return a node that has these parents and raises RuntimeError in backward."""
 
     def refuse(node: Node, g: Any) -> tuple:
         raise RuntimeError(message)

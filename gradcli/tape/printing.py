@@ -1,4 +1,4 @@
-"""How tensors print: in PyTorch's layout, with aligned columns and long axes shortened."""
+"""Print tensors in PyTorch's layout, with aligned columns and long axes shortened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .dtypes import COMPLEX_OF, as_dtype, defaults
 
 @dataclass
 class PrintOptions:
-    """The layout of numbers: digits after the point, number of elements that shortens axes, and so on."""
+    """The layout of numbers: digits after the point, the number of elements above which axes are shortened, etc."""
 
     precision: int = 4
     threshold: float = 1000
@@ -49,12 +49,12 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """Return the arguments of set_printoptions for the present layout."""
+    """Return the arguments of set_printoptions for the current layout."""
     return asdict(options)
 
 
 class RealFormat:
-    """Formats the real numbers of one tensor alike: plain, whole, or in scientific notation."""
+    """Formats all real numbers of a tensor in one way: plain, whole, or in scientific notation."""
 
     def __init__(self, values: np.ndarray):
         self.is_float = values.dtype.kind == "f"
@@ -82,7 +82,7 @@ class RealFormat:
 
 
 class ComplexFormat:
-    """Formats complex numbers, real and imaginary parts each alike."""
+    """Formats complex numbers, all real parts in one way and all imaginary parts in one way."""
 
     def __init__(self, values: np.ndarray):
         self.real, self.imag = RealFormat(values.real), RealFormat(values.imag)
@@ -94,7 +94,7 @@ class ComplexFormat:
 
 
 def shown_places(length: int, elide: bool) -> list[Any]:
-    """Return the places along an axis to show, None for those left out."""
+    """Return the indices to show along an axis, with None for those left out."""
     edge = options.edgeitems
     return [*range(edge), None, *range(length - edge, length)] if elide and length > 2 * edge else [*range(length)]
 

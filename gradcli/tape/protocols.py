@@ -1,6 +1,6 @@
-"""NumPy's protocols: `np.sin(t)`, `np.concatenate([t, x])` and `ndarray * t` record as well.
+"""NumPy's protocols, by which `np.sin(t)`, `np.concatenate([t, x])` and `ndarray * t` are recorded as well.
 
-A function is found in the table by itself, or by its name, since public entries have NumPy's meaning.
+A function is found in the table by its object, or by its name, because public entries have NumPy's meaning.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .tensor import Tensor, as_operand, matrix_product
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Record a call of a NumPy ufunc. Raises TypeError where the graph would be lost."""
+    """Record a call of a NumPy ufunc. Raises TypeError if the graph would be lost."""
     if ufunc is np.matmul and method == "__call__" and not kwargs:
         return matrix_product(*inputs)
     refuse_out(ufunc.__name__, kwargs)
@@ -45,7 +45,7 @@ REDUCE_DEFAULTS = {"keepdims": False, "initial": np._NoValue, "where": True}
 
 
 def call_ufunc(ufunc: np.ufunc, inputs: tuple, kwargs: dict) -> Any:
-    """Call a ufunc's entry. Returns NotImplemented without an entry, or for arguments that it does not take."""
+    """Call a ufunc's entry. Returns NotImplemented if there is none, or if it does not take these arguments."""
     primitive = entry_of(ufunc)
     if primitive is None:
         return NotImplemented
@@ -101,7 +101,7 @@ def refuse_out(name: str, kwargs: dict) -> None:
     out = kwargs.pop("out", None)
     if out is not None and out is not np._NoValue:
         how = "(out= or an in-place operator on an ndarray): write `a = a + t` instead of `a += t`"
-        raise TypeError(f"np.{name} cannot write into an ndarray what comes from a Tensor {how}")
+        raise TypeError(f"np.{name} cannot write the result of a Tensor operation into an ndarray {how}")
 
 
 @functools.cache
@@ -140,7 +140,7 @@ def reduce_with_where(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
 
 
 def raw(x: Any) -> Any:
-    """Return a Tensor's data, also inside a list or a tuple; anything else as it is."""
+    """Return a Tensor's data, also inside a list or a tuple; return anything else unchanged."""
     if type(x) in (list, tuple):
         return type(x)(map(raw, x))
     return x._data if isinstance(x, Tensor) else x
@@ -158,7 +158,7 @@ def in_type(x: Any, dtype: Any) -> Any:
 
 
 def where(condition: Any, *choices: Any) -> Any:
-    """Record np.where; for a condition alone return the positions where it holds."""
+    """Record np.where; for a condition alone, return the positions where it is true."""
     return dispatch(entry("where"), (condition, *choices)) if choices else wrap_arrays(np.nonzero(raw(condition)))
 
 

@@ -62,9 +62,9 @@ def times_partial(g: Any, partial: Any, saved: tuple, params: dict, conjugate: b
 
 
 def times_factor(g: Any, factor: Any, saved: tuple) -> Any:
-    """Return g * factor; for large arrays without new memory if g is 1 or nothing else holds the factor.
+    """Return g * factor. Large arrays take no new memory if g is 1 or nothing else refers to the factor.
 
-    At five million elements, a gradient takes 1.25 times as long without this, and a fifth more memory.
+    At five million elements, a gradient would otherwise take 1.25 times as long, and a fifth more memory.
     """
     if type(factor) is not np.ndarray or factor.size < LARGE or type(g) is not np.ndarray:
         return g * factor
@@ -76,7 +76,7 @@ def times_factor(g: Any, factor: Any, saved: tuple) -> Any:
     return np.multiply(g, factor, out=factor) if is_own else g * factor
 
 
-LARGE = 16384  # elements above which memory costs more than Python
+LARGE = 16384  # number of elements above which memory access takes longer than Python code
 
 
 def scale_by_constant(g: Any, constant: float) -> Any:
@@ -87,7 +87,7 @@ def scale_by_constant(g: Any, constant: float) -> Any:
 
 
 def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tuple]]:
-    """Return a sender of cotangents times partials, for real operands of one shape without parameters."""
+    """Return the `send` of an elementwise rule, for real operands of the same shape and no parameters."""
     if primitive.pair is not None:
         return functools.partial(send_pair, primitive.pair)
     if primitive.arity == 1:
@@ -99,7 +99,7 @@ def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tu
     if dx == 1 and dy == 1:
         return lambda node, g: ((node.parent, g), (node.other_parent, g))
     if dx is second_operand and dy is first_operand:
-        return multiply_by_operands  # spares the commonest operation two calls: 0.8 of a chain's backward
+        return multiply_by_operands  # two calls fewer in the most common operation: 0.8 of the time of a chain
     dx, dy = (rule if callable(rule) else (lambda *_, value=rule: value) for rule in (dx, dy))
 
     def send(node: Any, g: Any) -> tuple:
@@ -110,7 +110,7 @@ def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tu
 
 
 def send_pair(pair: Callable[..., tuple], node: Any, g: Any) -> tuple:
-    """Send both cotangents as the entry computes them in one go."""
+    """Send both cotangents, which the entry computes together."""
     p, q = node.parent, node.other_parent
     first, second = pair(g, node.kept_out, node.kept_x, node.kept_y, p is not None, q is not None)
     return (p, first), (q, second)
@@ -127,7 +127,7 @@ send_partials = to_parents(multiply_by_partials)
 
 
 def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
-    """Cast the operands that mix by cast(x, dtype) to their common type; lists become arrays."""
+    """Cast the operands that are promoted to their common type, with cast(x, dtype); lists become arrays."""
     places = range(len(operands)) if primitive.promote is None else primitive.promote
     chosen = [as_operand(operands[i]) for i in places]
     dtypes = {x._data.dtype if isinstance(x, Tensor) else getattr(x, "dtype", None) for x in chosen} - {None}
@@ -143,7 +143,7 @@ def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], An
 
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
-"""NumPy does not warn about what Tensors compute: 1/0 is inf and 0/0 is nan, as in PyTorch."""
+"""Operations on Tensors do not cause NumPy's warnings: 1/0 is inf and 0/0 is nan, as in PyTorch."""
 PLAIN = (None, None)
 STRENGTH = (SKIP, SHAPE, ARRAY)
 ONLY = (True,)
@@ -154,8 +154,8 @@ FLOAT16, FLOAT64, INT8 = np.dtype(np.float16), np.dtype(np.float64), np.dtype(np
 class Engine:
     """Computes and records operations. A recording mode is an object that takes the place of this one.
 
-    field: of the numbers to compute with, None for NumPy's own. renames: composed functions give their result's node
-    PyTorch's name. (Graphs that are drawn keep the names of what was recorded.)
+    field: the field of the numbers to compute with, None for NumPy's own. renames: composed functions give PyTorch's
+    name to the node of their result. (Drawn graphs keep the names of the recorded operations.)
     """
 
     field: Any = None
@@ -165,8 +165,8 @@ class Engine:
     def record(self, primitive: Primitive, operands: tuple, params: dict) -> Any:
         """Compute a primitive on Tensors (mixed with arrays and numbers), and record it.
 
-        Returns a Tensor, or a tuple of Tensors for several outputs. Raises RuntimeError if a gradient is wanted that
-        the primitive does not have.
+        Returns a Tensor, or a tuple of Tensors for several outputs. Raises RuntimeError if a gradient is wanted but
+        the primitive has none.
         """
         raws, nodes = unpack_operands(primitive, operands)
         try:
@@ -198,7 +198,7 @@ class Engine:
         return result
 
     def make_node(self, primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
-        """Return the node of a result. Raises RuntimeError for a complex operand without a derivative."""
+        """Return the node of a result. Raises RuntimeError for complex operands without a complex derivative."""
         elementwise = primitive.kind == "elementwise"
         is_complex = (elementwise or not primitive.complex) and (
             "c" in [x.dtype.kind for x in raws if isinstance(x, ARRAYS)]
@@ -224,11 +224,11 @@ class Engine:
     # -- what exact arithmetic overrides --------------------------------------------------------------------
 
     def leaf(self, value: Any, name: str) -> Tensor | None:
-        """Return a value as a leaf of the field's numbers; None without a field."""
+        """Return a value as a leaf of the field's numbers, or None if there is no field."""
         return None
 
     def literal(self, value: Any, text: str) -> Any:
-        """Return a number of a program, given all its digits as `text`."""
+        """Return the value of a number in a program. text: the number with all its digits."""
         return value
 
     def whole_number(self, x: Tensor) -> Any:
@@ -242,14 +242,14 @@ class Engine:
         return x.detach()
 
     def make_exact(self, tensor: Tensor) -> None:
-        """Give a tensor that is about to change in place memory for the field's numbers."""
+        """Give a tensor memory for the field's numbers before it is changed in place."""
 
 
 ENGINE = Engine()
 
 
 class Mode:
-    """Takes the place of the recorder below it, and changes some of what that does."""
+    """Takes the place of the recorder below it, and changes part of its behavior."""
 
     below: Any = ENGINE
 
@@ -262,7 +262,7 @@ def recorder() -> Any:
 
 
 def begin(mode: Engine | Mode) -> None:
-    """Make a mode record in this thread, on top of the active ones."""
+    """Make a mode record in this thread, on top of the active modes."""
     mode.below = recorder()
     state.recorder = mode
     moded.add(threading.get_ident())
@@ -295,12 +295,12 @@ def record(primitive: Primitive, operands: tuple, params: dict) -> Any:
 
 
 def make_node(primitive: Primitive, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
-    """Return the node of a result as the active mode makes it."""
+    """Make the node of a result with the active mode."""
     return (state.recorder or ENGINE).make_node(primitive, nodes, out, raws, params)
 
 
 def dispatch(primitive: Primitive, operands: tuple, params: dict | None = None) -> Any:
-    """Let the operands' types decide how to compute; plain arrays and numbers give a Tensor, too."""
+    """Choose the recorder by the operands' types; plain arrays and numbers also give a Tensor."""
     if len(operands) == 1 and type(operands[0]) is Tensor:
         return record(primitive, operands, params or {})
     recorder = recorder_of(operands) or record
@@ -308,7 +308,7 @@ def dispatch(primitive: Primitive, operands: tuple, params: dict | None = None) 
 
 
 def unpack_operands(primitive: Primitive, operands: tuple) -> tuple[list, list]:
-    """Return raw operands, cast to one type, and their nodes (None where no gradient is wanted)."""
+    """Return raw operands, cast to one type, and their nodes (None if no gradient is wanted)."""
     if len(operands) == 1 and isinstance(x := operands[0], Tensor):
         return [x._array() if primitive.view else x._data], [x._node]
     raws: list = []
@@ -360,7 +360,7 @@ def cast_cotangent(g: Any, dtype: Any) -> Any:
 
 
 def outline(out: Any) -> Any:
-    """Return the shape and type of a result, which forward mode asks for; a list of them for several."""
+    """Return the shape and type of a result, which forward mode needs; for several results, a list of them."""
     return [outline(part) for part in out] if isinstance(out, tuple) else (out.shape, out.dtype)
 
 

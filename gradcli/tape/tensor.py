@@ -1,4 +1,4 @@
-"""The Tensor, raw data and the node of the operation that made it; and the Parameter, which a module trains."""
+"""Tensors, which hold raw data and the node of the operation that made them; and Parameters, which a module trains."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Size(tuple):
 
 
 class TensorClass(type):
-    """The class of Tensor and its subclasses: looks each method up once, by its name in the table or PyTorch's."""
+    """The metaclass of Tensor, which looks up each method once, by its name in the table or in PyTorch."""
 
     def __dir__(cls) -> list[str]:
         from .. import find_method, offered_names
@@ -72,10 +72,10 @@ class TensorClass(type):
 class Tensor(Methods, metaclass=TensorClass):
     """An array whose operations are recorded, with PyTorch's interface.
 
-    `_data` is an ndarray, or for 0-d results a NumPy scalar until its memory is needed. `_node` is None where no
-    gradient is wanted. `_key` is one object for all tensors of the same real float type and shape, None if not yet
-    looked up. Attributes that are rarely set live in the instance's dictionary, with defaults here. `Tensor()`, the
-    quickest way to make an object, takes no arguments: users call `gradcli.tensor`.
+    `_data` is an ndarray, or for 0-d results a NumPy scalar until its memory is needed. `_node` is None if no gradient
+    is wanted. `_key` is one object for all tensors of the same real float type and shape, None if not yet looked up.
+    Attributes that are rarely set are in the instance's dictionary, with defaults here. `Tensor()` takes no arguments,
+    because that is the quickest way to make an object: users call `gradcli.tensor`.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_data", "_key", "_node")
@@ -131,7 +131,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the user made it, rather than an operation that wants a gradient."""
+        """Whether it is not the result of a recorded operation."""
         return self._node is None or self._node.leaf
 
     @property
@@ -174,7 +174,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def output_nr(self) -> int:
-        """The output of `grad_fn` that it is."""
+        """Its index among the outputs of `grad_fn`."""
         return 0 if self._node is None else self._node.output_nr
 
     @property
@@ -235,11 +235,11 @@ class Tensor(Methods, metaclass=TensorClass):
         return self._node.add_hook("accumulated", hook)
 
     def detach(self) -> Tensor:
-        """Return the same memory as a tensor outside the graph; in-place changes of it are noticed."""
+        """Return a tensor outside the graph with the same memory. Backward detects in-place changes of it."""
         return report_event("detach", self, Tensor._wrap(self._array(), None))
 
     def detach_(self) -> Tensor:
-        """Leave the graph."""
+        """Remove this tensor from the graph."""
         if self._base is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         self._node = None
@@ -247,7 +247,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     @property
     def data(self) -> Tensor:
-        """The same memory outside the graph; in-place changes of it are *not* noticed."""
+        """A tensor outside the graph with the same memory. Backward does *not* detect in-place changes of it."""
         return report_event("data", self, Tensor._wrap(memory.separate(self._array()), None))
 
     @data.setter
@@ -305,7 +305,7 @@ class Tensor(Methods, metaclass=TensorClass):
         return bool(self._data.item())
 
     def __getitem__(self, key: Any) -> Tensor:
-        """Return the elements at any NumPy index; a view where NumPy's would be one."""
+        """Return the elements at any NumPy index, as a view if NumPy would return a view."""
         getitem: Any = entry("getitem")
         try:
             return report_event("index", key, self.__record__(getitem, (self,), getitem.bind(self._data, key)[1]))
@@ -370,7 +370,7 @@ class Tensor(Methods, metaclass=TensorClass):
         return object.__format__(self, spec)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """Return the memory as an ndarray. Raises RuntimeError when the tensor requires grad."""
+        """Return an ndarray with the same memory. Raises RuntimeError if the tensor requires grad, unless `force`."""
         if state.grad and not force and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         return report_event("numpy", self, self._array())
@@ -407,13 +407,13 @@ class Tensor(Methods, metaclass=TensorClass):
 
 
 NO_GRAD, CUSTOM, PART = "no_grad", "custom", "part"
-"""Origins of views that may not be changed in place while gradients are recorded; `why_not` says why."""
+"""Origins of views that must not be changed in place while gradients are recorded; `why_not` explains why."""
 OF_PARTS = frozenset(("real_part", "imag_part", "view_as_real", "view_as_complex"))
-"""Entries whose views have another type than the base."""
+"""Entries whose views have a different type from the base."""
 
 
 def track_view(view: Tensor, source: Tensor, primitive: Primitive, params: dict) -> None:
-    """Note that `view` shares memory with `source`, if so, and by which primitives to take it again."""
+    """If `view` shares memory with `source`, record that, and the primitives by which to take the view again."""
     data = view._data
     if not isinstance(data, np.ndarray) or memory.memory_of(data) is not memory.memory_of(source._data):
         return
@@ -443,7 +443,7 @@ def views_of(base: Tensor) -> list[Tensor]:
 
 
 def as_operand(x: Any) -> Any:
-    """Return a list or tuple as an array; everything else as it is."""
+    """Return a list or tuple as an array; return everything else unchanged."""
     return np.asarray(x) if isinstance(x, list | tuple) else x
 
 
@@ -453,7 +453,7 @@ def is_operand(x: Any) -> bool:
 
 
 def matrix_product(x: Any, y: Any) -> Any:
-    """Return x @ y. Raises RuntimeError for shapes, and with `import torch` types, that do not fit."""
+    """Return x @ y. Raises RuntimeError if the shapes do not fit, or with `import torch` if the types differ."""
     if imitation.of_torch and isinstance(x, Tensor) and isinstance(y, Tensor) and x.dtype != y.dtype:
         from .torch_errors import types_error
 
@@ -462,7 +462,7 @@ def matrix_product(x: Any, y: Any) -> Any:
 
 
 def multiply(x: Any, y: Any) -> Any:
-    """Return x @ y. Raises RuntimeError for shapes that do not fit."""
+    """Return x @ y. Raises RuntimeError if the shapes do not fit."""
     try:
         return entry("matmul").forward(x, y)
     except ValueError as error:
@@ -479,7 +479,7 @@ def as_raw(x: Any, dtype: Any = None) -> Any:
 
 
 class Parameter(Tensor):
-    """A leaf that requires grad; a module counts it among its parameters when it is assigned.
+    """A leaf that requires grad. Assigning it to an attribute of a module makes it one of the module's parameters.
 
     It shares the memory of `data`. Operations on it are recorded as quickly as on other tensors, and give plain
     tensors.

@@ -1,4 +1,4 @@
-"""PyTorch's words for shapes, types or indices that do not fit, and for memory that was changed in place."""
+"""PyTorch's messages for shapes, types or indices that do not fit, and for memory that was changed in place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_LEAF = (
 
 
 class ShapeError(RuntimeError, ValueError):
-    """Operands or arguments that do not fit. plain: NumPy's message."""
+    """Operands or arguments whose shapes do not fit. plain: NumPy's message."""
 
     def __init__(self, text: str, plain: str = ""):
         super().__init__(text)
@@ -39,7 +39,7 @@ class DimensionError(np.exceptions.AxisError):
 
 
 def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
-    """Return what PyTorch raises in place of a ValueError, with the sizes of operands that do not fit."""
+    """Return the error that PyTorch raises instead of a ValueError, with the sizes of operands that do not fit."""
     if isinstance(error, np.exceptions.AxisError) and error.ndim is not None:
         count = max(error.ndim, 1)
         return DimensionError(
@@ -60,7 +60,7 @@ def as_pytorch(error: ValueError, operands: Sequence = ()) -> Exception:
 
 
 def mismatch(shapes: list[Any]) -> str:
-    """Return which sizes of these shapes cannot be broadcast, "" if all can."""
+    """Return a message about sizes of these shapes that cannot be broadcast, "" if all can."""
     joined: tuple = ()
     for shape in shapes:
         size = max(len(joined), len(shape))
@@ -105,7 +105,7 @@ def changed_error(array: Any, stamp: Any, node: Any, position: int) -> BaseExcep
     origin = f", which is output 0 of {name_in_messages(name)}," if name else ""
     expected = stamp.count - sum(seq < node.seq for seq in stamp.recent)
     failure = RuntimeError(text_of_change(as_dtype(array.dtype), array.shape, origin, stamp.count, expected))
-    hint = f"it is the {what} of {node.name()}: keep the old value with clone(), or do not work in place"
+    hint = f"it is the {what} of {node.name()}: keep the old value with clone(), or avoid the in-place operation"
     return add_advice(failure, hint)
 
 
@@ -126,7 +126,7 @@ def text_of_change(dtype: Any, shape: Any, origin: str, version: int, expected: 
 
 
 def why_not(view: Any, what: str = "is being") -> str:
-    """Return why a view may not be changed in place while gradients are recorded."""
+    """Return a message that explains why a view must not be changed in place while gradients are recorded."""
     if view._origin == "no_grad":
         return (
             f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. Given that "

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md: the parts of the package, their layers from its docstring, and which file to open for a change."""
+"""ARCHITECTURE.md: the parts of the package, its layers (from its docstring), and which file to open for a change."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ source. `CONTRIBUTING.md` lists the files that you edit to add a function, comma
    cotangent of the node (the gradient that arrives there) into the cotangents of its parents (`gradcli/tape/node.py`,
    `gradcli/tape/backward.py`).
 3. **A mode is a recorder on a stack** (`gradcli/tape/record.py`). No mode replaces functions of the engine at run
-   time; `--torch` only gives its classes PyTorch's names. `gradcli watch` and `gradcli mutate` replace functions, but
-   those of the user's program.
+   time; `--torch` only gives its classes PyTorch's names. `gradcli watch` and `gradcli mutate` do replace
+   functions, but only those of the user's program.
 4. **Program and Claim are the two interfaces to code.** Everything that can run is a `Program`
    (`gradcli/program/base.py`). Everything that has a derivative to check is a `Claim` (`gradcli/program/claim.py`),
    whether the derivative is gradcli's own, hand-written, or from a framework, a server or a library.
@@ -111,8 +111,8 @@ LAYERS = """
 ## The layers
 
 A package imports only from packages above it in this table; `tests/test_layers.py` verifies this. A module is
-imported only when a command needs it. Two things may load what imports them: a table of modules, such as the formats
-of `show`, and the package itself, which finds names of the Python interface when they are first used.
+imported only when a command needs it. There are two exceptions to the order: a table of modules, such as the formats
+of `show`, and the package itself, which imports names of the Python interface when they are first used.
 
 | package | contents |
 |---|---|
@@ -127,8 +127,8 @@ pass. `x` keeps the array, and `x_shape` keeps only its shape. `x_or_none` keeps
 array is changed in place. `_` keeps nothing. You write a rule once. It runs on arrays, on Tensors (to record the
 graph of the gradient), and on cotangents with extra leading axes. It therefore counts axes from the right.
 
-The entry also has the exact form of the function (`exact`, or `twin` in the operands x, y, z), the operands that an
-element depends on (`pattern`), and the size of the result (`size`). No other code knows functions by name.
+The entry also has the exact form of the function (`exact`, or `twin`, written in the operands x, y, z), the operands
+that an element depends on (`pattern`), and the size of the result (`size`). No other code knows functions by name.
 """,
     "The tape": """
 A node keeps arrays, its parents and its rule, but never Tensors, so there are no reference cycles. Each new node gets
@@ -186,7 +186,7 @@ A check of plain NumPy code imports neither the engine nor the table. With `--re
 replaces stages 3 to 8. It compares the claim with the derivative of a reference function.
 """,
     "The diagnosis": """
-`gradcli/check/diagnose.py` tries hypotheses about the mistake. A hypothesis computes what would be claimed from the
+`gradcli/check/diagnose.py` tries hypotheses about the mistake. A hypothesis computes the expected claim from the
 true derivative, for example twice its value. An `InputBlock` (`gradcli/check/input_block.py`) has the claimed and the
 numeric derivatives with respect to one input, at the checked point and at further points. A hypothesis must explain
 all wrong elements at all of these points. `gradcli/check/factors.py` fits missing factors and terms.
@@ -223,7 +223,7 @@ site.
 }
 CHANGES = [
     ("what a function computes, or its derivative", "gradcli/rules/", "the module of its family; `gradcli ops NAME`"),
-    ("the names and arguments that PyTorch has", "gradcli/api/signature.py", "`torch=` of the entry"),
+    ("names and arguments as in PyTorch", "gradcli/api/signature.py", "`torch=` of the entry"),
     ("how operations are recorded", "gradcli/tape/record.py", "the fast path: `gradcli/tape/operators.py`"),
     ("how the backward pass works", "gradcli/tape/backward.py", "hooks: `gradcli/tape/hooks.py`"),
     ("in-place changes and views", "gradcli/tape/inplace.py", "versions: `gradcli/tape/memory.py`"),
@@ -236,12 +236,12 @@ CHANGES = [
     ("how a target is found and opened", "gradcli/program/target.py", ""),
     ("which Python runs a target", "gradcli/program/project.py", "also the settings of the project"),
     ("how the user's files run", "gradcli/program/user_code.py", "scripts: `gradcli/program/script.py`"),
-    ("an adapter for a framework or an address", "gradcli/program/elsewhere/", "the module of its name"),
+    ("an adapter for a framework or an address", "gradcli/program/elsewhere/", "the module with its name"),
     ("the stages of a check", "gradcli/check/judge.py", ""),
     ("when an element passes or fails", "gradcli/check/verdict.py", ""),
     ("numeric derivatives and their error", "gradcli/check/estimate.py", "values: `gradcli/check/sampler.py`"),
-    ("wrong elements among many", "gradcli/check/probe.py", "bisection: `gradcli/check/locate.py`"),
-    ("kinks in which several elements meet", "gradcli/check/kink.py", ""),
+    ("the search for wrong elements", "gradcli/check/probe.py", "bisection: `gradcli/check/locate.py`"),
+    ("kinks of several elements together", "gradcli/check/kink.py", ""),
     ("comparison with a reference", "gradcli/check/reference.py", ""),
     ("the diagnosis of a mistake", "gradcli/check/diagnose.py", "`factors.py` and `shortcuts.py` next to it"),
     ("the page of a finding", "gradcli/show/causes.toml", ""),

@@ -16,10 +16,10 @@ These tables were measured on {date}, on {machine}. At the start, the machine ha
 machine and prints the same tables; `make bench MEASURED=man/generate/bench.json` updates the numbers of this page.
 """
 RATIOS = """
-Each number is the time that gradcli takes for a task, divided by the time of a different way to do the same. If it is
-below 1, gradcli is faster. After their results are compared, both ways run in turn, and the number is the median over
-such pairs of runs. PyTorch and JAX are built for large arrays, which these tasks do not have. JAX compiles Jacobians
-and Hessians before the measurement. For the sweep, the times are CPU times.
+Each number is the time that gradcli takes for a task, divided by the time of another way to do the same task. If it is
+below 1, gradcli is faster. The results of the two are compared first. Then they run alternately, and the number is the
+median over these pairs of runs. PyTorch and JAX are built for large arrays, which these tasks do not have. JAX compiles
+Jacobians and Hessians before the measurement. For the sweep, the times are CPU times.
 """
 CHECKERS = """
 The checkers are compared on a bank of gradcli-verdict(7): {functions} random functions of 1 to 8 numbers, with random
@@ -36,8 +36,8 @@ undecided. Calls and milliseconds are medians for one check.
 """
 SCALES = """
 Each checker checks a smooth loss of n inputs twice: with the right gradient, and with a gradient in which one element
-is off by 5 %. The calls of the loss and the seconds are those of the check of the right gradient. Sizes that would take
-more than a minute are left out.
+is off by 5 %. The numbers of calls and seconds are for the check of the right gradient. Sizes that would take more than
+a minute are left out.
 """
 EXAMPLES = ["time gradcli grad 'x**2 * sin(y)' x=2 y=3"]
 

@@ -48,7 +48,7 @@ def option_item(option: click.Option, command: str) -> Item:
 
 
 def split_help(text: str) -> tuple[str, str]:
-    """Split a help text into what fits above the options and the paragraphs that follow them."""
+    """Split a help text into the paragraphs that fit above the options and those that follow the options."""
     parts = inspect.cleandoc(text).split("\n\n")
     ends = list(itertools.accumulate(len(part.split("\n")) + 1 for part in parts))
     kept = max(1, sum(end <= LEAD for end in ends))
@@ -63,7 +63,7 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
     options = [p for p in command.get_params(context) if isinstance(p, click.Option)]
     arguments = [p.metavar or (p.name or "").upper() for p in command.params if isinstance(p, click.Argument)]
     if "COMMAND after --" in (command.help or "") and not any("COMMAND" in text for text in arguments):
-        arguments.append("-- COMMAND...")  # click does not know of it
+        arguments.append("-- COMMAND...")  # click does not know about it
     references = ["gradcli(1)", *(f"gradcli-{other}(1)" for other in RELATED.get(name, []) if other in COMMANDS)]
     references += ["gradcli-expressions(7)"] if takes_target(command) or name == "ops" else []
     references += ["gradcli-found(7)", "gradcli-protocol(7)", "gradcli-verdict(7)"] if name == "gradcheck" else []

@@ -8,8 +8,8 @@ Scripts follow PyTorch in values, gradients and errors. These differences are de
 DELIBERATE = [
     (
         "Views made without recording",
-        "A view that was made under `no_grad` does not require grad. In PyTorch, it has `requires_grad` if its base "
-        "has, but gets no gradient.",
+        "A view that was made under `no_grad` does not require grad. In PyTorch, it requires grad if its base does, "
+        "but gets no gradient.",
     ),
     (
         "Views from one function",

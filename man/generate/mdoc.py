@@ -17,13 +17,13 @@ MARKED = re.compile(r"(`[^`]+`|\bgradcli(?:-[a-z]+)?\(\d\))")
 
 
 def escape_roff(text: str) -> str:
-    """Return text as roff prints it literally."""
+    """Escape text so that roff prints it literally."""
     text = "".join(ESCAPES.get(c, c if c.isascii() else f"\\[u{ord(c):04X}]") for c in text)
     return f"\\&{text}" if text.startswith(".") else text
 
 
 def argument(text: str) -> str:
-    """Return text as one argument of a macro."""
+    """Quote text as one argument of a macro."""
     text = escape_roff(text)
     plain = f"\\&{text}" if len(text) <= 3 else text
     return '"' + plain.replace('"', '""') + '"' if " " in text or '"' in text else plain
@@ -56,7 +56,7 @@ def paragraphs(text: str) -> list[str]:
         if part.startswith("# "):
             lines.append(f".Ss {escape_roff(part[2:])}")
             continue
-        if part.startswith(("    ", "\b")):  # click leaves the lines of a paragraph alone that begins with \b
+        if part.startswith(("    ", "\b")):  # click does not rewrap a paragraph that begins with \b
             rows = inspect.cleandoc(part.removeprefix("\b\n")).split("\n")
             lines += [".Bd -literal -offset indent", *map(escape_roff, rows), ".Ed"]
             continue
@@ -72,7 +72,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def tag_list(items: Iterable[Item], compact: bool = False) -> list[str]:
-    """Return a list of heads (in mdoc) with their texts."""
+    """Return a tagged list: heads (in mdoc) with their texts."""
     lines = [".Bl -tag -width Ds" + (" -compact" if compact else "")]
     for head, text in items:
         lines += [f".It {head}", *paragraphs(text)]
@@ -95,8 +95,8 @@ def page(
     """Return a whole page.
 
     reference: its name and section, as in gradcli-grad(1). commands: examples. references: the pages under SEE ALSO.
-    files: names and descriptions. status: exit codes and what they mean. python: whether it is about running Python.
-    compact: omit blank lines between files.
+    files: names and descriptions. status: exit codes and what they mean. python: whether the page is about running
+    Python. compact: omit blank lines between files.
     """
     codes = [item for item in status.items() if item[1]]
     variables = [*texts.ENVIRONMENT, *(texts.PYTHON_ENVIRONMENT if python else ())]

@@ -19,8 +19,8 @@ from 0. On the command line, the inputs are called x0, x1 and so on. Write numbe
 no precision is lost. `config` is the object given with `--config`, or an empty object. `name` is empty.
 
 Each request ends with an `id`, a number that increases: `"id":7`. An answer may repeat the `id`. Then gradcli ignores
-answers with a different `id`. If the program answers twice, or late, the following answers are therefore not mistaken.
-Without an `id`, the first answer after a request counts, and gradcli drops other lines with a warning.
+answers with a different `id`, so a late or repeated answer is never taken for the answer to a later request. Without an
+`id`, the first answer after a request counts, and gradcli drops other lines with a warning.
 """
 METHODS = [
     (

@@ -1,4 +1,4 @@
-"""Stubs for type checkers and editors: names of the package that are looked up when they are used.
+"""Stubs for type checkers and editors, for names of the package that are looked up at run time.
 
 The functions of the table have no `def` that a type checker could read. Their stubs have the signatures that `help`
 shows. A result is a Tensor if the table says so; unknown types are Any.
@@ -22,14 +22,14 @@ from gradcli.rules.table import ELEMENTWISE
 from gradcli.tape import operators
 from gradcli.tape.tensor import Tensor
 
-HEAD = """# Written by `make man` from the table of functions: what is found by name when it is asked for.
+HEAD = """# Written by `make man` from the table of functions: names that are looked up at run time.
 import builtins
 from typing import Any
 """
 ROOT = Path(__file__).parents[2]
 PLAIN = {"bool", "int", "float", "complex", "str", "None", "Any", "Tensor"}
 CALLED = {"gradcli.check": "gradcli.check.declare", "gradcli.autograd.gradcheck": "gradcli.check.pytorch"}
-"""Callable modules, with the home of the function that a call runs."""
+"""Callable modules, with the module of the function that a call runs."""
 INTS = set("dim ndimension nelement numel".split())
 TUPLES = set("array_split broadcast_arrays dsplit eig eigh hsplit slogdet svd unstack vsplit".split())
 """Functions without annotations whose result is not a tensor (`is_...`: a bool)."""
@@ -49,7 +49,7 @@ DEFAULT = Text("...")
 
 
 def annotation(text: Any, function: Callable) -> str:
-    """Return an annotation where a stub can say it, else Any; builtin names may be hidden by those of the package."""
+    """Return an annotation if a stub can express it, otherwise Any. Builtin names are qualified, to avoid clashes."""
     words = re.split(r" \| ", text) if isinstance(text, str) else ["?"]
     if set(words) <= PLAIN:
         return " | ".join(f"builtins.{word}" if hasattr(builtins, word) and word != "None" else word for word in words)
@@ -62,7 +62,7 @@ def annotation(text: Any, function: Callable) -> str:
 
 
 def result_of(name: str, function: Callable, says: Any) -> str:
-    """Return the type of a function's result: what it says itself; what is made of an entry says nothing."""
+    """Return the type of a function's result: its annotation, if any. Functions made from entries have none."""
     if inspect.getmodule(function) is operators:
         return "Tensor"  # the recorder of an elementwise function
     if says is not inspect.Signature.empty:
@@ -126,7 +126,7 @@ def qualified(kind: type) -> str:
 
 
 def write_stub(body: list[str]) -> str:
-    """Return the text of a stub, which imports the modules that its lines name."""
+    """Return the text of a stub, with imports of the modules that its lines name."""
     homes = sorted({home for text in body for home in re.findall(r"(?:-> |: |= )(gradcli[\w.]*)\.\w+", text)})
     imports = [f"import {home}" for home in homes]
     if not any(text.endswith(" as Tensor") for text in body):
@@ -140,7 +140,7 @@ def module_stub(module: ModuleType, names: Iterable[str]) -> str:
 
 
 def is_offered(name: str) -> bool:
-    """Return whether users are offered a name: not the parts of which entries are composed."""
+    """Return whether a name is offered to users. The parts of which entries are composed are not."""
     found = by_torch(name)
     return name.isidentifier() and (found is None or found[0].public or bool(found[1]))
 

@@ -57,7 +57,7 @@ EXIT_STATUS_OF = {
         "other": "If COMMAND fails, its own exit code is returned. It may be equal to one of the codes above.",
     },
 }
-"""What differs for a command; exit codes with "" do not occur."""
+"""Exit codes that differ for a command. A code with the text "" does not occur."""
 
 
 def exit_status(command: str) -> dict[str, str]:
@@ -173,15 +173,16 @@ verdict, and which errors it can miss.
 
 A check passes if every element of the claim agrees with the numeric derivative, within the error of the numeric
 derivative. The report then gives the resolution, which is the smallest relative error that gradcheck would have
-detected in every element. If it is not as good for small elements as for large ones, the report gives both.
+detected, whichever element it is in. If it is worse for small elements than for large ones, the report gives both.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than the error. The report
 names the worst element, with both values, and a mistake that would explain all wrong elements.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or a
-resolution above 2 % for an element. The effect of an element is its derivative times the size of the input element.
-The limit of 2 % does not apply to elements whose effect is less than a hundredth of the largest one. Elements whose
-effect is less than the rounding error of the output are reported as not decidable.
+resolution above 2 % for an element. This limit of 2 % applies only to elements with a noticeable effect on the output.
+The effect is estimated as the derivative times the magnitude of the input; it is noticeable if it is at least a
+hundredth of the largest effect of any element. An element whose effect is less than the rounding error of the output
+cannot be checked. The check can still pass, and a note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
 For a single input element, this is the interval between the two slopes. If they are not known well enough, the check is
@@ -204,14 +205,13 @@ infinite are held constant, and a note gives their number.
 gradcheck changes all input elements together, along random directions. For a scalar function of n input elements, a
 check that passes calls the function at most about 200 + 20 log2(n) times. A check that fails takes about 600 calls,
 which include the search for the wrong element. If the inputs have at most eight elements in total, gradcheck checks
-each of them by itself. With `--show all`, it always does so, with about 15 calls for each element.
+each of them individually. With `--show all`, it always does so, with about 15 calls for each element.
 
 `--calls N` limits the number of calls; in `@gradcli.check`, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
 a verdict, the check is inconclusive. The message then gives a sufficient number, as does `calls_needed` in JSON.
 
-`--timeout S` limits each check to S seconds. It limits the import of a file to ten times S, or to 30 seconds if that is
-more.
+`--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
 
 Checks of Python functions run in another process than gradcheck, or in N processes with `-j N`. If a check crashes,
 exits or exceeds `--timeout`, its verdict is error, and the other checks continue. There is one exception: if the file
@@ -295,8 +295,8 @@ different name is the size of the first array. You can also give a value, such a
 not follow from these rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
-hold the gradient of x. Arrays with other names are assigned in the order of the inputs. If the function returns an int,
-0 means success. The library runs in a separate process, so if it crashes, only this check is an error.
+hold the gradient of x. Gradient arrays with other names belong to the inputs in their order. If the function returns an
+int, 0 means success. The library runs in a separate process, so if it crashes, only this check is an error.
 
 # Output for editors and CI
 
@@ -432,7 +432,7 @@ If you give no NAME, `why` does not complain about gradients that are usually me
 - It leaves out frozen parameters of modules.
 - If the script has an optimizer, `why` leaves out a module's parameters that have no gradient and are not held by any
   optimizer.
-- A bias has the gradient zero if a normalization follows, which removes it. `why` reports such a bias as ok.
+- A bias that is added just before a normalization layer has no effect, so its gradient is zero. `why` calls it ok.
 
 If the script raises an error because a gradient is missing, a hint gives the cause.
 
@@ -457,12 +457,12 @@ The leaf is the tensor that randn() returned, and w is the result of a multiplic
     "watch": """
 # Special cases
 
-A PyTorch function is checked with the memory layouts and the incoming gradients of the recorded call. A PyTorch or JAX
-function that is only traced (by jit, vmap, scan or torch.compile) is never called with numbers. It is checked at random
-values of the recorded shapes. A second derivative, such as hess, is checked against the first derivative if that one
-passed, and otherwise against the objective.
+A PyTorch function is checked with the memory layouts and the incoming gradients of the recorded call. If the program
+only traces a PyTorch or JAX function (with jit, vmap, scan or torch.compile), no values can be recorded, so `watch`
+checks it at random values of the recorded shapes. A second derivative, such as hess, is checked against the first
+derivative if that one passed, and otherwise against the objective.
 
-In each process, checking may take as long as the run, plus 60 seconds. A derivative that is not checked within this
+The checks of a process may take 60 seconds longer than the process itself ran. A derivative that is not checked in this
 time is reported as inconclusive.
 
 # What changes for the program
@@ -476,7 +476,7 @@ A program can notice that it is watched:
 - `torch.autograd.Function.apply`, the `__call__` methods of `jax.custom_vjp` and `jax.custom_jvp`, and the `primitive`
   decorator of HIPS autograd are wrapped.
 - Arguments and results are copied. If the tensors that a PyTorch function receives have more than 100,000 elements
-  together, they are copied only in calls 1, 2, 4, 8 and so on. The last of these calls then counts as the last call.
+  together, they are copied only in calls 1, 2, 4, 8 and so on, and the last copied call is checked as the last call.
 - In PyTorch, the graph node of a custom function has an additional hook, which copies the incoming gradients.
 - At its end, the process forks, and the child runs the checks. A process that uses JAX cannot fork safely, so it runs
   the checks itself.
@@ -498,8 +498,8 @@ keys, but do not remove or rename any.
 """,
 }
 FINDINGS = """
-A report gives the name of each finding in square brackets. `gradcli help NAME` explains a finding, with an example and
-a fix. The findings are:
+A report gives the name of each finding in square brackets. `gradcli help FINDING` explains a finding, with an example
+and a fix. The findings are:
 """
 WHOLE = "FILE is written completely or not at all."
 PROJECT = "gradcli-environment(7) describes how the default is chosen."
@@ -520,8 +520,8 @@ OPTIONS = {
     "--torch": "Scripts then use float32 by default, as in PyTorch; `--dtype` has no effect on them.",
 }
 SCRIPT_ONLY = {
-    "--max-elements": "It has no effect here, since scripts make their own arrays.",
-    "--safe": "As `why` runs SCRIPT, it then ends with an error.",
+    "--max-elements": "It applies to arrays that gradcli creates from options, so it has no effect on `why`.",
+    "--safe": "`why` always runs SCRIPT, so with this option it only prints an error.",
     "--seed": "",
 }
 OPTIONS_OF: dict[str, dict[str, str]] = {
@@ -540,7 +540,7 @@ OPTIONS_OF: dict[str, dict[str, str]] = {
     "schema": {"--output": WHOLE},
     "sweep": {"--output": WHOLE},
 }
-"""What the manual adds to the help of an option; what differs for a command."""
+"""What the manual adds to the help of an option for some commands."""
 ELEMENTS = "In `tsv`, each line has two columns: the name of an element, and its value in full precision."
 POINTS = "In `tsv`, each line describes one point, in these columns: the inputs,"
 LINES = {
@@ -565,7 +565,7 @@ LINES = {
     "error, seconds and name.",
     "ops": "In `tsv`, each line describes one function, in these columns: name, kind, derivatives and description.",
 }
-"""What tab-separated lines hold."""
+"""The contents of tab-separated lines, by command."""
 EXAMPLES = {
     "": [
         "gradcli grad 'x**2 * sin(y)' x=2 y=3",

@@ -42,7 +42,8 @@ gradcheck would have detected any larger relative error, in any element.""",
 
 - An element of the claim lies outside its interval, and rounding does not explain why.
 - One of the tests above failed.
-- A custom function returns a different value if a gradient is needed.
+- The value of a function with its own derivative, such as a torch.autograd.Function or a jax.custom_vjp, depends on
+  whether a gradient is needed.
 - The claim changes if a tensor has another memory layout, if one of the outputs is not used, or if the backward pass
   runs a second time.
 - Forward mode (jvp) and reverse mode (vjp) disagree.
@@ -96,14 +97,13 @@ Every input element changes by at least half a unit. Agreement along a direction
 each element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %,
 gradcheck uses further directions, in which only these elements change.
 
-If the inputs have at most eight elements in total, gradcheck uses no random directions. It estimates each element by
-itself.
+If the inputs have at most eight elements in total, gradcheck estimates these one at a time, without random directions.
 
 # Locate
 
 If claim and function disagree along a direction, gradcheck searches for a wrong element. It repeatedly halves the set
 of elements that change, as in group testing (Dorfman, The Detection of Defective Members of Large Populations, 1943).
-When one element is left, gradcheck estimates it by itself. In this way it finds up to ten wrong elements. If many
+When one element is left, gradcheck estimates it alone. In this way it finds up to ten wrong elements. If many
 elements are wrong, it estimates a sample of up to 64 elements.
 
 # Decide
@@ -144,8 +144,9 @@ A check can pass in spite of these errors:
 
 - An error that is smaller than the resolution in the report.
 - An error in an element that is not decidable.
-- A wrong value at a kink that lies in the generalized gradient. If more than eight elements of an input are at a kink
-  and have the same value, gradcheck estimates only some of them. A note says how many.
+- At a kink, a claim other than the intended one, if it lies in the generalized gradient.
+- A wrong element at a kink, if more than eight elements of an input have the same value and are at a kink. gradcheck
+  then estimates only some of these elements. A note says how many.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
   these points, but not elsewhere.
 - Errors in several elements that cancel along every direction, to within the resolution.
@@ -177,19 +178,18 @@ The usual reasons for open and not decided are too few calls, and rounding that 
 """
 KERNEL_HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "missed")
 REFERENCE = """
-With `--reference`, gradcheck compares the claim with the derivative of the reference, instead of with values. The
-derivative of the reference is computed in float64, at inputs rounded to the type of `--dtype`. If the reference is a
-NumPy function that gradcli cannot differentiate, its derivative is estimated from values. Both
-derivatives are multiplied by the same random incoming gradients, which are also rounded.
+`--reference` names another function, the reference. gradcheck then compares the claim with the derivative of the
+reference, not with values of the checked function. This derivative is computed in float64, at inputs rounded to the
+type of `--dtype`. If the reference is a NumPy function that gradcli cannot differentiate, its derivative is estimated
+from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
 mean square error of this backward pass, or half an ulp if that is larger. An ulp is the distance between neighbouring
 numbers of the type that are as large as the root mean square of the derivative. The verdict is found for each input:
 
 - The claim passes if its root mean square error is below 2 times the yardstick.
-- It fails if the error exceeds two limits. The first is 4 times the yardstick in bfloat16, 8 times in float16, and 16
-  times in float32. The second is the same number times the change of the derivative when the inputs change by one
-  rounding error.
+- It fails if the error exceeds k times the yardstick, and also k times the change of the derivative when the inputs
+  change by one rounding error. Here k is 4 in bfloat16, 8 in float16, and 16 in float32.
 - In all other cases, the check is inconclusive.
 
 Even if its root mean square error is small enough, a claim fails in these cases:
@@ -200,12 +200,12 @@ Even if its root mean square error is small enough, a claim fails in these cases
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),
   2 ulps (float16) or 4 ulps (float32).
-- Within a row, column or other slice, the errors are proportional to the derivative, the input or the output, or all
-  are shifted by the same constant.
+- All errors in a row, column or other slice are equal. The same holds if they are proportional to the derivative, to
+  the input, or to the output.
 
 The report gives the error of the claim and the yardstick in ulps. It also gives the bias, which is the slope of the
-fitted line. Without `--dtype`, both functions run in float64. If they compute in a narrower type internally, gradcheck
-measures the errors in ulps of this type. An error below about one ulp cannot be detected.
+fitted line. Without `--dtype`, the checked function and the reference run in float64. If they compute in a narrower
+type internally, gradcheck measures the errors in ulps of this type. An error below about one ulp cannot be detected.
 
 `make calibrate` checks {kernels} kernels for nine PyTorch functions. About half of them are right: they compute in
 float32 or in the narrow type, round intermediate results to the narrow type, or sum block by block. The others are

@@ -1,7 +1,7 @@
 """The documentation site: `make site` writes its sources to build/site-sources and its pages to build/site.
 
-The README, the manual, the findings and the changelog become pages; the others are in pages/. Nothing here imports
-gradcli: the committed manual is what `make man` wrote, and pandoc reads it.
+The README, the manual, the findings and the changelog become pages; the others are in pages/. This file does not
+import gradcli: `make man` writes the manual, it is committed, and pandoc converts it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def linked(text: str, folder: str = "manual/") -> str:
 
 
 def manual_page(page: Path) -> str:
-    """Convert a page of the manual to Markdown: its name is the title, and what it is the first paragraph."""
+    """Convert a page of the manual to Markdown. Its name is the title, its description the first paragraph."""
     text = pypandoc.convert_file(page, "markdown_phpextra", format="mdoc", extra_args=["--wrap=none"])
     text = re.sub(r'<span class="Xr">(.*?)</span>', r"\1", text)
     text = re.sub(r"^(#+) (.*)", lambda m: f"#{m[1]} {m[2].capitalize() if m[2].isupper() else m[2]}", text, flags=re.M)
@@ -83,7 +83,7 @@ def findings() -> str:
 
 
 def home() -> str:
-    """Return the README with the list of all pages, which is what the sidebar shows."""
+    """Return the README with the list of all pages, which the theme shows in the sidebar."""
     trees = (f"```{{toctree}}\n:hidden:\n:caption: {head}\n" for head in SECTIONS)
     lists = ("\n".join(["", *pages, "```"]) for pages in SECTIONS.values())
     readme = re.sub(r"\]\((?:samples|man/site/pages)/", "](", (ROOT / "README.md").read_text())

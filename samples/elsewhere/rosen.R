@@ -1,7 +1,7 @@
-# Rosenbrock's function and its gradient for gradcli: JSON lines, see gradcli-protocol(7).
+# Rosenbrock's function and its gradient for gradcli, in lines of JSON; see gradcli-protocol(7).
 # gradcli gradcheck 'cmd:Rscript rosen.R' x0=[1.2,2]
 
-# The numbers behind a key; keys and their order are those of the protocol.
+# Return the numbers that follow a key of a request.
 after <- function(line, key) {
   text <- sub(paste0('.*"', key, '":\\[*([^]]*)\\].*'), "\\1", line)
   as.numeric(strsplit(text, ",")[[1]])

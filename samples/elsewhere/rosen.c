@@ -1,10 +1,10 @@
-/* Rosenbrock's function and its gradient for gradcli: JSON lines, see gradcli-protocol(7).
+/* Rosenbrock's function and its gradient for gradcli, in lines of JSON; see gradcli-protocol(7).
    cc rosen.c -o rosen; gradcli gradcheck cmd:./rosen x0=[1.2,2] */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Return the first number behind a key; of two, the second goes to `next`. */
+/* Return the number that follows a key; store the one after it in `next`, unless that is NULL. */
 static double after(char *line, const char *key, double *next) {
     char *at = strstr(line, key) + strlen(key);
     double first = strtod(at + strspn(at, "[ "), &at);

@@ -1,4 +1,4 @@
-! Rosenbrock's function and its gradient for gradcli: JSON lines, see gradcli-protocol(7).
+! Rosenbrock's function and its gradient for gradcli, in lines of JSON; see gradcli-protocol(7).
 ! gfortran rosen.f90 -o rosen; gradcli gradcheck cmd:./rosen x0=[1.2,2]
 program rosen
   use, intrinsic :: iso_fortran_env, only: output_unit, real64

@@ -1,4 +1,4 @@
-// Rosenbrock's function and its gradient for gradcli: JSON lines, see gradcli-protocol(7).
+// Rosenbrock's function and its gradient for gradcli, in lines of JSON; see gradcli-protocol(7).
 // gradcli gradcheck 'cmd:node rosen.js' x0=[1.2,2]
 const lines = require("readline").createInterface({ input: process.stdin });
 

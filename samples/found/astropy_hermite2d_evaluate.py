@@ -18,7 +18,7 @@ AT = [0.5, -1.0, 2.0, 0.3, 1.5, -0.7]
 
 
 def right(c):
-    """Return the products of the polynomials, by which the coefficients are multiplied."""
+    """Return the products of polynomials, one for each coefficient."""
     return [mpmath.hermite(n, X) * mpmath.hermite(m, Y) for m in range(DEGREES[1] + 1) for n in range(DEGREES[0] + 1)]
 
 

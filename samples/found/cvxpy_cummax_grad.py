@@ -15,7 +15,7 @@ AT = [0.7, 0.4, 1.5, 0.2]
 
 
 def running(x):
-    """Return the columns of the result one below the other, as those of the matrix are given."""
+    """Return the result as a vector, column after column. x is the matrix in the same order."""
     return [x[0], x[1], max(x[0], x[2]), max(x[1], x[3])]
 
 

@@ -23,7 +23,7 @@ def logistic(x, slope):
 
 
 def weighted(p):
-    """Return the weighted sum of the covariances, for variance and slope."""
+    """Return the weighted sum of the covariances. p: variance and slope."""
     pairs = [(w, x, z) for row, x in zip(WEIGHTS, X, strict=True) for w, z in zip(row, Z, strict=True)]
     return p[0] * sum(w * logistic(x, p[1]) * logistic(z, p[1]) for w, x, z in pairs)
 

@@ -24,7 +24,7 @@ COEFFICIENTS = """
 401 5.8086069943e-4  402 -8.661109306e-6  403 -5.937324909e-7  411 -1.1959409788e-5  421 3.8595339244e-6
 412 1.295461263e-6  501 -2.1092370507e-4  502 1.54637136265e-6  511 1.3864594581e-6  601 3.1932457305e-5
 """
-"""h_ijk by i, j and k where i > 0: Roquet et al., Ocean Modelling 90 (2015), as in GSW-C."""
+"""h_ijk with i > 0, each after its i, j and k: Roquet et al., Ocean Modelling 90 (2015), as in GSW-C."""
 FACTOR, OFFSET = "0.0248826675584615", "0.5971840214030754"
 CT, P, AT = 10, 1000, [35.0]
 

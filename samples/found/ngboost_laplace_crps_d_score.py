@@ -33,7 +33,7 @@ from ngboost.distns.laplace import LaplaceCRPScore  # noqa: E402
 
 
 def model(x):
-    """Return the score of a distribution, which is made without what ngboost mixes in."""
+    """Return the score object of a distribution, without the classes that ngboost mixes in."""
     made = LaplaceCRPScore()
     made.loc, made.scale = x[:1], np.exp(x[1:])
     return made

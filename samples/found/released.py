@@ -1,4 +1,4 @@
-"""Shared by these samples: the release that each needs, and the proof of its formula in 30 digits."""
+"""Helpers of these samples: require a release of a package, and verify a formula in 30 digits."""
 
 import unittest
 from importlib import metadata
@@ -14,15 +14,15 @@ def require(package, version):
     try:
         installed = metadata.version(package)
     except metadata.PackageNotFoundError:
-        raise unittest.SkipTest(f"needs {package} {version}, and there is none") from None
+        raise unittest.SkipTest(f"needs {package} {version}, which is not installed") from None
     if installed != version:
-        raise unittest.SkipTest(f"needs {package} {version}, and {installed} is installed")
+        raise unittest.SkipTest(f"needs {package} {version}, but {installed} is installed")
 
 
 def prove(function, derivative, point):
     """Compare a derivative with differences of the function, both in 30 digits. Raises AssertionError.
 
-    function: of a list of numbers, with one number or a list of them; derivative: a list, or a row for each output.
+    function: takes a list of numbers and returns a number or a list. derivative: a list, or a row for each output.
     """
     with mpmath.workdps(DIGITS):
         point = [mpmath.mpf(x) for x in point]

@@ -1,6 +1,6 @@
 """scipy 1.16.3: scipy.special.itairy
 
-The integral of the Airy function Ai loses its digits towards x = 9.25, where a different method takes over. The series
+The integral of the Airy function Ai loses digits towards x = 9.25, where a different method takes over. The series
 stops at terms of 10^-5 of the sum, although its terms cancel and are far larger than the result. The result is 0.329 at
 x = 7 and 2.62 at x = 9; the right value is 0.333. The derivative, Ai, is right. Releases 1.17.1 and 1.18.1 have the
 same mistake.

@@ -19,7 +19,7 @@ LAST = 140
 
 
 def recurrence(r):
-    """Return the factors of d_(r+2), d_r and d_(r-2), which give the characteristic value times d_r."""
+    """Return the factors of d_(r+2), d_r and d_(r-2) in the sum that equals the characteristic value times d_r."""
     k, q = M + r, -(C**2)
     after = q * (2 * M + r + 2) * (2 * M + r + 1) / ((2 * k + 3) * (2 * k + 5))
     here = k * (k + 1) + q * (2 * k * (k + 1) - 2 * M**2 - 1) / ((2 * k - 1) * (2 * k + 3))
@@ -27,7 +27,7 @@ def recurrence(r):
 
 
 def ratios(value):
-    """Return d_r / d_(r-2) for r = first + 2, and so on, from the last one down."""
+    """Return d_r / d_(r-2) by r, computed from the last r down."""
     ratio, found = mpf(0), {}
     for r in range(LAST - (LAST - N + M) % 2, (N - M) % 2, -2):
         after, here, before = recurrence(r)
@@ -51,7 +51,7 @@ with mpmath.workdps(DIGITS + 5):
 
 
 def series(x, function):
-    """Return the sum over r of the spherical Bessel functions, or their slopes, with their weights."""
+    """Return the series with the weights: a sum over r of spherical Bessel functions, or of their slopes."""
     total = sum((-1) ** ((r + M - N) // 2) * w * function(M + r, C * x) for r, w in WEIGHTS.items())
     return (1 + 1 / x**2) ** (mpf(M) / 2) * total / sum(WEIGHTS.values())
 

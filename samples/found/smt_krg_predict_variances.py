@@ -38,7 +38,7 @@ def parts(x):
 
 
 def variance(x):
-    """Return the variance over that of the process."""
+    """Return the variance, divided by that of the process."""
     inverse, r, _, u, _, middle = parts(x)
     return 1 - (r.T * inverse * r)[0] + (u.T * middle * u)[0]
 

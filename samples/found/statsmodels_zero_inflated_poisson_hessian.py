@@ -18,7 +18,7 @@ AT = [-0.2, 0.3, 0.5]
 
 
 def slope(b):
-    """Return the slope of the log-likelihood by g, the logit of the share of zeros, whose column is z = 1."""
+    """Return the slope of the log-likelihood in g, the logit of the share of inflated zeros, for z = 1."""
     w, total = 1 / (1 + exp(-b[0])), 0
     for y, x in DATA:
         none = exp(-exp(b[1] + b[2] * x))

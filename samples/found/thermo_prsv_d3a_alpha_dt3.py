@@ -17,7 +17,7 @@ A, KAPPA_0, KAPPA_1 = 2.6923, 0.80744, 0.05104
 
 
 def roots(t):
-    """Return u and its three derivatives by t."""
+    """Return u and its first three derivatives."""
     r = sqrt(t / CRITICAL)
     u = 1 + KAPPA_0 * (1 - r) + KAPPA_1 * (7 - 17 * r**2 + 10 * r**4) / 10
     first = -KAPPA_0 * r / (2 * t) + KAPPA_1 * (20 * r**2 - 17) / (10 * CRITICAL)

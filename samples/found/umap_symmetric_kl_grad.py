@@ -1,8 +1,8 @@
 """umap-learn 0.5.12: umap.distances.symmetric_kl_grad
 
-The distance is that of p = x / sum x and q = y / sum y, half of sum p log(p/q) + q log(q/p). The gradient is that with
-respect to q instead of p. It ignores the division by sum x, because of which the derivative along x is zero. The inputs
-are also divided in place, so a second call gets different inputs.
+With p = x / sum x and q = y / sum y, the distance is half of sum p log(p/q) + q log(q/p). The gradient is that with
+respect to q instead of p. It also ignores the division by sum x, which makes the derivative along x zero. The inputs
+are divided in place, so a second call gets different inputs.
 
 Right: (g - p.g) / sum x with g = (log(p/q) - q/p + 1) / 2
 """

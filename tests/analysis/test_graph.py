@@ -19,5 +19,5 @@ SINGLE = ((2, 3), np.dtype("float64"))
         (None, (None, None)),
     ],
 )
-def test_shape_and_type_of_a_result_that_was_not_observed(outline, known):
+def test_shape_and_type_of_an_unobserved_result(outline, known):
     assert noted_outline(SimpleNamespace(outline=outline)) == known

@@ -29,7 +29,7 @@ SLOPES = {
 
 
 @pytest.mark.parametrize("text", SLOPES)
-def test_digits_are_those_of_numpy_against_mpmath(text, capsys):
+def test_digits_match_numpy_compared_with_mpmath(text, capsys):
     found = measured(capsys, text, "x=1e-6:1", "--points", "13")
     values, slopes = [], []
 
@@ -62,7 +62,7 @@ LOSSES = {
 
 
 @pytest.mark.parametrize("line", LOSSES)
-def test_what_loses_digits(line, capsys):
+def test_operations_that_lose_digits_are_found(line, capsys):
     found = measured(capsys, *line.split(" "))
     assert [(loss["of"], loss["kind"], loss["formula"]) for loss in found["losses"]] == LOSSES[line]
     for loss in found["losses"]:
@@ -71,14 +71,14 @@ def test_what_loses_digits(line, capsys):
 
 @pytest.mark.parametrize("count", [*range(2, 9), 40])
 @pytest.mark.parametrize("ends", [(0.0, 1.0), (-1.0, 0.0), (-2.0, 3.0), (1.0, 2.0), (1e-9, 1.0)])
-def test_points_reach_both_ends_and_come_near_a_zero_inside(ends, count):
+def test_points_include_both_ends_and_come_close_to_an_inner_zero(ends, count):
     x = points_between(*ends, count, np.float64)
     assert (x[0], x[-1]) == ends and len(x) <= count and (np.diff(x) > 0).all()
     if count == 40 and ends[0] <= 0:
         assert 0 in x and len(x) >= 35 and np.abs(x[x != 0]).min() < 1e-11
 
 
-def test_extremes_are_right_where_the_type_ends(capsys):
+def test_digits_are_right_near_overflow_and_underflow(capsys):
     found = measured(capsys, "exp(x)", "x=-800:800")
     assert 15.954589770191003 in found["value"]
     assert min(found["value"]) > 14.5 and min(found["gradient"]["x"]) > 14.5

@@ -36,7 +36,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("text", PROGRAMS)
-def test_a_block_is_its_rows(text):
+def test_a_block_equals_its_rows(text):
     program = load_program(Target(text, inline=True))
     rng = np.random.default_rng(0)
     columns = {name: rng.uniform(0.5, 2, (5, *shape)) for name, shape in PROGRAMS[text].items()}
@@ -60,7 +60,7 @@ def ask(text, **columns):
     return Question(program, {}, tuple(columns), tuple(columns)), columns
 
 
-def test_only_the_row_without_an_inverse_is_nan():
+def test_only_the_singular_row_is_nan():
     x = np.linspace(1, 2, 1000)
     x[617] = 0
     question, columns = ask("inv([[x, 0], [0, 1]])[0, 0]", x=x)
@@ -69,7 +69,7 @@ def test_only_the_row_without_an_inverse_is_nan():
     np.testing.assert_allclose(np.delete(found["d_x"], 617), -1 / np.delete(x, 617) ** 2)
 
 
-def test_the_row_that_fails_is_named():
+def test_the_failing_row_is_named():
     rows = np.empty(3, object)
     rows[:] = [np.ones(2), np.ones(2), np.ones(1)]
     question, columns = ask("w[1] * x", x=np.ones(3), w=rows)
@@ -93,7 +93,7 @@ def test_blocks_fit_into_memory(text, shape):
     "words, extra",
     [(["p.csv", "-o", "o.parquet"], "sweep"), (["p.parquet"], "sweep"), (["p.csv", "--dask", "local"], "dask")],
 )
-def test_an_extra_that_is_missing_is_named(words, extra, tmp_path, monkeypatch, capsys):
+def test_a_missing_extra_is_named(words, extra, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.csv").write_text("x\n1\n")
@@ -128,7 +128,7 @@ def write_parquet(path):
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name, write", [("p.npy", write_numpy), ("p.csv", write_text), ("p.parquet", write_parquet)])
-def test_a_table_that_changes_while_it_is_read_is_an_error_with_its_row(name, write, change, tmp_path, monkeypatch):
+def test_changing_a_table_while_it_is_read_is_an_error_with_its_row(name, write, change, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / name)
     points = open_points(name)
@@ -141,15 +141,15 @@ def test_a_table_that_changes_while_it_is_read_is_an_error_with_its_row(name, wr
     assert caught.value.exit_code == 2
 
 
-def test_parts_that_somebody_removes_end_in_an_error(tmp_path, monkeypatch, capsys):
+def test_removed_parts_are_an_error(tmp_path, monkeypatch, capsys):
     (tmp_path / "p.csv").write_text("x\n1\n2\n")
     monkeypatch.setattr("gradcli.analysis.sweep.plan.Folder.count_done", lambda folder: {})
     assert main(["sweep", "x**2", str(tmp_path / "p.csv"), "-o", str(tmp_path / "o.csv")]) == 2
-    assert "parts of" in (said := capsys.readouterr().err) and "were removed while it was made" in said
+    assert "parts of" in (said := capsys.readouterr().err) and "were removed while it was being written" in said
     assert os.listdir(tmp_path) == ["p.csv"]
 
 
-def test_an_error_of_a_row_keeps_the_exit_code_of_its_cause():
+def test_a_row_error_keeps_the_exit_code_of_its_cause():
     caused = RowError(3, GradcliError("x = nan", hint="leave it out", kind="value", exit_code=2))
     assert (caused.row, caused.exit_code, caused.hint, caused.kind) == (3, 2, "leave it out", "value")
     raised = RowError(4, ZeroDivisionError("division by zero"))

@@ -10,11 +10,11 @@ ENGINES = [("gradcli" if i % 2 and case.title in OWN else "--torch", case) for i
 
 
 @pytest.mark.parametrize(("engine", "case"), ENGINES, ids=repr)
-def test_cause_and_twin(engine, case, tmp_path):
+def test_the_cause_is_found_and_the_corrected_script_is_fine(engine, case, tmp_path):
     check_cause(case, engine, tmp_path)
     check_nothing(case.right, engine, tmp_path)
 
 
 @pytest.mark.parametrize("title", tutorials())
-def test_tutorials_are_fine(title, tmp_path):
+def test_nothing_is_found_in_tutorials(title, tmp_path):
     check_nothing(tutorials()[title], "--torch", tmp_path)

@@ -17,5 +17,5 @@ def check(function: Callable, arrays: Iterable, expected: Any = None) -> None:
         out = call.plain(*call.arrays)
         assert out.shape == np.shape(expected)
         assert_allclose(out, expected, rtol=1e-12, atol=1e-14)
-    net.test_the_gradient_is_the_slope.check(call)
-    net.test_the_second_gradient_is_the_slope_of_the_first.check(call)
+    net.test_gradients_match_differences.check(call)
+    net.test_second_gradients_match_differences.check(call)

@@ -28,7 +28,7 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("call", "arrays", "expected"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
-def test_value_and_slopes(call, arrays, expected):
+def test_values_and_gradients(call, arrays, expected):
     check(call, arrays, expected)
 
 

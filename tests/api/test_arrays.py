@@ -71,22 +71,22 @@ ROWS_OF_TABLE = [*TAKEN, *REPLACED, *SHAPED]
 @pytest.mark.parametrize(
     ("call", "arrays", "expected"), [row[1:] for row in ROWS_OF_TABLE], ids=[row[0] for row in ROWS_OF_TABLE]
 )
-def test_value_and_slopes(call, arrays, expected):
+def test_values_and_gradients(call, arrays, expected):
     check(call, arrays, expected)
 
 
 @pytest.mark.parametrize("call", [lambda x, i: x.gather(1, i), lambda x, i: x.scatter(1, i, 2.0)])
-def test_an_index_larger_than_the_tensor_is_no_position_out_of_range(call):
+def test_an_index_larger_than_the_tensor_is_a_shape_error(call):
     with pytest.raises(RuntimeError, match=r"index of shape \[4, 1\] is larger than input of shape \[3, 4\]"):
         call(t(X), gc.zeros(4, 1, dtype=gc.int64))
 
 
-def test_a_start_out_of_range_is_an_error_of_positions():
-    with pytest.raises(IndexError, match="has no 1 elements from 5 on"):
+def test_a_start_out_of_range_is_an_index_error():
+    with pytest.raises(IndexError, match="start 5 and length 1 are out of range"):
         t(X).narrow(0, 5, 1)
 
 
-def test_results_of_no_gradient():
+def test_unique_returns_inverse_and_counts():
     values, places, counts = gc.unique(t([3.0, 1.0, 3.0]), return_inverse=True, return_counts=True)
     assert (values.tolist(), places.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 0, 1], [1, 2])
 
@@ -101,14 +101,14 @@ def test_results_of_no_gradient():
         (lambda x: x.triu(diagonal=1), lambda a: np.triu(a, 1), "TriuBackward0"),
     ],
 )
-def test_entries_take_pytorch_words_and_name_their_last_node(pytorch, plain, node):
+def test_pytorch_keywords_and_node_names(pytorch, plain, node):
     a = np.arange(6.0).reshape(2, 3)
     out = pytorch(gc.tensor(a, requires_grad=True))
     np.testing.assert_allclose(out.detach().numpy(), plain(a))
     assert out.grad_fn.name() == node
 
 
-def test_sizes_add_up_to_sizes():
+def test_adding_a_tuple_to_a_size_gives_a_size():
     total = gc.ones(2, 3).shape + (4,)
     assert type(total) is gc.Size
     assert total == (2, 3, 4)

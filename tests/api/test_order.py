@@ -45,14 +45,14 @@ VALUES = [
 
 
 @pytest.mark.parametrize(("call", "arrays", "expected"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
-def test_value_and_slopes(call, arrays, expected):
+def test_values_and_gradients(call, arrays, expected):
     check(call, arrays, expected)
 
 
 @pytest.mark.parametrize("cut", METHODS)
 @pytest.mark.parametrize("q", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("dim", [None, 0, 1])
-def test_quantiles_are_numpys(cut, q, dim):
+def test_quantiles_match_numpy(cut, q, dim):
     x = gc.tensor(X)
     assert_allclose(x.quantile(q, dim, interpolation=cut).numpy(), np.quantile(X, q, axis=dim, method=cut))
     x = gc.tensor(N)
@@ -65,7 +65,7 @@ NAN = [("median", None, math.nan), ("nanmedian", None, 0.5)]
 
 
 @pytest.mark.parametrize(("name", "dim", "expected"), NAN)
-def test_nan(name, dim, expected):
+def test_medians_with_nan(name, dim, expected):
     got = getattr(gc, name)(gc.tensor(N), *(() if dim is None else (dim,)))
     assert_allclose((got[0] if isinstance(got, tuple) else got).numpy(), expected)
 
@@ -96,7 +96,7 @@ def test_a_single_number(name):
 
 
 @pytest.mark.parametrize("name", ["median", "nanmedian"])
-def test_elements_of_lanes_stand_for_themselves_in_one_node(name):
+def test_medians_by_dim_are_one_node_and_not_views(name):
     x = gc.tensor(X, requires_grad=True)
     pick = getattr(x, name)
     values, indices = pick(dim=1)

@@ -50,11 +50,11 @@ def test_arguments_are_arranged_by_the_signature():
     ],
     ids=range(20),
 )
-def test_calls_in_pytorchs_words_compute_what_numpy_does(call, expected):
+def test_pytorch_calls_match_numpy(call, expected):
     np.testing.assert_allclose(call(gc.tensor(X)).numpy(), expected, rtol=1e-14)
 
 
-def test_methods_and_functions_are_one():
+def test_a_name_always_resolves_to_the_same_function():
     for name in ("sin", "sum", "softmax", "cumsum"):
         function = resolve(name)
         assert function is resolve(name) is getattr(gc, name)
@@ -92,7 +92,7 @@ def test_methods_and_functions_are_one():
     ],
     ids=range(15),
 )
-def test_errors_are_those_of_pytorch(call, error, text):
+def test_errors_match_pytorch(call, error, text):
     with pytest.raises(error) as raised:
         call()
     assert text in str(raised.value)
@@ -106,7 +106,7 @@ def test_a_dim_becomes_the_entrys_axis():
     assert place_dim(entry("softmax"), number, -1) in ({"axis": -1}, {"axis": None})
 
 
-def test_booleans_are_counted():
+def test_sum_counts_booleans():
     assert gc.tensor([True, True]).sum().dtype == gc.int64
     assert take_whole_numbers(entry("sum"), gc.tensor([True]), True).dtype == gc.int64
     assert take_whole_numbers(entry("sum"), gc.tensor([True]), False).dtype == gc.bool
@@ -126,5 +126,5 @@ def test_booleans_are_counted():
     ],
     ids=range(7),
 )
-def test_nodes_have_the_names_of_pytorch(call, name):
+def test_nodes_are_named_as_in_pytorch(call, name):
     assert call(leaf([[2.0, 1.0], [0.0, 3.0]])).grad_fn.name() == name

@@ -8,7 +8,7 @@ import gradcli as gc
 from gradcli import fft, linalg, special
 
 
-def test_the_entrys_own_arguments():
+def test_functions_show_the_entrys_arguments():
     assert str(inspect.signature(gc.rot90)) == "(x, k=1, axes=(0, 1))"
     assert gc.rot90.__name__ == "rot90"
     assert fft.fftshift.__name__ == "fftshift"
@@ -20,7 +20,7 @@ def test_every_name_resolves(owner):
     assert all(hasattr(owner, name) for name in owner.__all__)
 
 
-def test_methods_are_there_before_they_are_first_used():
+def test_methods_exist_before_their_first_use():
     assert callable(gc.Tensor.erfinv)
     assert hasattr(gc.Tensor, "logaddexp")
     assert not hasattr(gc.Tensor, "sinn")

@@ -1,4 +1,4 @@
-"""Functions of one number with their derivatives, in NumPy as a user would write them, and in mpmath."""
+"""Functions of one variable with their derivatives, written in NumPy as a user would, and in mpmath."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,15 +11,15 @@ S = np.array([0.3, -1.2, 2.5])
 
 
 class Atom(NamedTuple):
-    """A function, its slope in a form that keeps its digits, and the function of mpmath numbers (None: the same)."""
+    """A function, its derivative in a numerically stable form, and the function for mpmath numbers (None: the same)."""
 
     value: Callable
     slope: Callable
     exact: Callable | None
     span: tuple[float, float] | None = None
-    """Where random functions have their arguments; None: nowhere."""
+    """Range of arguments in random functions; None if they do not use this atom."""
     points: tuple = ()
-    """Where the bank looks."""
+    """Points at which the bank checks gradients."""
     kink: float | None = None
 
 
@@ -84,13 +84,13 @@ ATOMS = {
     ),
     "rounded": Atom(lambda t: np.round(np.sin(t), 9), np.cos, mp.sin, (-10, 10)),
     "single": Atom(lambda t: np.float32(np.sin(t)).astype(float), np.cos, mp.sin, (-10, 10)),
-    # -- for the bank alone
+    # -- used by the bank, but not by random functions
     "log1p": Atom(np.log1p, lambda t: 1 / (1 + t), mp.log1p, None, (S**2, 1e-9 * S**2, [-0.999999, 2])),
     "expm1": Atom(np.expm1, np.exp, mp.expm1, None, (S * 1e-7, S)),
     "arcsin": Atom(np.arcsin, lambda t: 1 / np.sqrt((1 - t) * (1 + t)), mp.asin, None, ([1 - 1e-6, 0.2, -1 + 1e-4],)),
     "power": Atom(lambda t: t**2.5, lambda t: 2.5 * t**1.5, None, None, (S**2, 1e-6 * S**2)),
     "cosh": Atom(np.cosh, np.sinh, mp.cosh, None, (S, 10 * S)),
-    "quick wave": Atom(
+    "fast wave": Atom(
         lambda t: np.sin(100 * t), lambda t: 100 * np.cos(100 * t), lambda t: mp.sin(100 * t), None, (S, 0.01 * S)
     ),
     "narrow": Atom(

@@ -20,19 +20,19 @@ OFFSETS = (1e3, 1e5)
 
 
 class Case:
-    """A function of one vector, its gradient in NumPy, and the function of mpmath numbers."""
+    """A function of a vector, its gradient in NumPy, and the same function for mpmath numbers."""
 
     def __init__(self, name: str, f: Callable, grad: Callable, exact: Callable, x: Any):
         self.name, self.f, self.grad, self.exact, self.x = name, f, grad, exact, np.asarray(x, float)
 
     def true_derivative(self, i: int) -> mp.mpf:
-        """Return the exact partial derivative at a place."""
+        """Return the partial derivative with respect to x[i], in the current precision of mpmath."""
         x = [mp.mpf(float(v)) for v in self.x]
         step = abs(x[i]) * mp.mpf(10) ** -20 or None
         return mp.diff(lambda t: self.exact([*x[:i], t, *x[i + 1 :]]), x[i], h=step)
 
     def relative_error(self, grad: Callable) -> float:
-        """Return the largest relative error of a gradient, proven in high precision; infinite for nan."""
+        """Return the largest relative error of a gradient, proven in high precision; infinity if it is not finite."""
         claimed = np.asarray(grad(self.x), float)
         worst = 0.0
         with mp.workdps(DIGITS):
@@ -47,13 +47,13 @@ class Case:
 
 
 def elementwise() -> Iterator[Case]:
-    """Yield sums of atoms, and some beside an offset."""
+    """Yield sums of atoms; the first of each atom also with offsets."""
     for name, atom in ATOMS.items():
         f, exact = atom.value, atom.exact or atom.value
         for k, x in enumerate(atom.points):
             for c in (0, *(OFFSETS if k == 0 else ())):
                 yield Case(
-                    f"{name} beside {c:g}" if c else f"{name} {k}",
+                    f"{name} plus {c:g}" if c else f"{name} {k}",
                     lambda x, f=f, c=c: c + f(x).sum(),
                     atom.slope,
                     lambda xs, exact=exact: mp.fsum(exact(x) for x in xs),
@@ -62,7 +62,6 @@ def elementwise() -> Iterator[Case]:
 
 
 def rosenbrock_gradient(x: np.ndarray) -> np.ndarray:
-    """The gradient of Rosenbrock's function."""
     grad = np.zeros_like(x)
     grad[:-1] = -400 * x[:-1] * (x[1:] - x[:-1] ** 2) - 2 * (1 - x[:-1])
     grad[1:] += 200 * (x[1:] - x[:-1] ** 2)
@@ -70,7 +69,7 @@ def rosenbrock_gradient(x: np.ndarray) -> np.ndarray:
 
 
 def coupled() -> Iterator[Case]:
-    """Yield functions whose inputs meet."""
+    """Yield functions of coupled inputs, and one of a thousand inputs."""
     for scale in (1e-6, 1.0, 1e6):
         yield Case(
             f"rosenbrock at {scale:g}",
@@ -122,7 +121,7 @@ def coupled() -> Iterator[Case]:
 
 
 def mistakes(case: Case) -> Iterator[tuple[str, Callable]]:
-    """Yield wrong gradients of a case: what was done, and the gradient."""
+    """Yield (mistake, wrong gradient) of a case; some are right after all, such as rolled zeros."""
     g = case.grad
     for error in (1e-2, 1e-3, 1e-4, 1e-5, 2e-6):
         yield f"relative error {error:g}", lambda x, e=error: g(x) * (1 + e)

@@ -1,7 +1,7 @@
-"""Random functions with their right gradients, and claims about them: right, a little off, and absurd.
+"""Random functions with their gradients, and claims about them: right, slightly wrong, and absurd.
 
-A function is a weighted sum of atoms of shifted and scaled inputs, on top of an offset, seen from a random point.
-`tests/check/test_bank.py` proves the derivatives of the atoms against mpmath.
+A function is an offset plus a weighted sum of atoms of scaled inputs (or the sine of the sum), at a random point.
+`tests/check/test_bank.py` compares the derivatives of the atoms with mpmath.
 """
 
 from typing import Any
@@ -30,14 +30,14 @@ class Function:
         self.coupled = self.size > 1 and rng.random() < 0.3
 
     def argument(self, atom: Atom, rng: np.random.Generator) -> float:
-        """Return a point of an atom's domain: any size, or close beside its kink."""
+        """Return a random argument for an atom: of any magnitude within its span, or close to its kink."""
         if atom.kink is not None and rng.random() < 0.5:
             return atom.kink + float(rng.choice([-1, 1])) * 10 ** rng.uniform(-9, -0.5)
         low, high = (10 ** rng.uniform(-2, 2) for _ in range(2))
         return rng.uniform(max(atom.span[0], -low), min(atom.span[1], high))
 
     def parts(self, x: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the atoms' values and their derivatives by x."""
+        """Return the atoms' values and their derivatives with respect to x."""
         t = self.scale * np.asarray(x, float)
         values = np.array([a.value(s) for a, s in zip(self.atoms, t, strict=True)], float)
         slopes = np.array([a.slope(s) for a, s in zip(self.atoms, t, strict=True)], float)
@@ -60,7 +60,7 @@ class Function:
 
 
 def claims(function: Function, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """Return claimed gradients by what they are."""
+    """Return claimed gradients by kind."""
     right = function.gradient(function.x)
     place = int(np.argmax(np.abs(right)))
     found = {"right": right}
@@ -79,16 +79,16 @@ def claims(function: Function, rng: np.random.Generator) -> dict[str, np.ndarray
 
 
 def passes(function: Function) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Return backward passes and gradients by hand by what they are: "right" or "wrong", and the claim.
+    """Return hand-written backward passes and gradients by kind: a label, "right" or "wrong", and the claim.
 
-    All wrong ones but the rough are right at the point, for the cotangent 1.
+    Apart from "rough" and "partial", the wrong ones are right at the point for the cotangent 1.
     """
     gradient, x = function.gradient, function.x
     found = {"a right product": ("right", {"vjp": lambda w, x: w * gradient(x)})}
     beside = gradient(x * (1 + 0.01 * np.arange(1, len(x) + 1)))
     if not (np.isfinite(beside).all() and np.isfinite(gradient(x)).all() and gradient(x).any()):
         return found
-    found["right for ones alone"] = ("wrong", {"vjp": lambda w, x: (w == 1) * gradient(x)})
+    found["right for ones only"] = ("wrong", {"vjp": lambda w, x: (w == 1) * gradient(x)})
     found["clipped cotangents"] = ("wrong", {"vjp": lambda w, x: np.clip(w, -5, 5) * gradient(x)})
     found["rounded cotangents"] = ("wrong", {"vjp": lambda w, x: np.round(w) * gradient(x)})
     if np.abs(beside - gradient(x)).max() > 1e-3 * np.abs(gradient(x)).max():
@@ -104,7 +104,7 @@ def passes(function: Function) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 def product(base: type, wrong: bool) -> Any:
-    """Return a product as an engine's custom Function (base), perhaps wrong where one gradient is wanted alone."""
+    """Return x * y as an engine's custom Function (base); `wrong` swaps x and y if only one gradient is needed."""
 
     class Product(base):  # type: ignore[misc, valid-type]
         @staticmethod
@@ -124,13 +124,13 @@ def product(base: type, wrong: bool) -> Any:
 
 
 def relative_gap(claimed: np.ndarray, right: np.ndarray) -> float:
-    """Return the largest relative error of a claim; nan and infinity count as 1 and more."""
+    """Return the largest relative error of a claim, ignoring elements that are nan."""
     with np.errstate(all="ignore"):
         gap = np.abs(claimed - right)
         return float(np.nanmax(np.where(gap > 0, gap / np.abs(right), 0.0), initial=0.0))
 
 
 def is_honest(report: Any, size: float) -> bool:
-    """Return whether a pass says that an error of such a size could not be seen, or that there is a kink."""
+    """Check that a pass mentions a kink or a resolution too coarse to show an error of this size."""
     resolution = max(item.resolution or 0.0 for item in report.inputs)
     return size <= resolution or any("kink" in note for note in report.notes)

@@ -1,4 +1,4 @@
-"""Run a checker on trials, and count its verdicts."""
+"""Run a checker on trials and count its verdicts."""
 
 import importlib
 import importlib.util
@@ -24,11 +24,11 @@ BANKS = {
 """The banks by name; each is a function of the number of random functions."""
 COUNTED = ("right", "accused", "wrong", "found", "small", "small found", "open")
 SMALL = 0.01
-"""Relative errors below this are counted apart: not every checker means to see them."""
+"""Relative errors below this are counted separately, since not every checker is meant to find them."""
 
 
 def load(checker: str) -> Judge:
-    """Return the `judge` of a checker. Raises ModuleNotFoundError for a name or a package that is not there."""
+    """Return the `judge` of a checker. Raises ModuleNotFoundError if it or a package it needs does not exist."""
     if not checker.endswith(".py"):
         return importlib.import_module(f".checkers.{checker.lower()}", __package__).judge
     spec = importlib.util.spec_from_file_location("checker", checker)
@@ -40,7 +40,7 @@ def load(checker: str) -> Judge:
 
 
 class Counting:
-    """The function of a trial, of a vector and with a number as its value; it counts its calls."""
+    """The function of a trial, changed to take a vector, return a float and count its calls."""
 
     def __init__(self, f: Callable, shape: tuple[int, ...]):
         self.f, self.shape, self.calls = f, shape, 0
@@ -51,7 +51,7 @@ class Counting:
 
 
 def count_verdicts(judge: Judge, bank: Iterable[Trial]) -> dict[str, Any]:
-    """Return the counts of right and of wrong claims, and the median of calls and milliseconds for one check."""
+    """Count the verdicts on right and wrong claims; add the median calls and milliseconds per check."""
     counts = dict.fromkeys(COUNTED, 0)
     calls, seconds = [], []
     for label, f, x, claim, size in bank:

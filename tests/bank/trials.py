@@ -1,4 +1,4 @@
-"""Right and wrong claims about functions whose derivatives are known: what the banks consist of."""
+"""The contents of the banks: right and wrong claims about functions with known derivatives."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,11 +10,11 @@ from ..check import test_cancellation, test_kink
 from . import functions, hunt
 
 Trial = tuple[str, Any, np.ndarray, dict[str, Any], float]
-"""Whether a claim is "right" or "wrong", the function, its point, the claim with options, and its relative error."""
+"""A label ("right" or "wrong"), the function, its point, the claim with options, and the claim's relative error."""
 
 
 def proven(_: int) -> Iterator[Trial]:
-    """Yield sums of functions of one variable and coupled ones, whose derivatives mpmath proves in 50 digits."""
+    """Yield sums of atoms and coupled functions, with derivatives that mpmath proves to 50 digits."""
     for k, case in enumerate([*functions.elementwise(), *functions.coupled()]):
         yield "right", case.f, case.x, {"grad": case.grad}, 0.0
         for j, (_, grad) in enumerate(functions.mistakes(case)):
@@ -23,7 +23,7 @@ def proven(_: int) -> Iterator[Trial]:
 
 
 def random_claims(count: int, **options: Any) -> Iterator[Trial]:
-    """Yield random functions with their gradient, with one that is off by 1e-1 to 1e-6, and with absurd ones."""
+    """Yield random functions with their gradient, one with a relative error of 1e-1 to 1e-6, and an absurd one."""
     for k in range(count):
         rng = np.random.default_rng([21, k])
         function = hunt.Function(rng)
@@ -37,7 +37,7 @@ def random_claims(count: int, **options: Any) -> Iterator[Trial]:
 
 
 def kinks(_: int) -> Iterator[Trial]:
-    """Yield elements of generalized gradients at kinks, and vectors beside them."""
+    """Yield elements of generalized gradients at kinks, and vectors outside them."""
     for name, (f, x, right, wrong) in test_kink.CASES.items():
         if name not in test_kink.LARGE:
             for label, claims in (("right", right), ("wrong", wrong)):
@@ -47,7 +47,7 @@ def kinks(_: int) -> Iterator[Trial]:
 
 
 def cancelling(_: int) -> Iterator[Trial]:
-    """Yield functions that lose digits, with derivatives by mpmath in 60 digits, right and half as large again."""
+    """Yield functions that lose digits, with their derivative (mpmath, 60 digits) and with 1.5 times that."""
     for f, exact in test_cancellation.CANCELLING.values():
         for x in test_cancellation.PLACES:
             with mp.workdps(60):

@@ -1,4 +1,4 @@
-"""Lines to estimate slopes along, for the tests of the numeric core."""
+"""Samplers of plain functions, for the tests of the numeric core."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from gradcli.program.hand_written import claim_by_hand
 
 
 def sampler_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Sampler:
-    """Return a sampler of a function of one array; where it raises ArithmeticError or ValueError it is nan."""
+    """Return a sampler of a function of one array; ArithmeticError and ValueError become nan."""
 
     def value(x: np.ndarray) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""Gradients by hand on arrays in other places of memory, and what they write into."""
+"""Hand-written gradients called with other memory layouts, and those that modify their arguments."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def of_the_buffer(x):
 
 
 def centred(x):
-    """Return zeros but for rounding, which another layout rounds in another way."""
+    """Return zero up to rounding, which depends on the memory layout."""
     return (x - x.mean(axis=1, keepdims=True)).sum()
 
 
@@ -46,13 +46,13 @@ def report(function, **claim):
         (of_the_buffer, "layout"),
     ],
 )
-def test_gradients_by_hand_find_their_arrays_anywhere_in_memory(grad, rule):
+def test_gradients_must_not_depend_on_the_memory_layout(grad, rule):
     found = report(f, grad=grad)
     assert found.verdict == ("fail" if rule else "pass"), found.message
     assert [finding.kind for finding in found.diagnosis[:1]] == ([rule] if rule else [])
 
 
-def test_a_backward_that_writes_into_its_cotangent_fails_and_a_function_into_its_input():
+def test_writing_into_a_cotangent_or_an_input_fails():
     def backward(g, x):
         g *= 3 * x**2
         return g
@@ -66,7 +66,7 @@ def test_a_backward_that_writes_into_its_cotangent_fails_and_a_function_into_its
     assert report(lambda x: x**3, vjp=backward, no_as_called=True).verdict == "pass"
 
 
-def test_rounding_and_refusals_are_no_difference():
+def test_rounding_and_refused_layouts_are_not_differences():
     assert report(centred, grad=np.zeros_like).verdict in ("pass", "inconclusive")
 
     def refuses(x):
@@ -78,8 +78,8 @@ def test_rounding_and_refusals_are_no_difference():
     assert report(lambda x: (x**3).sum() + noise.normal(), grad=lambda x: 3 * x**2).verdict == "inconclusive"
 
 
-def test_a_difference_between_random_numbers_is_no_finding():
-    """The first calls agree, as they may by chance."""
+def test_a_random_difference_is_not_blamed_on_the_layout():
+    """The first calls agree, as can happen by chance."""
     for first_other in range(1, 40):
         calls = iter(range(1000))
 

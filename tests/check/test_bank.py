@@ -1,4 +1,4 @@
-"""The verdict on the bank and on random functions: wrong gradients are caught, right ones never accused."""
+"""Verdicts on the bank and on random functions: wrong gradients fail, right ones never do."""
 
 import mpmath as mp
 import numpy as np
@@ -34,18 +34,18 @@ def right():
 
 @pytest.fixture(scope="module", params=[18, pytest.param(4, marks=pytest.mark.nightly)])
 def wrong(request):
-    """Return (what, report) on one of so many mistakes of all cases, each kind as often."""
+    """Return (mistake, report) for every param-th mistake of all cases, with all kinds equally frequent."""
     chosen = [(c, *m) for k, c in enumerate(RIGHT) for j, m in enumerate(mistakes(c)) if (k + j) % request.param == 0]
-    # rolled zeros and the like are no mistake
+    # some are right after all, such as rolled zeros
     return [(what, judge(c, grad)) for c, what, grad in chosen if c.relative_error(grad) >= WRONG_FROM]
 
 
 @pytest.mark.parametrize("case", RIGHT, ids=lambda c: c.name)
-def test_labels_of_right_gradients_are_proven(case):
+def test_right_gradients_match_high_precision(case):
     assert case.relative_error(case.grad) <= RIGHT_WITHIN
 
 
-def test_no_right_gradient_is_called_wrong_and_hardly_any_is_left_open(right):
+def test_right_gradients_never_fail_and_nearly_all_pass(right):
     others = [report for report in right if report.verdict != "pass"]
     assert {report.verdict for report in others} <= {"inconclusive"}, others
     assert len(others) <= 0.03 * len(right), others
@@ -66,14 +66,14 @@ FUNCTIONS, CHUNKS = 500, 80
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_slopes_of_the_atoms_are_right(name):
+def test_derivatives_of_the_atoms_match_mpmath(name):
     atom = ATOMS[name]
     low, high = atom.span
     for part in (0.03, 0.21, 0.48, 0.77, 0.98):
         t = low + part * (high - low)
         with mp.workdps(40):
             true = mp.diff(atom.exact or atom.value, mp.mpf(t), h=mp.mpf(10) ** -15)
-        steep = 1.0 if name == "wave" else 0.0  # rounding of 30 t
+        steep = 1.0 if name == "wave" else 0.0  # 30 * t is rounded
         assert abs(float(atom.slope(t)) - float(true)) <= 4e-14 * max(abs(float(true)), 10 * steep), t
 
 

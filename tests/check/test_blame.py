@@ -1,4 +1,4 @@
-"""Which custom function is to blame, and rules of other frameworks that are not vouched for."""
+"""The custom function and line that a failed check blames, and which files declare checks."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.tape.build import function
 
 
 class Scaled(gradcli.autograd.Function):
-    """Twice the input, with backwards that are wrong in the way that the flag says."""
+    """Twice the input, with a backward whose mistake is chosen by the flag."""
 
     @staticmethod
     def forward(ctx, x, flag):
@@ -45,7 +45,7 @@ def test_the_line_that_ran_is_blamed(flag, verdict, line):
     assert "ScaledBackward" in found.blame and line in found.blame
 
 
-def test_blaming_a_part_keeps_to_the_budget():
+def test_finding_the_part_to_blame_stays_within_the_budget():
     at = {"x": np.array([0.3, 0.5])}
     found = check_gradient(lambda x: gradcli.sin(Scaled.apply(x, "first")).sum(), at=at, calls=300)
     without = check_gradient(lambda x: np.sin(2 * x).sum(), lambda x: 3 * np.cos(2 * x), at, calls=300)
@@ -53,12 +53,12 @@ def test_blaming_a_part_keeps_to_the_budget():
     assert without.evidence.points < found.evidence.points <= 300
 
 
-def test_nobody_is_blamed_for_what_is_right():
+def test_a_pass_blames_nothing():
     found = check_gradient(lambda x: Scaled.apply(x, "right").sum(), at={"x": np.array([0.3, 0.5])})
     assert found.verdict == "pass" and found.blame is None
 
 
-def test_forward_mode_that_contradicts_is_a_fail():
+def test_a_contradicting_forward_mode_fails():
     @function(lambda ctx, g: 2 * g, jvp=lambda ctx, t: 3 * t)
     def double(ctx, x):
         return 2 * x
@@ -75,7 +75,7 @@ def test_forward_mode_that_contradicts_is_a_fail():
         ("import gradcli\nx = gradcli.tensor(1.0)  # to check it\n", False),
     ],
 )
-def test_checks_declared_under_another_name(tmp_path, text, declares):
+def test_declared_checks_are_found_under_another_name(tmp_path, text, declares):
     path = tmp_path / "f.py"
     path.write_text(text)
     assert mentions_checks(str(path)) is declares

@@ -1,6 +1,6 @@
-"""Claims that a checker may get wrong: absurd ones, linear ones that are not, noise, solvers, domains and forms.
+"""Claims that a checker may misjudge: rounding, solvers with tolerances, limited domains, types and forms.
 
-The right derivatives follow by hand, or by the same function iterated to the end.
+The right derivatives are derived by hand, or come from the same function iterated to convergence.
 """
 
 import math
@@ -26,7 +26,7 @@ def verdict(f, grad, x):
     return judge(f, grad, x=x).verdict
 
 
-def test_a_pass_that_says_nothing_cannot_be_made():
+def test_a_pass_without_evidence_cannot_be_created():
     failed = InputCheck("x", (), "fail", 1.0, 1.0, 0.0, None, None)
     for make in (
         lambda: InputCheck("x", (), "pass", 0.0, 0.0, 17.0, None, Element((), (), 1.0, 1.0, math.inf)),
@@ -41,7 +41,7 @@ CUBES = (lambda x: (x**3).sum(), lambda x: 3 * x**2)
 SQUARES = (lambda x: (x * x).sum(), lambda x: 2 * x)
 
 
-def test_fast_mode_says_what_it_saw():
+def test_a_check_along_directions_reports_them_and_its_resolution():
     x = np.random.default_rng(0).standard_normal(1000) + 3
 
     def off(x, error=1e-5):
@@ -69,7 +69,7 @@ def test_fast_mode_says_what_it_saw():
         (*CUBES, [1.0, -4.0], {"atol": 0.0, "rtol": 0.5}),
     ],
 )
-def test_an_error_above_the_stated_resolution_is_called_wrong(f, grad, x, options):
+def test_an_error_above_the_stated_resolution_fails(f, grad, x, options):
     right = check_gradient(f, grad, at={"x": np.array(x)}, **options)
     assert right.verdict == "pass"
     (seen,) = (item.resolution for item in right.inputs)
@@ -78,7 +78,7 @@ def test_an_error_above_the_stated_resolution_is_called_wrong(f, grad, x, option
     assert wrong.verdict == "fail"
 
 
-def test_rounding_of_the_largest_is_no_excuse_for_the_smallest():
+def test_rounding_of_a_large_output_does_not_hide_an_error_in_a_small_one():
     def f(x):
         return np.array([1e15 * np.sin(x[0]), np.cos(x[1])])
 
@@ -103,7 +103,7 @@ def entropy_gradient(x):
     return -p * (np.log(p) + entropy(x))
 
 
-def test_what_is_below_rounding_is_neither_right_nor_wrong():
+def test_elements_below_rounding_are_negligible():
     for f, claimed, x in ((lambda x: np.tanh(x) - 1, 7e-35, 40.0), (lambda x: 3 + 0 * x, 1.4e-17, 1.0)):
         found = judge(f, lambda x, c=claimed: c, x=x)
         assert found.verdict != "fail" and found.inputs[0].negligible == 1
@@ -114,7 +114,7 @@ def test_what_is_below_rounding_is_neither_right_nor_wrong():
 
 
 def cosine_point(a, tolerance=1e-9):
-    """The solution of y = cos(a y), by iteration."""
+    """Solve y = cos(a y) by iteration."""
     y = 0.0
     for _ in range(2000):
         y, before = np.cos(a * y), y
@@ -140,7 +140,7 @@ SOLVERS = {
     "fixed point": (cosine_point, cosine_slope, (0.3, 0.7, 0.9, 1.1)),
     "root": (root, lambda a: 1 / (3 * root(a) ** 2 + 1), (1.0, 2.0, 3.3)),
     "differential equation": (decay(1e-3), lambda k: -np.exp(-k), (1.3, 2.0)),
-    "the same, closer": (decay(1e-6), lambda k: -np.exp(-k), (0.5, 1.3, 2.0)),
+    "differential equation, tighter": (decay(1e-6), lambda k: -np.exp(-k), (0.5, 1.3, 2.0)),
     "integral": (
         lambda k: quad(lambda t: np.exp(-k * t * t), 0, 1)[0],
         lambda k: -quad(lambda t: t * t * np.exp(-k * t * t), 0, 1)[0],
@@ -159,7 +159,7 @@ def test_solvers_that_stop_at_a_tolerance(f, slope, x):
 
 
 @pytest.mark.parametrize("x", [[1.1, 2.3], [0.7, 1.9, 3.1]])
-def test_a_function_computed_in_float32_is_no_solver(x):
+def test_a_float32_function_is_not_taken_for_a_solver(x):
     def f(x):
         return float((x.astype(np.float32) ** 2).sum())
 
@@ -194,7 +194,7 @@ DOMAINS = {
 
 
 @pytest.mark.parametrize(("f", "grad", "x"), DOMAINS.values(), ids=DOMAINS)
-def test_functions_that_raise_beside_the_point(f, grad, x):
+def test_functions_that_raise_near_the_point(f, grad, x):
     assert verdict(f, grad, x) == "pass"
     assert verdict(f, lambda x: -np.asarray(grad(x)), x) == "fail"
 
@@ -218,14 +218,14 @@ def test_forms_of_gradients():
     assert judge(lambda x: (x**2).sum(), vjp=lambda c, x: (6.0 * c,), x=[3.0]).verdict == "pass"
 
 
-def test_a_sparse_input_is_an_error_that_says_what_to_do():
+def test_a_sparse_input_is_an_error_with_a_hint():
     at = {"a": csr_matrix(np.eye(2))}
     report = check_gradient(lambda a: a.multiply(a).sum(), lambda a: 2 * a, at=at)
     assert (report.verdict, report.message) == ("error", "no input is an array of floating-point numbers: a")
     assert "build the matrix inside" in report.hint
 
 
-def test_good_arguments_are_taken():
+def test_numpy_numbers_and_tuples_are_accepted():
     at = {"x": (np.int64(2), 3)}
     report = check_gradient(
         lambda x: np.sum(x * x), lambda x: 2 * x, at, seed=np.int64(3), samples=np.int64(2), wrt=("x",), order=1

@@ -1,4 +1,4 @@
-"""What a declaration takes, and what a command line changes about it."""
+"""Declared checks: their arguments, and command-line options that change them."""
 
 import json
 
@@ -28,14 +28,14 @@ def drawn(x):
 
 
 @pytest.mark.parametrize(("option", "wanted"), [((), "float64"), (("--dtype", "float32"), "float32")])
-def test_the_type_of_the_command_line_is_that_of_declared_points(option, wanted, tmp_path):
+def test_dtype_applies_to_declared_points(option, wanted, tmp_path):
     (tmp_path / "checks.py").write_text(DECLARED.replace("TYPE", wanted))
     found = run("gradcheck", "checks.py", *option, "--json", cwd=tmp_path)
     verdicts = [check["verdict"] for check in json.loads(found.stdout)["checks"]]
     assert (found.returncode, verdicts) == (0, ["pass", "pass"]), found
 
 
-def test_the_type_reaches_values_inside_structures():
+def test_dtype_applies_to_values_inside_structures():
     kinds = set()
 
     def f(p):
@@ -47,12 +47,12 @@ def test_the_type_reaches_values_inside_structures():
 
 
 @pytest.mark.parametrize("x", ["word", 3, None, np.array([1, 2]), np.array(1 + 2j), ["a"]])
-def test_only_floating_point_numbers_change_their_type(x):
+def test_only_floating_point_numbers_change_their_dtype(x):
     assert in_type(x, np.dtype("float32")) is x
 
 
 @pytest.mark.parametrize("x", [1.5, [1.5, 2], np.array([1.5]), np.float64(1.5)])
-def test_floating_point_numbers_become_arrays_of_the_type(x):
+def test_floating_point_numbers_become_arrays_of_the_dtype(x):
     converted = in_type(x, np.dtype("float32"))
     assert converted.dtype == np.float32 and np.array_equal(converted, x)
 

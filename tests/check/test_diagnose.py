@@ -1,4 +1,4 @@
-"""Invented mistakes of all kinds, each with the words that name it; the same functions with right gradients pass."""
+"""Diagnoses of all kinds of mistakes, with words each must contain; the same functions pass with right gradients."""
 
 import math
 
@@ -109,7 +109,7 @@ def attention_gradient(q, k, softmax=True):
     return s @ k, s.T @ q
 
 
-# name: function, right gradient, wrong gradient, where, words; "vjp" where both are backward passes
+# name: function, right gradient, wrong gradient, point, words of the diagnosis (for vjp, see report_on)
 CASES = {
     "sigmoid": (
         lambda x: ((sigmoid(x) - 0.3) ** 2).sum(),
@@ -202,21 +202,21 @@ CASES = {
         {"q": RNG.normal(size=(3, 2)), "k": RNG.normal(size=(3, 2))},
         "the derivative of exp, sum, divide is left out",
     ),
-    "along the output": (
+    "a factor along the output": (
         lambda a, b: a * np.exp(-b * T),
         lambda a, b: (np.exp(-b * T), -a * T * np.exp(-b * T)),
         lambda a, b: (np.exp(-b * T), -a * np.exp(-b * T)),
         {"a": 2.0, "b": 0.7},
         "a factor T is missing",
     ),
-    "by the logarithm": (
+    "a superfluous factor": (
         lambda s: np.exp(-0.5 / s**2),
         lambda s: np.exp(-0.5 / s**2) / s**3,
         lambda s: np.exp(-0.5 / s**2) / s**2,
         {"s": 1.7},
         "a factor s is superfluous",
     ),
-    "one number's sign": (np.sin, np.cos, lambda s: -np.cos(s), {"s": 1.7}, "the sign is wrong"),
+    "sign of a scalar": (np.sin, np.cos, lambda s: -np.cos(s), {"s": 1.7}, "the sign is wrong"),
     "degrees": (
         lambda s: np.sin(np.radians(s)),
         lambda s: np.radians(1) * np.cos(np.radians(s)),
@@ -245,7 +245,7 @@ CASES = {
         {"x": W},
         "in reverse order along the axes 0, 1",
     ),
-    "axes of three": (
+    "two of three axes swapped": (
         lambda x: (np.arange(18.0).reshape(2, 3, 3) * x**2).sum(),
         lambda x: 2 * np.arange(18.0).reshape(2, 3, 3) * x,
         lambda x: np.swapaxes(2 * np.arange(18.0).reshape(2, 3, 3) * x, 1, 2),
@@ -266,7 +266,7 @@ CASES = {
         {"z": Z},
         "in reverse order",
     ),
-    "two elements exchanged": (
+    "two elements swapped": (
         lambda x: (x**2 * [1, 3]).sum(),
         lambda x: 2 * x * [1, 3],
         lambda x: (2 * x * [1, 3])[::-1],
@@ -287,14 +287,14 @@ CASES = {
         {"u": STEPS},
         "wrong in rows 0 to 4, right in row 5",
     ),
-    "a cumulative sum forwards": (
+    "a cumulative sum in the wrong direction": (
         lambda x: (np.cumsum(x) * Y).sum(),
         lambda x: np.cumsum(Y[::-1])[::-1],
         lambda x: np.cumsum(Y),
         {"x": X},
         "a cumulative sum goes the wrong way along axis 0",
     ),
-    "no cumulative sum": (
+    "a missing cumulative sum": (
         lambda x: (np.sin(np.cumsum(x, 1)) * A).sum(),
         lambda x: np.cumsum((np.cos(np.cumsum(x, 1)) * A)[:, ::-1], 1)[:, ::-1],
         lambda x: np.cos(np.cumsum(x, 1)) * A,
@@ -306,7 +306,7 @@ CASES = {
         lambda x: 2 * np.cumsum(np.cumsum(x)[::-1])[::-1],
         lambda x: 2 * np.cumsum(np.cumsum(np.cumsum(x)[::-1]))[::-1],
         {"x": X},
-        "a cumulative sum is taken once too often along axis 0",
+        "a cumulative sum is applied once too often along axis 0",
     ),
     "a regularizer": (
         lambda w: np.sin(w).sum() + 0.1 * (w**2).sum(),
@@ -329,28 +329,28 @@ CASES = {
         {"x": X},
         "N / (N - 1) for N = 5",
     ),
-    "sigmoid's slope of its result": (
+    "sigmoid's slope at its result": (
         lambda x: sigmoid(x).sum(),
         lambda x: sigmoid(x) * (1 - sigmoid(x)),
         lambda x: sigmoid(sigmoid(x)) * (1 - sigmoid(sigmoid(x))),
         {"x": X},
         "taken at sigmoid(x), not at x",
     ),
-    "an exponent": (
+    "the sign of a term": (
         lambda r: (4 * (r**-12 - r**-6)).sum(),
         lambda r: 4 * (-12 * r**-13 + 6 * r**-7),
         lambda r: 4 * (-12 * r**-13 - 6 * r**-7),
         {"r": np.array([1.1, 1.2, 1.5])},
-        "48 * r**-7 is dropped, or of the wrong sign",
+        "48 * r**-7 is dropped or has the wrong sign",
     ),
-    "symmetric matrices alone": (
+    "right for symmetric matrices only": (
         lambda x, q: x @ q @ x,
         lambda x, q: ((q + q.T) @ x, np.outer(x, x)),
         lambda x, q: (2 * q @ x, np.outer(x, x)),
         {"x": RNG.normal(size=3), "q": K},
         "right only where q is symmetric",
     ),
-    "inputs exchanged": (
+    "two inputs swapped": (
         lambda a, b: (a**2 * b).sum(),
         lambda a, b: (2 * a * b, a**2),
         lambda a, b: (a**2, 2 * a * b),
@@ -361,7 +361,7 @@ CASES = {
 
 
 def normalizes(x, g, axis, through):
-    """Return normalized x times g, and the product of a cotangent with its derivative through the named statistics."""
+    """Return normalized x times g, and its backward pass through the statistics named in `through`."""
     mean = x.mean(axis, keepdims=True)
     s = np.sqrt(((x - mean) ** 2).mean(axis, keepdims=True) + 1e-3)
     h = (x - mean) / s
@@ -429,7 +429,7 @@ def paths_report(layer, through, shape, axes, as_loss):
 
 @pytest.mark.parametrize(("shape", "axes", "as_loss"), PLACES, ids=str)
 @pytest.mark.parametrize(("layer", "right", "wrong", "words"), PATHS)
-def test_paths_through_statistics_are_named(layer, right, wrong, words, shape, axes, as_loss):
+def test_missing_paths_through_statistics_are_named(layer, right, wrong, words, shape, axes, as_loss):
     assert paths_report(layer, right, shape, axes, as_loss).verdict == "pass"
     report = paths_report(layer, wrong, shape, axes, as_loss)
     along = {1: f" along axis {axes[0]}", 2: " along the axes 0, 2"}[len(axes)] if len(shape) > 1 else ""
@@ -438,10 +438,10 @@ def test_paths_through_statistics_are_named(layer, right, wrong, words, shape, a
 
 
 @pytest.mark.parametrize("shape", [(5,), (4, 6)])
-def test_other_mistakes_in_such_layers_are_not_named_so(shape):
+def test_other_mistakes_in_such_layers_are_not_called_missing_paths(shape):
     axes = (len(shape) - 1,)
     report = paths_report(softmax, "diagonal", shape, axes, True)
-    assert "p (1 - p) alone is claimed: -p p" in report.diagnosis[0].text
+    assert "only p (1 - p) is claimed" in report.diagnosis[0].text
     for wrong in ("other", "mean, other"):
         report = paths_report(normalizes, wrong, shape, axes, True)
         assert report.verdict == "fail" and not any("mean" in finding.text for finding in report.diagnosis)
@@ -471,7 +471,7 @@ def test_the_right_gradient_passes(name):
 
 
 def test_a_coincidence_at_one_point_is_not_a_diagnosis():
-    """x**3 and 3 * x**2 are the same number at x = 3."""
+    """x**3 and 3 * x**2 are equal at x = 3."""
     report = check_gradient(lambda x: x**3, lambda x: 3.0 * x**2 + (x - 3) + 1, {"x": 3.0})
     assert not {finding.kind for finding in report.diagnosis} & {"factor", "sign", "chain factor"}
 
@@ -489,24 +489,24 @@ AMOUNTS = np.array([1.0, 2, 3, 4])
     ],
     ids=["sign", "order", "factor"],
 )
-def test_mistakes_at_inputs_next_to_nothing_are_named(f, right, wrong, words):
+def test_mistakes_at_tiny_inputs_are_named(f, right, wrong, words):
     assert check_gradient(f, right, {"x": TINY}).verdict == "pass"
     report = check_gradient(f, wrong, {"x": TINY})
     assert report.verdict == "fail" and words in report.diagnosis[0].text
 
 
-def test_what_underflows_is_not_an_error():
+def test_underflow_is_not_an_error():
     report = check_gradient(lambda x: 1e200 * x**2, lambda x: 2e200 * np.diag(x), {"x": TINY})
     assert report.verdict == "pass" and "not decidable" in report.notes[0]
 
 
-def test_a_wrong_element_is_named_where_others_were_not_judged():
+def test_a_mistake_is_named_although_some_elements_are_undecided():
     signs = np.where(np.arange(300) % 2, 1.0, -1.0)
     report = check_gradient(np.sin, lambda x: np.diag(signs * np.cos(x)), {"x": np.linspace(0.1, 3, 300)})
     assert report.inputs[0].counts.undecided and "the sign is wrong" in report.diagnosis[0].text
 
 
-def test_a_wrong_constant_gradient_is_not_called_stale_where_the_right_one_is_constant():
+def test_a_wrong_constant_gradient_is_not_called_stale_if_the_right_one_is_constant():
     kept = check_gradient(lambda x: (x**3).sum(), lambda x: Y, {"x": X})
     constant = check_gradient(lambda x: (A[:, 0] * x).sum(), lambda x: Y[:3], {"x": X[:3]})
     assert (kept.verdict, constant.verdict) == ("fail", "fail")
@@ -528,10 +528,10 @@ def test_a_backward_that_counts_its_calls_is_not_called_nonlinear():
         return g * 2 * x * len(calls)
 
     report = check_gradient(lambda x: x**2, at={"x": X}, vjp=backward)
-    assert "another result on the second call" in report.diagnosis[0].text
+    assert "another result on a second call" in report.diagnosis[0].text
 
 
-def test_a_jump_has_a_place_and_a_size():
+def test_a_jump_is_reported_with_its_place_and_size():
     def cut(x):
         return (x**2).sum() + (x.sum() >= 1.5)
 
@@ -540,13 +540,13 @@ def test_a_jump_has_a_place_and_a_size():
     assert "jumps by 1 near x[" in report.message
 
 
-def test_random_numbers_have_a_hint():
+def test_a_random_function_gets_a_hint():
     rng = np.random.default_rng(1)
     report = check_gradient(lambda x: (x * rng.random(5)).sum(), np.ones_like, {"x": X})
     assert report.rule == "non-deterministic" and ".eval()" in report.hint
 
 
-def test_a_pass_says_where_nothing_could_fail():
+def test_a_pass_on_a_constant_function_has_a_note():
     def total(x):
         return (np.exp(x) / np.exp(x).sum()).sum()
 
@@ -559,14 +559,14 @@ def test_the_second_point_moves_every_element():
     assert (nearby_point({"x": X})["x"] != X).all()
 
 
-def test_a_report_is_the_text_of_the_command(capsys):
-    report = report_on("one number's sign", 1)
+def test_a_report_prints_like_the_command(capsys):
+    report = report_on("sign of a scalar", 1)
     assert str(report).startswith("✗ fail") and "[sign]" in str(report) and "again:" not in str(report)
     report.show()
     assert "[sign]" in capsys.readouterr().out
 
 
-def test_some_outputs_that_are_wrong_in_every_element_of_a_matrix():
+def test_outputs_with_a_wrong_sign_are_counted_by_elements_of_the_jacobian():
     weights = RNG.normal(size=(3, 4))
     claimed = (weights * [[-1], [-1], [1]]).reshape(3, 2, 2)
     report = check_gradient(lambda x: weights @ x.ravel(), lambda x: claimed, {"x": RNG.normal(size=(2, 2))})

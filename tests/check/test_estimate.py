@@ -1,4 +1,4 @@
-"""Slopes of functions of every kind: the right value within the stated error, and an error that says something."""
+"""Estimated slopes of all kinds of functions: right within the stated error, which is usefully small."""
 
 import math
 
@@ -11,12 +11,12 @@ from .lines import sampler_of
 
 
 def noisy(f, size):
-    """Return a function with noise that is the same at each point."""
+    """Return a function with noise that depends only on the point."""
     return lambda x: f(x) + size * np.random.default_rng(abs(hash(x)) % 2**32).normal()
 
 
 def bisected(a):
-    """The root of y^3 + y = a to within 1e-9, by bisection: a staircase of tiny steps."""
+    """Solve y^3 + y = a to within 1e-9 by bisection, which is a staircase of tiny steps."""
     low, high = -10.0, 10.0
     while high - low > 1e-9:
         middle = (low + high) / 2
@@ -25,7 +25,7 @@ def bisected(a):
 
 
 def newton(a):
-    """The same root, as precise as floats are."""
+    """Solve the same equation to full precision."""
     y = a
     for _ in range(60):
         y = y - (y**3 + y - a) / (3 * y * y + 1)
@@ -33,7 +33,7 @@ def newton(a):
 
 
 def dented(width):
-    """A line of slope 0.2 with a dent at 0, in which the slope is 0.6."""
+    """Return a line of slope 0.2 with a dent at 0, where the slope is 0.6."""
     return lambda x: 0.2 * x + 0.4 * x * math.exp(-((x / width) ** 2))
 
 
@@ -41,7 +41,7 @@ GRID = np.linspace(0, 10, 1001)
 CELL = (math.sin(2.35) - math.sin(2.34)) / 0.01
 ROOT_SLOPE = 1 / (3 * newton(1.9) ** 2 + 1)
 DAY = 2 * math.pi / 86400
-# function, point, slope, kind, the largest relative error (of the slope, or of 1 where it is 0)
+# function, point, slope, kind, largest relative error (absolute if the slope is 0)
 FUNCTIONS = {
     "sine": (math.sin, 0.7, math.cos(0.7), "smooth", 1e-9),
     "steep exponential": (lambda x: math.exp(30 * x), 1.0, 30 * math.exp(30), "smooth", 1e-7),
@@ -107,7 +107,7 @@ def test_easy_slopes_are_cheap(name, calls):
 
 
 @pytest.mark.parametrize("name", ["staircase of thousandths", "slopes on a staircase"])
-def test_the_trend_of_a_staircase_is_known_too(name):
+def test_the_trend_of_a_staircase_is_estimated_too(name):
     f, x, *_ = FUNCTIONS[name]
     sampler = sampler_of(f, x)
     row = estimate(sampler.element(0)).row(0)
@@ -115,11 +115,11 @@ def test_the_trend_of_a_staircase_is_known_too(name):
     assert row["trend"] / float(sampler.flat.scales[0]) == pytest.approx(trend, rel=1e-2)
 
 
-def test_a_jump_at_the_point_is_one():
+def test_a_jump_at_the_point_is_classified_as_a_jump():
     assert estimate(sampler_of(lambda x: 1.0 if x > 0 else 0.0, 0.0).element(0)).kind[0] == "jump"
 
 
-def test_outputs_have_estimates_of_their_own():
+def test_each_output_has_its_own_estimate():
     sampler = sampler_of(lambda x: np.array([x**2, abs(x), 1e5 + x, 3.0]), 0.0)
     found = estimate(sampler.element(0))
     assert found.kind.tolist() == ["smooth", "kink", "smooth", "smooth"]
@@ -129,7 +129,7 @@ def test_outputs_have_estimates_of_their_own():
 
 
 def test_a_wide_fit_that_misses_what_narrower_ones_saw_is_dropped():
-    """Noise of 1e-13 hides the slope of a bump's tail; a fit over 100 units sees no bump, and no slope."""
+    """Noise of 1e-13 hides the slope of a bump's tail; a fit over 100 units misses both bump and slope."""
     drawn = np.random.default_rng(4)
     line = sampler_of(lambda x: 1e-8 * np.exp(-x * x) + 1e-13 * drawn.standard_normal(), -3.0).element(0)
     found = estimate(line)
@@ -138,7 +138,7 @@ def test_a_wide_fit_that_misses_what_narrower_ones_saw_is_dropped():
 
 
 def test_the_error_covers_noise_that_a_narrow_fit_happens_to_miss():
-    """Slopes of 1000 sines with arguments of about 1e3, whose rounding shows in a few coefficients only.
+    """Slopes of 1000 sines with arguments of about 1e3, whose rounding shows in only a few coefficients.
 
     About 2 of 10,000 errors are too small; which ones depends on the processor. Without rises_of_noise, 30 are.
     """

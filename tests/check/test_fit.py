@@ -1,4 +1,4 @@
-"""One fit: exact for polynomials, with an error that covers noise and what the series leaves out."""
+"""A single fit: exact for polynomials, with an error that covers noise and truncation of the series."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ def test_a_fit_of_a_polynomial_is_exact(degree):
     assert fit(line, 0.5, degree, start=0.25).value[0] == pytest.approx(2 + 9 * 0.0625, abs=1e-11)
 
 
-def test_chebyshev_polynomials_are_numpys():
+def test_chebyshev_polynomials_match_numpy():
     points = nodes(8).points
     np.testing.assert_allclose(chebyshev_matrix(points), np.polynomial.chebyshev.chebvander(points, 8), atol=1e-14)
 
 
 @pytest.mark.parametrize("f, slope", [(np.exp, 1.0), (np.sin, 1.0), (lambda x: 1 / (1 - x), 1.0)])
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-5])
-def test_the_error_covers_noise_and_the_end_of_the_series(f, slope, noise):
+def test_the_error_covers_noise_and_truncation(f, slope, noise):
     drawn = np.random.default_rng(0)
     for width in (0.01, 0.1, 0.3):
         line = sampler_of(lambda x: f(x) + noise * drawn.standard_normal(), 0.0).element(0)

@@ -1,4 +1,4 @@
-"""At a kink every element of the generalized gradient is right, and nothing else; so it is along directions."""
+"""At a kink exactly the elements of the generalized gradient pass, also when checked along directions."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ FORCE_AT_CUTOFF = 4 * (6 / CUTOFF**7 - 12 / CUTOFF**13)
 
 
 def pair(x):
-    """Return the Lennard-Jones energy of two atoms: at the cutoff, where its terms cancel, it is rounding alone."""
+    """Return the Lennard-Jones energy of two atoms. At the cutoff its terms cancel, so only rounding is left."""
     distance = np.sqrt((x[1] - x[0]) ** 2)
     power = (1 / distance**2) ** 3
     return 4 * (power**2 - power) - ENERGY_AT_CUTOFF if distance <= CUTOFF else 0.0
@@ -47,8 +47,8 @@ W = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [1.0, 0.0, 3.0]])
 # function, point, right gradients, wrong ones
 CASES = {
     "relu": (relu, 0.0, [0, 0.5, 1], [-0.5, 2, 1.01]),
-    "relu a hair away": (lambda x: relu(x - (1 - 1e-12)), 1.0, [1], [0, 0.5]),
-    "relu a little away": (lambda x: relu(x - 1e-9), 0.0, [0], [0.5, 1]),
+    "relu 1e-12 away": (lambda x: relu(x - (1 - 1e-12)), 1.0, [1], [0, 0.5]),
+    "relu 1e-9 away": (lambda x: relu(x - 1e-9), 0.0, [0], [0.5, 1]),
     "abs": (np.abs, 0.0, [-1, 0, 0.3, 1], [1.5, -1.1]),
     "maximum of ties": (
         np.max,
@@ -57,7 +57,7 @@ CASES = {
         [[1, 1, 1, 0], [0, 0, 0, 0], [0.5] * 3 + [0]],
     ),
     "median of ties": (np.median, [1, 1, 1], [[1, 0, 0], [0, 0, 1], [1 / 3] * 3], [[1, 1, 1], [2, -1, 0]]),
-    "two that cancel": (lambda x: relu(x) - relu(-x), 0.0, [1], [0, 0.5, 2]),
+    "two kinks that cancel": (lambda x: relu(x) - relu(-x), 0.0, [1], [0, 0.5, 2]),
     "norm at 0": (lambda x: np.sqrt((x**2).sum()), [0, 0], [[0, 0], [1, 0], [0.6, 0.8]], [[1, 1], [2, 0]]),
     "clip": (
         lambda x: np.clip(x, -1, 1).sum(),
@@ -68,7 +68,7 @@ CASES = {
     "three absolute values": (two_kinks, [0, 0], [[0, 0], [2, 0], [-2, 0]], [[2, 2], [2.2, 0]]),
     "a smooth joint": (huber, [1, -1], [[1, -1]], [[0, -1], [1, 1]]),
     "a sort": (lambda x: np.sort(x) @ [1, 2, 3], [1, 1, 0], [[2, 3, 1], [2.5, 2.5, 1]], [[3, 3, 1], [2, 2, 1]]),
-    "beside an offset": (lambda x: 100 + relu(x), 1e-17, [], [2, -1]),
+    "relu with an offset": (lambda x: 100 + relu(x), 1e-17, [], [2, -1]),
     "nearly a tie": (np.max, [1, 1, 0], [[0.25, 0.75, 0]], [[0.5001, 0.5, 0], [0.5, 0.5, 0.01]]),
     "eight ties": (np.max, np.ones(8), [np.full(8, 1 / 8)], [np.full(8, 1.01 / 8)]),
     "a ball": (np.linalg.norm, np.zeros(4), [[0.5] * 4, [0.485] * 4], [[0.525] * 4]),
@@ -111,7 +111,7 @@ LARGE = ("rows", "eight ties", "a larger ball", "thirty absolute values", "a per
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.nightly) if name in LARGE else name for name in CASES]
 )
-def test_the_generalized_gradient_decides(name):
+def test_exactly_the_generalized_gradient_passes(name):
     f, x, right, wrong = CASES[name]
     assert [verdict(f, g, x) for g in right] == ["pass"] * len(right)
     assert [verdict(f, g, x) for g in wrong] == ["fail"] * len(wrong)
@@ -120,7 +120,7 @@ def test_the_generalized_gradient_decides(name):
 @pytest.mark.parametrize(
     "claimed, verdict", [(0, "pass"), (5, "pass"), (-5, "fail"), (np.nan, "fail"), (np.inf, "inconclusive")]
 )
-def test_where_a_root_begins_one_side_is_infinitely_steep(claimed, verdict):
+def test_a_square_root_is_infinitely_steep_on_one_side_of_0(claimed, verdict):
     report = check_gradient(
         lambda x: np.sqrt(np.maximum(x, 0)).sum(),
         at={"x": np.array([0.0, 1.0])},
@@ -162,9 +162,9 @@ ALONG = {
     "largest of two": (np.max, lambda x: 1.0 * (np.arange(3) == 1), [1, 2, 2]),
     "absolute values": (lambda x: np.abs(x).sum(), np.sign, [-1, 0, 2]),
     "one kink among many": (peak, lambda x: np.sign(x - 1) + 3 * x**2, MANY),
-    "one side of it": (peak, lambda x: np.where(x < 1, -1, 1) + 3 * x**2, MANY),
-    "a jump beside the point": (lambda x: (np.mod(x, 1) ** 2).sum(), lambda x: 2 * np.mod(x, 1), [0.3, 2.9, -1.2]),
-    "a kink beside the point": (
+    "one side of that kink": (peak, lambda x: np.where(x < 1, -1, 1) + 3 * x**2, MANY),
+    "a jump near the point": (lambda x: (np.mod(x, 1) ** 2).sum(), lambda x: 2 * np.mod(x, 1), [0.3, 2.9, -1.2]),
+    "a kink near the point": (
         lambda x: np.interp(x, [0, 1, 2, 4], [0, 1, 4, 2]).sum(),
         lambda x: np.where(x < 1, 1, np.where(x < 2, 3, -1.0)),
         [0.3, 1.5, 2.2, 3.999],
@@ -173,7 +173,7 @@ ALONG = {
 
 
 def judge_within(case: tuple, calls: int, seed: int = 0, grad: Any = None) -> Any:
-    """Return the report on a function at its point within a budget."""
+    """Check a function at its point within a call budget."""
     f, right, x = case
     return check_gradient(f, at={"x": np.array(x, float)}, grad=grad or right, calls=calls, seed=seed)
 
@@ -186,7 +186,7 @@ def test_a_right_derivative_never_fails_and_passes_with_enough_calls(case):
 
 
 @pytest.mark.parametrize("claimed, verdict", [(0, "pass"), (0.5, "pass"), (1, "pass"), (-0.1, "fail"), (1.2, "fail")])
-def test_a_claim_at_a_kink_is_held_against_both_sides(claimed, verdict):
+def test_a_claim_at_a_kink_is_compared_with_both_sides(claimed, verdict):
     report = judge_within(ALONG["hinges"], 200, grad=lambda x: hinges_gradient(x, claimed))
     assert report.verdict == verdict
     if verdict == "fail":
@@ -196,19 +196,19 @@ def test_a_claim_at_a_kink_is_held_against_both_sides(claimed, verdict):
 
 
 def test_a_claim_beyond_both_sides_is_found_along_directions():
-    f, right, x = ALONG["one side of it"]
+    f, right, x = ALONG["one side of that kink"]
     report = check_gradient(f, lambda x: right(x) + (x == 1), at={"x": x})
     assert (report.verdict, report.inputs[0].worst.place) == ("fail", (20,))
 
 
-def test_a_kink_hides_no_other_wrong_element():
+def test_a_kink_does_not_hide_another_wrong_element():
     wrong = lambda x: hinges_gradient(x) * (1 + 0.01 * (x == 2))  # noqa: E731
     report = judge_within(ALONG["hinges"], 400, grad=wrong)
     assert report.verdict == "fail" and report.inputs[0].worst.place == (2,)
 
 
 @pytest.mark.parametrize("calls", [85, 88])
-def test_zeros_at_a_minimum_pass_and_say_so(calls):
+def test_a_zero_gradient_at_a_minimum_passes_and_is_reported_as_zero(calls):
     f, zeros = lambda x: (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(), np.zeros_like
     report = judge_within((f, zeros, np.ones(6)), calls)
     assert report.verdict == "pass"
@@ -229,5 +229,5 @@ def test_points_close_to_one_another_count_as_one():
     assert points.tolist() == [[0, 1], [1, 1]] and counts.tolist() == [3, 1]
 
 
-def test_columns_that_meet_are_a_component():
+def test_connected_columns_form_a_component():
     assert components(5, np.array([[0, 3], [3, 4]])) == [[0, 3, 4], [1], [2]]

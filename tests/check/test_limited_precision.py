@@ -1,4 +1,4 @@
-"""Functions in float32, rough claims and tolerances are recognised by values, not by what the source calls."""
+"""Functions in float32, rough claims and solver tolerances are recognized by their values, not by the source."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from gradcli.check.limited_precision import STARTS, off_parabola, parabola_at_0
 
 
 def bisected(c, steps):
-    """Return the cube root of c by bisection: exact to 3 / 2^steps."""
+    """Return the cube root of c by bisection, to within 3 / 2^steps."""
     low, high = 0.0, 3.0
     for _ in range(steps):
         middle = (low + high) / 2
@@ -17,7 +17,7 @@ def bisected(c, steps):
 
 
 def relaxed(c, steps):
-    """Return about the cube root of c, by steps that each leave a part of the error: a smooth function of c."""
+    """Approximate the cube root of c in steps that each remove part of the error: a smooth function of c."""
     x = 1.0
     for _ in range(steps):
         x += 0.3 * (c - x**3) / (3 * x**2)
@@ -33,7 +33,7 @@ def slope(c):
 
 
 @pytest.mark.parametrize("steps", [14, 20, 26])
-def test_the_trend_of_a_bisection_passes_or_is_left_open(steps):
+def test_the_trend_of_a_bisection_passes_or_is_undecided(steps):
     assert judge(lambda c: bisected(c, steps), slope).verdict in ("pass", "inconclusive")
 
 
@@ -61,13 +61,13 @@ def test_an_erratic_difference_may_be_a_tolerance(error):
     assert (report.verdict, "solver with tolerance" in report.message) == ("inconclusive", True)
 
 
-def test_a_claim_that_jumps_about_is_rough():
+def test_a_claim_that_jumps_around_is_rough():
     report = judge(np.sin, lambda x: np.round(np.cos(x), 3))
     assert report.verdict == "fail"
     assert report.diagnosis[0].kind == "rough"
 
 
-def test_a_parabola_through_starts_is_found():
+def test_a_parabola_through_the_starts_is_recognized():
     values = 3 + 2 * STARTS - STARTS**2
     assert off_parabola(values) < 1e-14
     assert parabola_at_0(values) == pytest.approx(3)
@@ -93,20 +93,20 @@ def softmax_back(factor):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("factor", "verdict"), [(1, "pass"), (1.02, "fail")])
-def test_a_function_that_computes_in_float32_is_judged_by_its_digits(seed, factor, verdict):
+def test_a_float32_function_is_checked_to_its_precision(seed, factor, verdict):
     x = np.random.default_rng(seed).normal(size=(3, 6))
     found = check_gradient(short_softmax, at={"x": x}, vjp=softmax_back(factor))
     place = "test_limited_precision.py:{}: p = np.exp(x.astype(np.float32)))"
     (note,) = (note for note in found.notes if "float32" in note)
     assert found.verdict == verdict and note.endswith(place.format(short_softmax.__code__.co_firstlineno + 1))
     found = check_gradient(short_loss, lambda x: factor * np.sin(2 * x), {"x": x})
-    assert found.verdict == verdict and any("float32, of 7.2 digits" in note for note in found.notes)
+    assert found.verdict == verdict and any("float32, which has 7.2 digits" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
     "f", [lambda x: (x + 1e4).sum(), lambda x: np.round(x, 3).sum(), lambda x: (x * (x > 0)).sum()]
 )
-def test_others_are_not_said_to_compute_in_float32(f):
+def test_other_functions_are_not_said_to_compute_in_float32(f):
     x = np.random.default_rng(0).normal(size=5)
     for claim in (lambda x: 1.1 * np.ones(5), lambda x: 1.0 * (x > 0)):
         assert not any("float32" in note for note in check_gradient(f, claim, {"x": x}).notes)

@@ -1,4 +1,4 @@
-"""Locate: bisection over elements ends at the one that is off."""
+"""Bisection over elements ends at the wrong one."""
 
 import math
 
@@ -17,7 +17,7 @@ def test_halves_keep_inputs_together():
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 @pytest.mark.parametrize("place", [0, -1])
-def test_bisection_ends_at_the_element_that_is_off(size, place):
+def test_bisection_ends_at_the_wrong_element(size, place):
     off = np.zeros(size)
     off[place] = -0.3
     asked = []
@@ -30,13 +30,13 @@ def test_bisection_ends_at_the_element_that_is_off(size, place):
     assert len(asked) <= math.ceil(math.log2(size))
 
 
-def test_the_larger_of_two_is_found_first():
+def test_the_larger_of_two_errors_is_found_first():
     off = np.zeros(100)
     off[[20, 70]] = 1.0, -3.0
     assert bisect(np.arange(100), -2.0, lambda part: off[part].sum(), [0, 100]) == 70
 
 
-def test_a_half_that_is_not_known_follows_from_the_other():
+def test_an_unknown_half_follows_from_the_other():
     off = np.zeros(8)
     off[6] = 1.0
     known = lambda part: np.nan if 0 in part else off[part].sum()  # noqa: E731

@@ -1,4 +1,4 @@
-"""The errors that a lock keeps of its gradients; tests/cases/lock.txt has the commands."""
+"""Locked gradients, their errors and their verification; tests/cases/lock.txt tests the commands."""
 
 import json
 
@@ -19,7 +19,7 @@ def softplus_slope(x):
 
 @pytest.mark.parametrize("x", [-30.0, -3.0, 0.5, 12.0, 40.0])
 def test_the_error_of_a_gradient_covers_its_rounding(x):
-    """The formula cancels for negative x; the true slope is that of mpmath."""
+    """The formula cancels for negative x; mpmath gives the true slope."""
     check = Check(lambda x: np.logaddexp(0, x), {"x": x}, grad=softplus_slope)
     known = compute_at(check)
     with mp.workdps(40):
@@ -29,7 +29,7 @@ def test_the_error_of_a_gradient_covers_its_rounding(x):
     assert error <= 1e-13
 
 
-def test_another_way_to_solve_a_system_is_the_same_and_its_matrix_is_left_as_it_was():
+def test_another_way_to_solve_a_system_is_the_same_and_leaves_its_matrix_unchanged():
     rng = np.random.default_rng(0)
     left, right = (np.linalg.qr(rng.normal(size=(5, 5)))[0] for _ in range(2))
     matrix = left @ np.diag(np.logspace(0, -7, 5)) @ right
@@ -62,7 +62,7 @@ def test_noise_counts_as_error():
 
 @pytest.mark.parametrize("shape", ["0", "0,3", "3,0", "2,0,3"])
 @pytest.mark.parametrize("program", ["x^2", "sum(x^2)"])
-def test_arrays_without_elements_keep_their_shape(shape, program, tmp_path, monkeypatch, capsys):
+def test_empty_arrays_keep_their_shape(shape, program, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["lock", program, f"x=zeros({shape})", "-o", "g.lock"]) == 0
     assert main(["lock", "--verify", "g.lock", "--json"]) == 0
@@ -70,7 +70,7 @@ def test_arrays_without_elements_keep_their_shape(shape, program, tmp_path, monk
     pytest.importorskip("jsonschema").validate(json.loads((tmp_path / "g.lock").read_text()), schema_of("lock"))
 
 
-def test_shapes_that_changed_are_told_in_one_order(tmp_path, monkeypatch, capsys):
+def test_changed_shapes_are_reported_in_a_fixed_order(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["lock", "x*y", "x=2", "y=[1, 2]", "-o", "g.lock"]) == 0
     locked = json.loads((tmp_path / "g.lock").read_text())

@@ -1,4 +1,4 @@
-"""Mutants are what they say and leave no trace; tests/cases/mutate.txt has the commands."""
+"""Mutants match their names and leave no trace; tests/cases/mutate.txt tests the commands."""
 
 import hashlib
 import os
@@ -37,7 +37,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
     assert not list(tmp_path.glob("gradcli-mutate-*"))
 
 
-def test_changes_of_the_source():
+def test_mutants_of_the_source():
     source = "def g(x, i):\n    y = x[i] * 3.0 - x[i - 1]\n    y += 2\n    return -y\n"
     names = {m.name for m in source_mutants(SourceFunction(source, ["g"], "f.py"))}
     assert {
@@ -52,7 +52,7 @@ def test_changes_of_the_source():
     } <= names
 
 
-def test_calls_in_processes_that_a_command_forks_are_watched(tmp_path):
+def test_calls_in_processes_that_a_command_forks_are_recorded(tmp_path):
     path = tmp_path / "grads.py"
     path.write_text(
         "import gradcli\n\n\ndef grad(x):\n    return 3 * x**2\n\n\n"

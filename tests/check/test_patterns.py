@@ -1,4 +1,4 @@
-"""What is said of a wrong derivative, and what is better left unsaid; claims that jump about, with right twins."""
+"""Diagnoses of wrong derivatives, and those that must not be made; rough claims and right counterparts."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ X = np.array([0.3, 1.0, 2.5])
 
 
 def texts(report: Any) -> list[str]:
-    """Return the diagnosis of a fail."""
+    """Assert that a check failed, and return the texts of its diagnosis."""
     assert report.verdict == "fail"
     return [finding.text for finding in report.diagnosis]
 
 
-def test_nothing_explains_a_value_outside_a_kink():
+def test_a_value_outside_a_kink_is_only_a_wrong_element():
     report = check_gradient(
         lambda x: np.abs(x).sum(), at={"x": np.array([-1.0, 0, 2])}, grad=lambda x: np.where(x, np.sign(x), 1.5)
     )
-    assert texts(report) == ["x: a single element is wrong, at index [1]; the other 2 are right"]
+    assert texts(report) == ["x: a single element is wrong: index [1]; the other 2 are right"]
 
 
 def test_errors_that_differ_are_not_the_same_relative_error():
@@ -34,16 +34,16 @@ def test_errors_that_differ_are_not_the_same_relative_error():
 def test_a_tiny_relative_error_is_not_called_one_times_the_derivative():
     errors = 1 + 1e-7 * np.array([0, 1.0, 0])
     found = texts(check_gradient(lambda x: np.sin(x).sum(), at={"x": X}, grad=lambda x: np.cos(x) * errors))
-    assert "at index [1], off by 1e-07 relative; the other 2 are right" in found[-1]
+    assert "index [1] (relative error 1e-07); the other 2 are right" in found[-1]
 
 
-def test_a_missing_conjugate_is_no_transposition():
+def test_a_missing_conjugate_is_not_called_a_transposition():
     z = X + 1j * X[::-1] ** 2
     report = check_gradient(lambda z: z * z, at={"z": z}, vjp=lambda g, z: g * 2 * z)
     assert "conj is missing" in texts(report)[0]
 
 
-def test_the_output_is_named_that_is_off_by_a_factor():
+def test_the_output_that_is_off_by_a_factor_is_named():
     report = check_gradient(
         lambda x: np.array([x @ x, np.prod(x), x.sum()]),
         at={"x": X},
@@ -52,7 +52,7 @@ def test_the_output_is_named_that_is_off_by_a_factor():
     assert texts(report)[0].endswith("in out[2]")
 
 
-def test_places_all_over_the_jacobian_are_counted_in_it():
+def test_wrong_elements_are_counted_over_the_whole_jacobian():
     def softmax(x: np.ndarray) -> np.ndarray:
         return np.exp(x) / np.exp(x).sum()
 
@@ -61,7 +61,7 @@ def test_places_all_over_the_jacobian_are_counted_in_it():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_claim_in_float32_is_no_solver_in_the_function(seed):
+def test_a_float32_claim_is_not_taken_for_a_solver_in_the_function(seed):
     x = np.random.default_rng(seed).standard_normal(3)
     report = check_gradient(
         lambda x: np.exp(x).sum(), at={"x": x}, grad=lambda x: np.exp(x.astype(np.float32)).astype(float)
@@ -83,15 +83,15 @@ def minus_but_one(x):
         (lambda s: (s * s).sum() + np.log(np.linalg.det(s)), lambda s: 2 * s, S, "dropped term", "log-determinant"),
         (lambda x: np.sin(x).sum(), minus_but_one, np.linspace(-3, 3, 21), "sign", "in another way at index [4]"),
     ],
-    ids=["a log-determinant", "one element besides"],
+    ids=["a log-determinant", "another element"],
 )
-def test_parts_that_are_right_are_told_from_wrong_ones(f, grad, x, kind, says):
+def test_a_mistake_is_named_although_other_parts_differ(f, grad, x, kind, says):
     report = check_gradient(f, grad, at={"x": x})
     assert report.verdict == "fail"
     assert report.diagnosis[0].kind == kind and says in report.diagnosis[0].text
 
 
-def test_it_is_said_which_inputs_are_right():
+def test_right_inputs_are_listed():
     def grad(a, b, c):
         return b * c[0], a * c[0], np.array([a * b, 1.0])
 
@@ -131,14 +131,14 @@ def test_the_claim_is_blamed_and_not_the_function(name):
     assert report.diagnosis[0].kind == "rough"
 
 
-def test_what_rounding_makes_rough_is_not_blamed():
-    """1 - cos(x) has lost its digits in value and slope alike, and a right gradient with it."""
+def test_roughness_from_rounding_does_not_fail():
+    """1 - cos(x) loses its digits in both value and slope, so nothing confirms a right gradient."""
     at = {"x": np.array([1e-5, 3e-6])}
     report = check_gradient(lambda x: ((1 - np.cos(x)) / x**2).sum(), lambda x: -x / 12, at=at)
     assert report.verdict != "fail"
 
 
-def test_a_claim_in_float32_is_judged_by_its_digits():
+def test_a_float32_claim_is_checked_to_its_precision():
     report = check_gradient(total, lambda x: slope(x).astype(np.float32), at={"x": ROUGH_AT})
     assert report.verdict == "pass" and report.inputs[0].resolution > 1e-7
     assert "float32" in report.notes[0]
@@ -160,8 +160,8 @@ def test_diagnoses_explain_what_is_wrong_and_nothing_else():
 
 @pytest.mark.parametrize("off", [0.0, 3e-7])
 @pytest.mark.parametrize("seed", range(8))
-def test_the_scatter_of_a_claim_is_in_the_stated_resolution(seed, off):
-    """Noise of 1e-7, alike at the same point: what passes is off by less than the pass says."""
+def test_the_scatter_of_a_claim_is_included_in_the_resolution(seed, off):
+    """With noise of 1e-7 that depends only on the point, a claim that passes is off by less than the resolution."""
 
     def grad(x):
         rng = np.random.default_rng([seed, *np.frombuffer(x.tobytes(), np.uint8)])

@@ -1,4 +1,4 @@
-"""Probe and locate at any size: verdict, element, resolution and calls; and no clock in any of it."""
+"""Probe and locate at any size: verdict, element, resolution and calls, none of which depends on the clock."""
 
 import itertools
 import time
@@ -14,7 +14,7 @@ MANY = pytest.param(1_000_000, marks=pytest.mark.nightly)
 
 
 def loss(n):
-    """Return a sum of sines, tiny inputs among them, with a coupling of all; its gradient, and the point."""
+    """Return a sum of sines plus terms that couple all inputs, its gradient, and a point with some tiny elements."""
     rng = np.random.default_rng(11)
     x, c = rng.normal(size=n), rng.normal(size=n) + 2
     x[::97] *= 1e-7
@@ -30,7 +30,7 @@ def loss(n):
 
 
 def most_calls(n, verdict):
-    """Return the calls that the contract allows."""
+    """Return the number of calls that the contract allows."""
     return (200 if verdict == "pass" else 600) + 20 * np.log2(n)
 
 
@@ -55,7 +55,7 @@ def test_a_wrong_element_is_found_among_any_number(n, place, factor):
     assert report.inputs[0].counts.wrong == 1
 
 
-def test_many_wrong_elements_are_counted_over_a_sample():
+def test_many_wrong_elements_are_counted_in_a_sample():
     f, g, x = loss(20_000)
     report = check_gradient(f, lambda x: g(x) * np.where(np.arange(len(x)) < 10_000, 1 + 1e-3, 1), at={"x": x})
     counts = report.inputs[0].counts
@@ -86,7 +86,7 @@ def test_thousands_of_kinks_next_to_the_point():
     assert (report.verdict, report.inputs[0].worst.place) == ("fail", (55,))
 
 
-def test_kinks_at_the_point_itself_are_taken_out():
+def test_elements_at_a_kink_are_noted_and_hide_no_wrong_one():
     x = np.where(np.arange(300) % 3, np.linspace(-1, 1, 300), 0.0)
     f = lambda x: np.abs(x).sum() + (x**2).sum()  # noqa: E731
     right = check_gradient(f, lambda x: np.sign(x) + 2 * x, at={"x": x})
@@ -104,14 +104,14 @@ def test_elements_that_are_not_finite_are_held_constant():
     assert check_gradient(lambda x: np.nansum(x**2), lambda x: 2 * x, at={"x": np.array([1, np.nan])}).verdict == "pass"
 
 
-def test_a_clear_disagreement_within_a_small_budget_is_a_fail():
+def test_a_clear_disagreement_fails_within_a_small_budget():
     x = np.array([0.3, 1.2, 0.7, 2.0])
     wrong = np.array([1, 1.1, 1, 1])
     report = check_gradient(lambda x: np.sin(x).sum(), lambda x: wrong * np.cos(x), at={"x": x}, calls=40)
     assert report.verdict == "fail" and report.evidence.points <= 40
 
 
-def test_a_rule_of_twelve_by_twelve():
+def test_a_twelve_by_twelve_jacobian():
     rng = np.random.default_rng(2)
     weights, x = rng.normal(size=(12, 12)), rng.normal(size=12)
     f = lambda x: np.tanh(weights @ x)  # noqa: E731
@@ -135,7 +135,7 @@ def test_the_output_of_a_wrong_element_is_named_among_many():
 
 
 def said(count):
-    """Return everything that is said of random claims, but the time it took."""
+    """Return all contents of reports on random claims, except times."""
     reports = []
     for k in range(count):
         rng = np.random.default_rng([31, k])
@@ -160,7 +160,7 @@ def test_no_verdict_depends_on_the_clock(monkeypatch, count):
 @pytest.mark.parametrize("spread", [1, 3, 4, 6, 12])
 @pytest.mark.parametrize("seed", range(2))
 def test_units_of_many_sizes_in_one_array(spread, seed):
-    """No step suits all elements: what a common one shows of an oscillating function is no evidence."""
+    """No step suits all elements, so a common step is no evidence for an oscillating function."""
     rng = np.random.default_rng([spread, seed])
     x = rng.standard_normal(200) * 10.0 ** rng.uniform(-spread, spread, 200)
     unit = np.abs(x) * rng.uniform(0.3, 3, 200)

@@ -1,4 +1,4 @@
-"""Backward passes and forward derivatives by hand that are wrong somewhere, gradients that remember; right twins."""
+"""Hand-written backward passes and forward derivatives with mistakes, stateful gradients, and right counterparts."""
 
 import numpy as np
 import pytest
@@ -19,14 +19,14 @@ def vjp_report(vjp, x=X):
 
 
 WRONG = {
-    "one decimal": lambda w, x: np.round(w, 1) * np.cos(x),
+    "rounded to one decimal": lambda w, x: np.round(w, 1) * np.cos(x),
     "clipped gradients": lambda w, x: np.clip(w * np.cos(x), -10, 10),
-    "small ones dropped": lambda w, x: np.where(np.abs(w) > 1e-2, w, 0) * np.cos(x),
+    "small cotangents dropped": lambda w, x: np.where(np.abs(w) > 1e-2, w, 0) * np.cos(x),
     "ignores its cotangent": lambda w, x: np.cos(x),
-    "takes its size": lambda w, x: np.cos(x) * np.abs(w),
-    "right for positive ones": lambda w, x: np.cos(x) * np.maximum(w, 0),
+    "uses its absolute value": lambda w, x: np.cos(x) * np.abs(w),
+    "right for positive cotangents": lambda w, x: np.cos(x) * np.maximum(w, 0),
 }
-"""Beside those of hunt.py."""
+"""In addition to those of hunt.py."""
 
 
 @pytest.mark.parametrize("vjp", WRONG.values(), ids=WRONG)
@@ -37,13 +37,13 @@ def test_a_backward_that_is_not_linear_fails(vjp):
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-9, 1e-15])
-def test_an_ignored_cotangent_of_any_size_is_one(size):
+def test_an_ignored_cotangent_is_found_at_any_scale(size):
     report = check_gradient(lambda x: size * (x**2).sum(), at={"x": X}, vjp=lambda g, x: 2 * size * x)
     assert [finding.kind for finding in report.diagnosis] == ["nonlinear"]
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_a_right_backward_passes_in_its_type(kind):
+def test_a_right_backward_passes_in_both_dtypes(kind):
     report = vjp_report(lambda w, x: w * np.cos(x), X.astype(kind))
     assert report.verdict == "pass"
     assert report.inputs[0].resolution < {np.float32: 1e-4, np.float64: 1e-7}[kind]
@@ -71,7 +71,7 @@ def one_call_behind():
     return grad
 
 
-def test_a_gradient_that_remembers_fails():
+def test_a_gradient_that_depends_on_earlier_calls_fails():
     behind, first = (
         check_gradient(lambda x: np.sin(x).sum(), make(), at={"x": X}) for make in (one_call_behind, first_point)
     )
@@ -82,7 +82,7 @@ def test_a_gradient_that_remembers_fails():
 
 
 @pytest.mark.parametrize("options", [{}, {"fast": True}, {"calls": 100}])
-def test_a_gradient_that_adds_up_over_calls_fails_by_elements_and_along_directions(options):
+def test_a_gradient_that_accumulates_over_calls_fails(options):
     total = np.zeros(3)
 
     def gradient(x):
@@ -95,7 +95,7 @@ def test_a_gradient_that_adds_up_over_calls_fails_by_elements_and_along_directio
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_what_a_function_of_ours_keeps_in_its_class_is_stale(keeps):
+def test_a_value_kept_outside_ctx_is_stale(keeps):
     @function(lambda ctx, g: 2 * g * (ctx.saved_tensors[0] if keeps else square.kept))
     def square(ctx, x):
         square.kept = x.detach()
@@ -118,7 +118,7 @@ def bounded(x):
 
 
 class Sine(gradcli.autograd.Function):
-    """sin, with a backward for cotangents of ones alone."""
+    """sin, with a backward that is right only for cotangents of ones."""
 
     @staticmethod
     def forward(ctx, x):
@@ -131,7 +131,7 @@ class Sine(gradcli.autograd.Function):
 
 
 def acting(act):
-    """Return a function that does something with an intermediate result."""
+    """Return a function that calls `act` on an intermediate result."""
 
     def f(x):
         y = x.sin()
@@ -143,8 +143,8 @@ def acting(act):
 
 Z = np.array([0.3 + 1j, -0.4 + 0.2j])
 FORMS = {
-    "the same everywhere": ("pass", lambda x: (x @ X).sum(), {"grad": lambda x: X}, {"x": X + 1}),
-    "the same everywhere, at the point": ("pass", lambda x: np.sin(x).sum(), {"grad": lambda x: np.cos(X)}, {"x": X}),
+    "constant": ("pass", lambda x: (x @ X).sum(), {"grad": lambda x: X}, {"x": X + 1}),
+    "constant, right at the point": ("pass", lambda x: np.sin(x).sum(), {"grad": lambda x: np.cos(X)}, {"x": X}),
     "sparse": ("pass", lambda x: x**2, {"grad": jac}, {"x": X}),
     "a tuple of numbers": (
         "pass",
@@ -154,13 +154,13 @@ FORMS = {
     ),
     "nothing is decidable": ("inconclusive", lambda x: 1e17 + np.sin(x).sum(), {"grad": np.cos}, {"x": X}),
     "our product": ("pass", lambda x, y: x * y, {}, {"x": X, "y": 2 * X}),
-    "our engine is given other cotangents": ("fail", lambda x: Sine.apply(x) * 1.0, {}, {"x": X}),
-    "not defined elsewhere": ("pass", bounded, {}, {"x": np.array([0.3, -1.2, 2.1])}),
+    "our engine, other cotangents": ("fail", lambda x: Sine.apply(x) * 1.0, {}, {"x": X}),
+    "a limited domain": ("pass", bounded, {}, {"x": np.array([0.3, -1.2, 2.1])}),
     "a hook": ("pass", acting(lambda y: y.register_hook(lambda g: g)), {}, {"x": X}),
     "a retained gradient": ("pass", acting(lambda y: y.retain_grad()), {}, {"x": X}),
     "complex tangents": ("pass", lambda z: z * z, {"jvp": lambda t, z: 2 * z * t[0]}, {"z": Z}),
-    "their conjugates": ("fail", lambda z: z * z, {"jvp": lambda t, z: 2 * z * np.conj(t[0])}, {"z": Z}),
-    "a tangent of a number": ("pass", lambda x: x**3, {"jvp": lambda t, x: 3 * x**2 * t[0]}, {"x": 2.0}),
+    "conjugated tangents": ("fail", lambda z: z * z, {"jvp": lambda t, z: 2 * z * np.conj(t[0])}, {"z": Z}),
+    "a tangent of a scalar": ("pass", lambda x: x**3, {"jvp": lambda t, x: 3 * x**2 * t[0]}, {"x": 2.0}),
 }
 
 
@@ -175,7 +175,7 @@ def test_a_wrong_element_of_a_sparse_claim_is_named():
     assert (report.inputs[0].worst.output, report.inputs[0].worst.place) == ((2,), (2,))
 
 
-def test_gradients_of_some_inputs_alone_are_tried():
+def test_gradients_of_single_inputs_are_checked():
     apply = product(gradcli.autograd.Function, wrong=True)
     report = check_gradient(lambda x, y: apply(x, y) * 1.0, at={"x": X, "y": 2 * X})
     assert report.verdict == "fail"
@@ -183,7 +183,7 @@ def test_gradients_of_some_inputs_alone_are_tried():
 
 
 def total(x):
-    """The sum of a softmax, twice over: 1 everywhere."""
+    """Return the sums of two softmaxes, which are 1 everywhere."""
     return np.stack([softmax(x).sum(), softmax(2 * x).sum()])
 
 
@@ -199,7 +199,7 @@ def total_jvp(tangents, x):
 
 
 @pytest.mark.parametrize("claims", [{"vjp": total_vjp}, {"jvp": total_jvp}, {"vjp": total_vjp, "jvp": total_jvp}])
-def test_products_that_are_nothing_but_rounding_accuse_nobody(claims):
+def test_products_that_are_only_rounding_do_not_fail(claims):
     report = check_gradient(total, at={"x": np.array([0.3, -1.2, 2.1, 0.7])}, **claims)
     assert report.verdict != "fail", report
     assert report.verdict != "fail"
@@ -230,7 +230,7 @@ WRONG_FORWARD = {
 }
 
 
-def test_right():
+def test_right_forward_derivatives_pass():
     assert check_gradient(f, at=AT, jvp=j).verdict == "pass"
     both = check_gradient(f, at=AT, jvp=j, vjp=b)
     assert both.verdict == "pass"
@@ -238,7 +238,7 @@ def test_right():
 
 
 @pytest.mark.parametrize(("name", "wrong"), WRONG_FORWARD.items(), ids=WRONG_FORWARD)
-def test_wrong(name, wrong):
+def test_wrong_forward_derivatives_fail(name, wrong):
     assert check_gradient(f, at=AT, jvp=wrong).verdict == "fail"
     both = check_gradient(f, at=AT, jvp=wrong, vjp=b)
     assert both.verdict == "fail"
@@ -248,7 +248,7 @@ def test_wrong(name, wrong):
         assert "the values confirm reverse mode, so forward mode (jvp) is wrong" in both.message
 
 
-def test_a_wrong_backward_beside_a_right_forward_derivative_fails():
+def test_a_wrong_backward_with_a_right_forward_derivative_fails():
     both = check_gradient(f, at=AT, jvp=j, vjp=lambda g, x, y: (g * np.cos(x), g * np.sin(x)))
     assert both.verdict == "fail"
     assert "modes disagree" in [finding.kind for finding in both.diagnosis]
@@ -262,7 +262,7 @@ def test_a_result_of_another_shape_fails():
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "pass"), (1.5, "fail")])
 def test_tangents_of_many_inputs_and_outputs(factor, verdict):
-    """Neither rows nor columns of the Jacobian are few: the claim is asked for products with tangents alone."""
+    """The Jacobian has many rows and columns, so the claim is only called for products with tangents."""
     weights = np.random.default_rng(3).normal(size=(70, 300)) / 17
 
     def jvp(tangents, x):

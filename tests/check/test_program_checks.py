@@ -1,4 +1,4 @@
-"""Formulas as claims: right and wrong ones, by hand, at random points of the function's domain and as formulas."""
+"""Formulas as claims, right and wrong, checked at random points of the domain and compared as formulas."""
 
 import numpy as np
 import pytest
@@ -66,12 +66,12 @@ def test_a_formula_that_is_right_at_the_only_sample_is_refuted_by_sympy():
     assert [finding.text for finding in report.diagnosis if finding.kind == "counterexample"] == ["at x = 4: 9, not 8"]
 
 
-def test_claims_by_ties_are_no_counterexamples():
+def test_claims_at_ties_are_not_counterexamples():
     report = check("maximum(x, y)", grad=("x=x>y", "y=y>x"))
     assert (report.verdict, "equal as formulas" in report.message) == ("pass", True)
 
 
-def test_the_claim_and_its_judge_ask_no_rule_of_the_engine(monkeypatch):
+def test_checking_a_formula_uses_no_rules_of_the_engine(monkeypatch):
     for name in ("whole", "vjp", "jvp", "late_pull", "record_call"):
         monkeypatch.setattr(Traced, name, None)
     assert check("x^2*y", grad=("x=2*x*y", "y=x^2")).verdict == "pass"
@@ -83,7 +83,7 @@ def test_the_claim_and_its_judge_ask_no_rule_of_the_engine(monkeypatch):
 @pytest.mark.parametrize(
     ("scale", "verdict"), [("1", "pass"), ("2", "fail"), pytest.param("-1", "fail", marks=pytest.mark.nightly)]
 )
-def test_every_option_sees_a_factor(scale, verdict):
+def test_a_wrong_factor_fails_with_every_option(scale, verdict):
     A, x = np.array([[1.0, 2.0], [3.0, 4.0], [0.5, -1.0]]), np.array([0.3, -0.7])
     values = {"A": A, "x": x}
     claims = [
@@ -103,17 +103,17 @@ def test_a_block_of_second_derivatives_has_the_shape_of_both_inputs():
     assert (report.verdict, "(2, 3)" in report.message, "(3, 2)" in report.message) == ("fail", True, True)
 
 
-def test_one_formula_with_a_value_where_the_function_has_none_is_judged_by_values():
+def test_a_formula_undefined_on_part_of_the_domain_is_checked_by_values():
     assert check("abs(x)", grad="x/sqrt(x)^2").verdict == "fail"
     assert "equal as formulas" in check("det(A)", grad="det(A)*inv(A).T", shapes={"A": (2, 2)}).message
 
 
-def test_given_values_stand_for_their_numbers():
+def test_given_values_are_substituted_in_formulas():
     assert "equal as formulas" in check("x^n", grad="x=2*x", values={"n": np.array(2.0)}).message
     assert check("x^n", grad="x=2*x", values={"n": np.array(3.0)}).verdict == "fail"
 
 
-def test_equal_at_the_point_alone_is_not_called_equal():
+def test_equal_at_the_point_only_is_not_equal_as_formulas():
     report = check("x^3", grad="4*x+4", values={"x": np.array(2.0)}, symbolic=True)
     assert report.verdict == "pass"
     assert "equal as formulas" not in report.message

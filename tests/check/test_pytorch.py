@@ -1,4 +1,4 @@
-"""What gradcheck's options ask for beyond the Jacobian, in PyTorch's words."""
+"""What PyTorch's gradcheck and its options check beyond the Jacobian, with PyTorch's messages."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def jitter(ctx, x, size):
     return x.clone()
 
 
-def test_functions_may_register_hooks_and_need_gradients():
+def test_a_base_requires_grad_after_an_in_place_change_of_its_view():
     def doubled(x, y):
         base = x.clone()
         assert not base.requires_grad
@@ -67,18 +67,18 @@ def test_backward_must_be_linear_and_repeatable():
 
 
 @pytest.mark.parametrize("raise_exception", [True, False])
-def test_errors_of_the_function_are_its_own(raise_exception):
+def test_errors_of_the_function_are_propagated(raise_exception):
     with pytest.raises(KeyError, match="mine"):
         gradcheck(lambda x: {}["mine"], leaf(1.0), raise_exception=raise_exception)
 
 
 @pytest.mark.parametrize("change", [lambda x: g.cat([x, x]), lambda x: x.float()])
-def test_outputs_that_change_their_form(change):
+def test_outputs_that_change_shape_or_dtype_are_errors(change):
     with pytest.raises(AssertionError, match="outputs with the same shape and dtype when inputs are perturbed"):
         gradcheck(lambda x: change(x) if bool((x >= 1).all()) else x, leaf(1.0))
 
 
-def test_what_depends_on_nothing():
+def test_outputs_that_depend_on_no_input():
     assert gradcheck(lambda x: (), leaf(1.0))
     assert gradcheck(lambda x: g.ones(2, dtype=g.double), leaf(1.0))
     with pytest.raises(GradcheckError, match="Numerical gradient for function expected to be zero"):
@@ -99,7 +99,7 @@ def test_batches_and_forward_mode_are_checked_on_request():
 
 
 def scaled(factor):
-    """tanh, with a backward that is off by a factor in one element."""
+    """Return tanh with a backward that is off by a factor in one element."""
 
     class Tanh(g.autograd.Function):
         @staticmethod

@@ -1,4 +1,4 @@
-"""What a report says: every element, the parts of complex numbers, and what fails and passes with these."""
+"""Contents of reports: single elements, parts of complex numbers, nested outputs, and commands that repeat a check."""
 
 import re
 
@@ -22,7 +22,7 @@ def every(f, at, **claims):
     return check.run().inputs
 
 
-def test_every_element_is_reported_where_that_is_asked_for():
+def test_every_element_is_reported_on_request():
     (found,) = every(lambda x: x**2, {"x": X}, grad=lambda x: np.diag([2 * x[0], 2 * x[1], 1.0]))
     elements = found.elements
     assert elements.rows == tuple(((i,), "") for i in range(3)) == elements.columns
@@ -32,18 +32,18 @@ def test_every_element_is_reported_where_that_is_asked_for():
     assert elements.verdicts.tolist() == [["pass"] * 3, ["pass"] * 3, ["pass", "pass", "fail"]]
 
 
-def test_large_sparse_jacobians_have_their_elements_too():
+def test_elements_of_large_sparse_jacobians_are_reported_too():
     (found,) = every(gradcli.sin, {"x": np.linspace(0, 1, 150)})
     assert found.elements.claimed.shape == (150, 150)
 
 
 def backward(g, z):
-    """That of sum |z|^2 with the imaginary part of the second element doubled."""
+    """Backward of sum |z|^2 with the imaginary part of the second element doubled."""
     right = 2 * z * g
     return right + 1j * np.array([0, 1]) * right.imag
 
 
-def test_a_wrong_element_of_complex_numbers_is_named_by_its_part():
+def test_the_wrong_part_of_a_complex_input_is_named():
     (found,) = every(lambda z: (abs(z) ** 2).sum(), {"z": Z}, vjp=backward)
     assert found.elements.columns == (((0,), "re"), ((0,), "im"), ((1,), "re"), ((1,), "im"))
     report = check_gradient(lambda z: (abs(z) ** 2).sum(), at={"z": Z}, vjp=backward)
@@ -54,7 +54,7 @@ def test_a_wrong_element_of_complex_numbers_is_named_by_its_part():
 
 
 @pytest.mark.parametrize("traced", [True, False])
-def test_a_wrong_row_of_complex_outputs_is_named_by_its_part(traced):
+def test_the_wrong_part_of_a_complex_output_is_named(traced):
     @function(lambda ctx, g: g.real + 4 * g.imag)
     def wrong(ctx, x):
         return gradcli.complex(x, 3 * x)
@@ -68,7 +68,7 @@ def test_a_wrong_row_of_complex_outputs_is_named_by_its_part(traced):
     assert report.headline().startswith(f"d imaginary part of out[{worst.place[0]}]/d x[{worst.place[0]}]: claimed 4")
 
 
-def test_wrong_imaginary_parts_are_told_together():
+def test_wrong_imaginary_parts_are_reported_together():
     def vjp(g, z):
         return g * (2 * z.real + 3j * z.imag)
 
@@ -77,13 +77,13 @@ def test_wrong_imaginary_parts_are_told_together():
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "1 element is nan"), (2, "2 elements are nan")])
-def test_one_element_is_and_two_are(count, words):
+def test_counts_of_elements_use_singular_and_plural(count, words):
     claim = np.where(np.arange(3) < count, np.nan, 2 * X)
     assert words in check_gradient(lambda x: (x**2).sum(), lambda x: claim, {"x": X}).diagnosis[0].text
 
 
 def test_all_elements_that_are_nan_are_counted():
-    """Ten are looked at closely; nan needs no close look where the derivative is known."""
+    """Only ten are examined closely, which nan does not need if the derivative is known."""
     report = check_gradient(lambda x: (x**2).sum(), lambda x: np.nan * x, at={"x": np.ones(30)})
     assert "30 elements are nan" in report.diagnosis[0].text
     assert report.inputs[0].counts.wrong == 30
@@ -91,7 +91,7 @@ def test_all_elements_that_are_nan_are_counted():
 
 @pytest.mark.parametrize("options", [{"fast": True}, {"calls": 30}, {"taylor": True}, {}], ids=str)
 @pytest.mark.parametrize("claimed", [2.0, np.nan])
-def test_a_function_without_a_value_is_told_however_it_is_looked_at(options, claimed):
+def test_a_non_finite_function_is_reported_with_any_options(options, claimed):
     report = check_gradient(lambda x: np.nan * x.sum(), lambda x: claimed * x, at={"x": np.ones(30)}, **options)
     assert (report.verdict, report.message) == ("inconclusive", "the function is not finite at this point")
 
@@ -101,13 +101,13 @@ def test_an_unknown_option_is_named():
         check_gradient(np.sin, np.cos, 1.0, rounds=3)
 
 
-def test_a_pass_counts_elements_too_small_to_decide():
+def test_a_pass_counts_negligible_elements():
     x = np.r_[np.linspace(-1, 1, 9), 16.0]
     report = check_gradient(lambda x: np.tanh(x).sum(), lambda x: 1 / np.cosh(x) ** 2, at={"x": x})
     assert report.verdict == "pass"
     said = re.search(r"an error above (.*) of the largest slope", report.agreement())
     assert float(said[1]) < 1e-7
-    assert report.inputs[0].negligible == 1  # the slope at 16 is 5.1e-14, of a sum of about 1
+    assert report.inputs[0].negligible == 1  # the slope at 16 is 5.1e-14, while the sum is about 1
     same = check_gradient(lambda x: np.tanh(x).sum(), lambda x: 1 / np.cosh(x) ** 2, at={"x": x[:9]})
     assert same.verdict == "pass"
 
@@ -115,7 +115,7 @@ def test_a_pass_counts_elements_too_small_to_decide():
 REAL = np.array([0.5, 1.0, 2.0])
 
 
-@pytest.mark.parametrize("x", [1.5 - 0.5j, np.array([1 + 1j, 2 - 1j])], ids=["one", "two"])
+@pytest.mark.parametrize("x", [1.5 - 0.5j, np.array([1 + 1j, 2 - 1j])], ids=["scalar", "vector"])
 @pytest.mark.parametrize(
     ("f", "vjp", "wrong"),
     [
@@ -130,10 +130,10 @@ def test_a_backward_of_complex_inputs(f, vjp, wrong, x):
     assert check_gradient(f, at={"x": x}, vjp=wrong).verdict == "fail"
 
 
-def test_a_gradient_of_complex_inputs_cannot_be_checked_and_says_how():
+def test_a_gradient_of_complex_inputs_is_an_error_with_a_hint():
     report = check_gradient(np.square, lambda x: 2 * x, {"x": 1j})
     assert report.verdict == "error"
-    assert "a backward by hand can be checked (vjp)" in report.message
+    assert "check a backward written by hand (vjp)" in report.message
 
 
 @pytest.mark.parametrize(
@@ -145,13 +145,13 @@ def test_a_gradient_of_complex_inputs_cannot_be_checked_and_says_how():
     ],
     ids=["line", "circle", "sum"],
 )
-def test_a_gradient_of_real_inputs(f, grad):
+def test_a_gradient_of_complex_outputs_by_real_inputs(f, grad):
     assert check_gradient(f, grad, {"x": REAL}).verdict == "pass"
     assert check_gradient(f, lambda x: np.conj(grad(x)), {"x": REAL}).verdict == "fail"
 
 
 @pytest.mark.parametrize(("sign", "verdict"), [(1, "pass"), (-1, "fail")])
-def test_a_backward_of_real_inputs_may_leave_its_imaginary_part(sign, verdict):
+def test_a_backward_of_real_inputs_may_return_an_imaginary_part(sign, verdict):
     found = check_gradient(
         lambda x: np.exp(1j * x), at={"x": REAL}, vjp=lambda g, x: sign * g * np.conj(1j * np.exp(1j * x))
     )
@@ -165,7 +165,7 @@ def half_backward(ctx, g, h):
 
 @function(half_backward)
 def half(ctx, x):
-    """Two complex outputs; the backward of the second lacks a factor 2 beyond 1.5."""
+    """Return two complex outputs; the backward of the second lacks a factor of 2 where x > 1.5."""
     ctx.save_for_backward(x)
     return x * (1 + 0j), x**2 * 2j
 
@@ -181,7 +181,7 @@ NESTED = {
 
 
 @pytest.mark.parametrize(("f", "path", "part"), NESTED.values(), ids=NESTED)
-def test_a_wrong_part_of_one_of_several_outputs_is_named(f, path, part):
+def test_the_wrong_part_of_one_of_several_outputs_is_named(f, path, part):
     report = check_gradient(f, at={"x": REAL})
     worst = report.inputs[0].worst
     assert (report.verdict, worst.output, worst.output_part, worst.place) == ("fail", path, part, (2,))
@@ -199,10 +199,10 @@ DRAWN = np.random.default_rng(0).random(2).tolist()
         (["x**2", "x=3"], ["x=3.0"]),
         (["x**2", "x=rand(2)"], [f"'x={DRAWN}'"]),
         (["sum(x)*y[0]", "x=rand(2)", "y=[1,2]"], [f"'x={DRAWN}'", "'y=[1.0, 2.0]'"]),
-        (["sum(x)*y[0]", "x=rand(2)", "y=rand(2)"], ["'x=rand(2)'", "'y=rand(2)'"]),  # one draw follows the other
+        (["sum(x)*y[0]", "x=rand(2)", "y=rand(2)"], ["'x=rand(2)'", "'y=rand(2)'"]),  # y is drawn after x
         (["sum(x)", "x=rand(20)"], ["'x=rand(20)'"]),
     ],
 )
-def test_a_command_that_repeats_a_check_writes_numbers_or_draws_them_again(words, again):
+def test_the_command_that_repeats_a_check_gives_numbers_or_draws_them_again(words, again):
     done = CliRunner().invoke(cli, ["gradcheck", *words, "--wrt", "x", "--grad", "3*x", "-f", "table"])
     assert f" {' '.join(again)} --wrt x" in done.output.partition("again: gradcli gradcheck ")[2]

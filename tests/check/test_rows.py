@@ -1,4 +1,4 @@
-"""Rows of a claimed Jacobian, all or random combinations of them, and their scatter at close points."""
+"""Rows of a claimed Jacobian, all of them or random combinations, and their scatter at nearby points."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def rows_of(matrix, **claim):
     [{"vjp": lambda g, x: MATRIX.T @ g}, {"jvp": lambda t, x: MATRIX @ t[0]}, {"grad": lambda x: MATRIX}],
     ids=lambda claim: next(iter(claim)),
 )
-def test_few_rows_are_all_known(claim):
+def test_few_rows_are_all_computed(claim):
     rows = rows_of(MATRIX, **claim)
     assert rows.single and rows.known
     assert np.array_equal(rows.claimed, MATRIX)
@@ -48,7 +48,7 @@ def test_many_rows_are_combined():
     assert np.allclose(rows.combine(matrix.T), matrix.T @ rows.weights.T)
 
 
-def test_a_forward_derivative_of_many_elements_comes_in_products():
+def test_a_forward_derivative_of_many_elements_is_used_through_products():
     matrix = np.random.default_rng(1).normal(size=(2, MOST_FORWARD + 1))
     rows = rows_of(matrix, jvp=lambda t, x: matrix @ t[0])
     direction = draw_signs(np.random.default_rng(2), MOST_FORWARD + 1)
@@ -59,7 +59,7 @@ def test_a_forward_derivative_of_many_elements_comes_in_products():
     assert np.isnan(np.delete(rows.claimed, 5, axis=1)).all()
 
 
-def test_every_output_has_a_weight_that_suits_its_size():
+def test_weights_of_outputs_suit_their_sizes():
     sizes = 10.0 ** np.arange(-1, 3)
     parts = np.abs(combinations(np.random.default_rng(3), sizes)) * sizes
     assert parts.shape == (COMBINATIONS, 4)
@@ -118,13 +118,13 @@ def test_points_on_a_line_are_equally_spaced():
     ],
     ids=["float64", "erratic", "float32"],
 )
-def test_scatter_and_roughness_are_those_of_the_claim(grad, low, high):
+def test_scatter_and_roughness_match_the_noise_of_the_claim(grad, low, high):
     rows = rows_near(grad)
     assert low <= rows.measure_scatter().max() <= high
     assert rows.roughness().max() <= high
 
 
-def test_a_claim_that_raises_at_a_close_point_has_no_roughness():
+def test_a_claim_that_raises_at_a_nearby_point_has_no_roughness():
     def grad(x):
         if not np.array_equal(x, X):
             raise ValueError("elsewhere")

@@ -1,4 +1,4 @@
-"""The search finds what hides in branches, at ties and beside zero, makes it small, and accuses no right gradient."""
+"""The search finds mistakes in branches, at ties and near zero, shrinks the point, and fails no right gradient."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ WRONG = {
     "a wrong sign": (lambda x: (np.abs(x) ** 3).sum(), lambda x: 3 * x**2, {"x": np.array([0.5, 2.0])}, [-1.0]),
     "all ties count": (lambda x: x.max(), lambda x: (x == x.max()) * 1.0, START, [0.0, 0.0]),
     "overflow": (lambda x: np.logaddexp(0, x).sum(), lambda x: np.exp(x) / (1 + np.exp(x)), START, [710.0]),
-    "beside a named threshold": (huber, lambda x: np.where(np.abs(x) <= THRESHOLD, x, THRESHOLD), START, [-2.0]),
+    "near a named threshold": (huber, lambda x: np.where(np.abs(x) <= THRESHOLD, x, THRESHOLD), START, [-2.0]),
     "nan at zero": (lambda x: np.sqrt(x @ x), lambda x: x / np.sqrt(x @ x), START, [0.0]),
     "a special case at zero": (lambda x: np.sin(x).sum(), lambda x: np.where(x == 0, 0, np.cos(x)), START, [0.0]),
     "large values": (lambda x: (x * x).sum(), lambda x: np.clip(2 * x, -1e6, 1e6), START, None),
@@ -51,7 +51,7 @@ REGIONS = {
     "x < -5": lambda x: x < -5,
     "x < 0": lambda x: x < 0,
     "x > 2": lambda x: x > 2,
-    "beside 0": lambda x: np.abs(x) < 0.1,
+    "near 0": lambda x: np.abs(x) < 0.1,
 }
 
 
@@ -63,7 +63,7 @@ def wave_on_parabola(x):
 
 
 def off_in(region, off):
-    """Return the gradient of that, off by a part of itself in a region."""
+    """Return the gradient of wave_on_parabola with a relative error in a region."""
     return lambda x: (np.cos(x) + 2 * x) * (1 + off * region(x))
 
 
@@ -75,7 +75,7 @@ def test_small_errors_in_a_region_are_found(region, off):
 
 
 @pytest.mark.parametrize(("f", "grad", "at", "smallest"), WRONG.values(), ids=WRONG)
-def test_a_wrong_point_is_found_and_made_small(f, grad, at, smallest):
+def test_a_wrong_point_is_found_and_shrunk(f, grad, at, smallest):
     assert Check(f, at, grad=grad).run().verdict == "pass" or smallest == [-1.0]
     report = Check(f, at, grad=grad, search=200).run()
     assert report.verdict == "fail"
@@ -85,7 +85,7 @@ def test_a_wrong_point_is_found_and_made_small(f, grad, at, smallest):
     assert Check(f, again, grad=grad).run().verdict == "fail"
 
 
-def test_a_float32_branch_is_no_larger_than_90():
+def test_a_float32_branch_is_found_below_90():
     at = {"x": np.array([1.0, 2.0], np.float32)}
     report = Check(softplus32, at, grad=lambda x: np.exp(x) / (1 + np.exp(x)), search=200).run()
     assert report.verdict == "fail"
@@ -94,7 +94,7 @@ def test_a_float32_branch_is_no_larger_than_90():
 
 
 @pytest.mark.parametrize("k", [*range(2), *(pytest.param(k, marks=pytest.mark.nightly) for k in range(2, 100))])
-def test_right_functions_are_not_accused(k):
+def test_right_functions_do_not_fail(k):
     function = Function(np.random.default_rng([22, k]))
     with np.errstate(all="ignore"):
         report = Check(function.value, {"x": function.x}, grad=function.gradient, search=10, seed=k).run()
@@ -109,7 +109,7 @@ RIGHT = {
     "entropy": (lambda x: (x * np.log(x)).sum(), lambda x: np.log(x) + 1),
     "roots": (lambda x: np.sqrt(x).sum(), lambda x: 0.5 / np.sqrt(x)),
     "rounded": (lambda x: np.round(np.sin(x), 9).sum(), np.cos),
-    "quick wave": (lambda x: np.sin(30 * x).sum(), lambda x: 30 * np.cos(30 * x)),
+    "fast wave": (lambda x: np.sin(30 * x).sum(), lambda x: 30 * np.cos(30 * x)),
     "product": (np.prod, lambda x: np.array([np.prod(np.delete(x, i)) for i in range(len(x))])),
     "distance": (lambda x: np.abs(x - 1).sum(), lambda x: np.sign(x - 1)),
     "many outputs": (np.tanh, lambda x: np.diag(1 - np.tanh(x) ** 2)),
@@ -118,35 +118,35 @@ RIGHT = {
 
 @pytest.mark.parametrize("points", [30, pytest.param(200, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("f", "grad"), RIGHT.values(), ids=RIGHT)
-def test_right_gradients_at_the_ends_of_arithmetic(f, grad, points):
+def test_right_gradients_do_not_fail_at_extreme_values(f, grad, points):
     report = Check(f, {"x": np.array([0.3, 1.7, 0.9])}, grad=grad, search=points).run()
     assert report.verdict != "fail", (report.found, report.inputs)
-    assert report.notes[-1] == f"searched {points} points: none at which the claim is wrong"
+    assert report.notes[-1] == f"searched {points} points: found none where the claim is wrong"
 
 
-def test_inputs_lose_elements_together():
+def test_inputs_are_shrunk_together():
     start = {"x": np.arange(12.0).reshape(4, 3), "labels": np.array([0, 1, 2, 0])}
     found = shrink(start, lambda p: len(p["x"]) == len(p["labels"]) and 2 in p["labels"], {"x": start["x"]})
     assert found["x"].shape == (1, 1)
     np.testing.assert_array_equal(found["labels"], [2])
 
 
-def test_a_saved_point_comes_first():
+def test_a_saved_point_is_checked_first():
     check = Check(softplus, START, grad=lambda x: np.where(x > 20, 0, sigmoid(x)))
     check.saved = [{"x": np.array([25.0])}]
     report = check.run()
     assert report.verdict == "fail"
-    assert "a point that was saved fails again" in report.notes
+    assert "a saved point fails again" in report.notes
     check.saved = [{"y": np.array([25.0])}, {"x": np.array([1.0])}]
     assert check.run().verdict == "pass"
 
 
-def test_clipped_values_and_overflow_are_told_from_rounding():
+def test_clipped_values_fail_and_rounding_does_not():
     def loss(x):
         return np.log1p(np.exp(-x)).sum()
 
     cancelling = Check(loss, START, grad=lambda x: sigmoid(x) - 1, search=200).run()
-    assert cancelling.verdict == "pass"  # off by its own rounding where it is next to nothing
+    assert cancelling.verdict == "pass"  # wrong only by its own rounding, where it is tiny
     clipped = Check(lambda p: np.log(np.clip(p, 1e-6, 1)).sum(), {"p": [0.5]}, grad=lambda p: 1 / p, search=200).run()
     assert clipped.verdict == "fail"
     assert clipped.found.at["p"][0] < 1e-6 or clipped.found.at["p"][0] > 1

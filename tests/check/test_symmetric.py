@@ -1,4 +1,4 @@
-"""Functions of symmetric matrices: those that read one triangle are judged on the space of these, and say so."""
+"""Functions that read one triangle of a symmetric matrix are checked along symmetric changes, and reports say so."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def largest_gradient(a):
 
 
 def ways(calls):
-    """Return the options of all ways to look; of the two quick ones one is for each night."""
+    """Return the options of all ways to check; `fast` runs nightly only."""
     return [{}, {"calls": calls}, pytest.param({"fast": True}, marks=pytest.mark.nightly)]
 
 
@@ -47,18 +47,18 @@ RIGHT = {
     "eigenvalue": (largest, largest_gradient, A),
     "eigenvalue, Hermitian": (largest, largest_gradient, H),
     "upper triangle": (lambda a: largest(a, "U"), largest_gradient, A),
-    "refuses others": (strict, strict_gradient, A),
-    "not symmetric itself": (volume, lambda a: np.linalg.inv(a) + np.triu(W, 1) - np.triu(W, 1).T, A),
-    "half of each": (lambda a: (np.tril(a) * W).sum(), lambda a: (np.tril(W) + np.tril(W).T) / 2, A),
+    "requires symmetry": (strict, strict_gradient, A),
+    "gradient not symmetric": (volume, lambda a: np.linalg.inv(a) + np.triu(W, 1) - np.triu(W, 1).T, A),
+    "half in each triangle": (lambda a: (np.tril(a) * W).sum(), lambda a: (np.tril(W) + np.tril(W).T) / 2, A),
 }
 
 
 @pytest.mark.parametrize("way", ways(400), ids=str)
 @pytest.mark.parametrize(("f", "gradient", "at"), RIGHT.values(), ids=RIGHT)
-def test_a_right_gradient_passes_and_the_report_says_where(f, gradient, at, way):
+def test_a_right_gradient_passes_and_the_report_mentions_symmetry(f, gradient, at, way):
     report = check_gradient(f, gradient, at={"a": at}, **way)
     assert report.verdict == "pass", report
-    assert "judged on the space of" in report.message
+    assert "checked along symmetric changes only" in report.message
     assert any(note.endswith(report.message.removeprefix("a: ")) for note in report.notes)
 
 
@@ -67,11 +67,11 @@ WRONG = {
     "one element": (volume, lambda a: np.linalg.inv(a) + 0.1 * np.eye(3), A),
     "not halved": (volume, lambda a: 2 * np.linalg.inv(a) - np.diag(np.diag(np.linalg.inv(a))), A),
     "both triangles are read": (lambda a: (a * W).sum(), lambda a: (W + W.T) / 2, A),
-    "one triangle besides": (lambda a: volume(a) + (a * W).sum(), lambda a: np.linalg.inv(a) + (W + W.T) / 2, A),
+    "a term reads both triangles": (lambda a: volume(a) + (a * W).sum(), lambda a: np.linalg.inv(a) + (W + W.T) / 2, A),
     "transposed": (lambda a: (np.tril(a) * W).sum(), lambda a: np.tril(W).T, A),
-    "none is read": (np.trace, lambda a: np.eye(3) + np.triu(W, 1) - np.triu(W, 1).T, A),
+    "neither triangle is read": (np.trace, lambda a: np.eye(3) + np.triu(W, 1) - np.triu(W, 1).T, A),
     "at ones": (lambda a: (a @ W).sum(), lambda a: (W @ np.ones((3, 3)) + np.ones((3, 3)) @ W.T) / 2, np.ones((3, 3))),
-    "not symmetric here": (volume, np.linalg.inv, A + np.triu(0.1 * W, 1)),
+    "point not symmetric": (volume, np.linalg.inv, A + np.triu(0.1 * W, 1)),
 }
 
 
@@ -82,7 +82,7 @@ def test_a_wrong_gradient_fails(f, gradient, at, way):
 
 
 @pytest.mark.parametrize(("f", "gradient"), [(volume, np.linalg.inv), (largest, largest_gradient)])
-def test_the_triangle_that_is_read_passes_without_a_word(f, gradient):
+def test_the_gradient_of_the_triangle_that_is_read_passes_without_notes(f, gradient):
     report = check_gradient(f, lambda a: (2 * np.tri(3) - np.eye(3)) * gradient(a), at={"a": A})
     assert (report.verdict, report.message, report.notes) == ("pass", "", ())
 
@@ -93,13 +93,13 @@ def test_the_symmetric_part_is_named():
 
 
 @pytest.mark.parametrize("calls", [3, 12, 30, 150, 300])
-def test_a_budget_of_calls_is_kept(calls):
+def test_the_call_budget_is_kept(calls):
     seen = []
     report = check_gradient(lambda a: seen.append(1) or volume(a), np.linalg.inv, at={"a": A}, calls=calls)
     assert len(seen) <= calls
     assert report.verdict == ("pass" if calls >= 150 else "inconclusive")
 
 
-def test_gradcheck_warns_where_it_looked_at_symmetric_matrices_alone():
+def test_gradcheck_warns_if_it_checked_only_symmetric_changes():
     with pytest.warns(UserWarning, match="symmetric"):
         assert gradcli.autograd.gradcheck(gradcli.linalg.cholesky, gradcli.tensor(A, requires_grad=True))

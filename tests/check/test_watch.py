@@ -1,4 +1,4 @@
-"""What is told of a watched derivative; tests/cases/watch.txt and watch_solvers.txt have the commands."""
+"""Reports on watched derivatives; tests/cases/watch.txt and watch_solvers.txt test the commands."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from gradcli.show.check_results import CheckReport
 from gradcli.show.study_results import WatchedDerivative
 
 
-def test_a_point_without_time_left_hides_no_error():
+def test_a_point_skipped_for_lack_of_time_hides_no_error():
     derivative = SimpleNamespace(role="jac of minimize", name="g", calls=4)
     hung = CheckReport("g", None, None, "error", 30.0, message="this takes longer than 30 s")
     late = CheckReport("g", None, None, "inconclusive", 0.0, message="not judged")
@@ -34,7 +34,7 @@ def test_every_call_is_counted_and_large_arguments_are_rarely_copied(monkeypatch
     assert watch.derivatives[key].calls == 20
 
 
-def test_what_processes_found_is_merged_to_the_worst_in_the_order_of_files():
+def test_results_of_processes_are_merged_to_the_worst_and_sorted_by_file():
     def found(file, line, verdict, points, role="jac"):
         return WatchedDerivative(role, "g", points, 10 * points, CheckReport("g", file, line, verdict, 0.0))
 

@@ -1,4 +1,4 @@
-"""What TAB offers, and TAB in the shells themselves; tests/cases/completion.txt has whole lines."""
+"""What TAB offers, also in real shells; tests/cases/completion.txt tests whole lines."""
 
 import os
 import pty
@@ -36,7 +36,7 @@ def values(items):
     return [x.value for x in items]
 
 
-def test_entries_are_folders_and_files_of_the_endings(folder):
+def test_entries_are_folders_and_files_with_the_extensions(folder):
     for name in ("sub", ".git", "-dash"):
         (folder / name).mkdir()
     for name in ("sub/g.py", ".hidden.py", "~tilde.py", "notes.txt"):
@@ -77,13 +77,13 @@ def test_inputs_of_a_class_are_those_of_its_forward(folder):
     assert [inputs_of_definition("op.py", name) for name in ("Op", "Split", "no")] == [["q", "k"], ["p"], []]
 
 
-def test_inputs_that_are_given_are_not_offered_again(folder):
+def test_given_inputs_are_not_offered_again(folder):
     ctx = SimpleNamespace(params={"words": ("f.expr", "a=1"), "expression": None}, info_name="grad")
     assert values(complete.words(ctx, None, "")) == ["x=", "w="]
     assert values(complete.inputs(ctx, None, "x,w,")) == ["x,w,a"]
 
 
-def test_an_offer_that_fails_is_none():
+def test_a_failed_completion_offers_nothing():
     ctx = SimpleNamespace(params={"words": ("missing.py:f",), "expression": None}, info_name="grad")
     assert complete.offer("words", ctx, None, "") == []
     assert complete.offer("no such function", ctx, None, "") == []
@@ -103,13 +103,13 @@ LINES = [
 
 
 def read_by_shell(text):
-    """Return the words that a shell makes of a text."""
+    """Return the words into which a shell splits a text."""
     done = subprocess.run(["sh", "-c", f"printf '%s\\0' {text}"], capture_output=True, text=True, check=True, cwd="/")
     return done.stdout.split("\0")[:-1]
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_words_are_those_of_the_shell(line):
+def test_words_are_split_as_in_the_shell(line):
     assert split_words(line) == (read_by_shell(line), "")
 
 
@@ -145,14 +145,14 @@ NAMES = [
 
 @pytest.mark.parametrize("quote", ["", "'", '"'])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_quoted_name_is_read_as_it_is(name, quote):
+def test_a_quoted_name_is_read_unchanged(name, quote):
     text = quote_text(name, quote)
     closed = text if text.endswith(quote) else text + quote  # as readline does
     assert read_by_shell(quote + closed) == [name]
 
 
 def typed(argv: list[str], keys: list[tuple[str, str]], path: str) -> str:
-    """Run a shell on a terminal; type each text, and wait until its answer shows."""
+    """Run a shell on a terminal. Type each text and wait until its answer appears."""
     child, terminal = pty.fork()
     if child == 0:
         os.execvpe(argv[0], argv, {"PATH": path, "TERM": "dumb", "PS1": "> ", "HOME": os.getcwd(), "LANG": "C.UTF-8"})
@@ -180,7 +180,7 @@ TYPED = [
     ("gradcli grad f.expr a=@my\t", r"a=@my\\ data.npy "),
     ("gradcli grad 'p*quite' --wrt q\t", "quite "),
 ]
-BEGIN = {  # how a shell starts, and what gives it a prompt to wait for
+BEGIN = {  # the command that starts a shell, and input that sets a prompt to wait for
     "bash": ("bash --norc --noprofile -i", "bind 'set enable-bracketed-paste off'; PS1='>> '\n"),
     "zsh": ("zsh -f -i", "PS1='>> '; autoload -Uz compinit; compinit -u -D; bindkey -e\n"),
     "fish": ("fish --no-config -i", "function fish_prompt; echo -n '>> '; end; function fish_greeting; end\n"),
@@ -188,7 +188,7 @@ BEGIN = {  # how a shell starts, and what gives it a prompt to wait for
 
 
 def type_in(shell: str, lines: list[tuple[str, str]], path: str) -> None:
-    """Type lines into a shell that has the completions."""
+    """Type lines into a shell with the completions loaded."""
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
     argv, begin = BEGIN[shell]
@@ -202,7 +202,7 @@ def test_tab_on_a_terminal(shell, folder, path):
     assert not (folder / "executed").exists()
 
 
-def test_a_name_that_is_no_text(tmp_path, capsysbinary, monkeypatch):
+def test_a_file_name_that_is_not_utf_8_is_completed(tmp_path, capsysbinary, monkeypatch):
     (tmp_path / "v\udcff.expr").touch()
     monkeypatch.chdir(tmp_path)
     for name, text in (("_GRADCLI_COMPLETE", "fish_complete"), ("COMP_LINE", "gradcli grad v"), ("COMP_WORD", "")):
@@ -216,8 +216,8 @@ UNFINISHED = ["grad x=@v", 'grad x=@"v', "grad x=@'v", 'grad "x=@v', "grad 'x=@v
 
 
 @pytest.mark.parametrize("shell", BEGIN)
-def test_tab_and_enter_hand_over_the_name_of_a_file(shell, tmp_path, monkeypatch, path):
-    """Where a completion is inserted, nothing in a name is run, expanded or split."""
+def test_tab_and_enter_pass_on_the_exact_file_name(shell, tmp_path, monkeypatch, path):
+    """The shell runs, expands and splits nothing in a completed name."""
     (tmp_path / HOSTILE).touch()
     (tmp_path / "bin").mkdir()
     teller = tmp_path / "bin" / "gradcli"

@@ -47,7 +47,7 @@ START = f"import sys; sys.path.insert(0, {str(command.ROOT)!r}); from gradcli.__
 
 @pytest.fixture(scope="session")
 def other(tmp_path_factory):
-    """Return an environment with a package of its own, and no pip."""
+    """Return an environment with a package of its own and without pip."""
     place = tmp_path_factory.mktemp("other") / "env"
     subprocess.run([REAL, "-m", "venv", "--without-pip", place], check=True)
     (packages,) = place.glob("lib/python*/site-packages")
@@ -65,7 +65,7 @@ def project(tmp_path):
 
 
 def gradcli(*words, cwd, **variables):
-    """Run gradcli where nothing in the environment leads to a project."""
+    """Run gradcli without environment variables that name the Python of a project."""
     done = command.gradcli(*words, cwd=cwd, **{**dict.fromkeys(VARIABLES, ""), **variables})
     assert "Traceback" not in done.stderr, done.stderr
     return done
@@ -90,14 +90,14 @@ def test_the_projects_packages_are_found(how, project, other):
     assert (right.returncode, right.stdout[:5]) == (0, "pass\t"), right
 
 
-def test_nothing_needs_to_lead_to_gradcli(project, other):
+def test_the_projects_python_need_not_have_gradcli(project, other):
     clean = {name: value for name, value in os.environ.items() if name not in (*VARIABLES, "PYTHONPATH")}
     words = [sys.executable, "-c", START, *CHECK, "wrong", "--python", other, "-f", "table"]
     done = subprocess.run(words, cwd=project, env=clean, capture_output=True, text=True, check=False)
     assert (done.returncode, "2 of 2 elements wrong" in done.stdout) == (1, True), done
 
 
-def test_other_commands_follow(project, other):
+def test_other_commands_use_the_projects_python(project, other):
     (project / ".venv").symlink_to(other)
     values = gradcli("grad", "sub/script.py", "x=[2,4]", cwd=project)
     assert (values.returncode, values.stdout) == (0, "x[0]\t1.0\nx[1]\t2.0\n"), values
@@ -127,7 +127,7 @@ def test_watch_runs_the_projects_python(project, other):
     assert (done.returncode, done.stdout) == (1, f"{project / '.venv'}\n"), done
 
 
-def test_expressions_need_no_other_python(project, other):
+def test_expressions_do_not_use_the_projects_python(project, other):
     (project / ".venv").symlink_to(other)
     (project / ".venv2").mkdir()
     words = ("grad", "x**2", "x=3")
@@ -162,7 +162,7 @@ def test_errors_name_the_python_and_the_package(project, other):
         (("/x", (3, 99, 1), "cpython-399", False), "has no numpy"),
     ],
 )
-def test_a_python_that_cannot_run_gradcli(answer, expected, project):
+def test_a_python_that_cannot_run_gradcli_is_an_error(answer, expected, project):
     place = project / "python"
     place.write_text(f"#!/bin/sh\necho {str(answer)!r}\n")
     place.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Checks that take long: what is shown meanwhile, and what is left when they are ended."""
+"""Long-running checks: what is shown while they run, and what remains when they are interrupted."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def folder(tmp_path, monkeypatch):
         monkeypatch.setenv(name, text)
     (tmp_path / "checks.py").write_text(CHECKS)
     (tmp_path / "slow.py").write_text(SLOW)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in a shell's background it would be ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in a shell's background
     yield tmp_path
     signal.signal(signal.SIGINT, before)
 
@@ -56,7 +56,7 @@ def start(*words, **more):
     )
 
 
-def test_a_verdict_appears_when_it_is_reached(folder):
+def test_a_verdict_is_printed_as_soon_as_it_is_known(folder):
     process = start("checks.py", "-f", "tsv")
     line = process.stdout.readline()  # the second check never ends
     process.kill()
@@ -65,8 +65,8 @@ def test_a_verdict_appears_when_it_is_reached(folder):
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_what_is_finished_is_printed_when_a_run_is_ended(folder, jobs, number):
-    checks = CHECKS.replace('("last", 2)', '("last", 2), ("endless too", 50)')  # given out when "last" is known
+def test_an_interrupted_run_prints_its_finished_checks(folder, jobs, number):
+    checks = CHECKS.replace('("last", 2)', '("last", 2), ("endless too", 50)')  # starts when "last" is done
     ready = "time.sleep(0.3); open(f'{time.monotonic()}.ready', 'w'); time.sleep"  # the command has printed by then
     (folder / "checks.py").write_text(checks.replace("time.sleep", ready))
     process = start("checks.py", "-f", "json", "-j", jobs, "--junit", "report.xml", stderr=subprocess.PIPE)
@@ -82,11 +82,11 @@ def test_what_is_finished_is_printed_when_a_run_is_ended(folder, jobs, number):
 
 
 @pytest.mark.parametrize(
-    ("jobs", "pause"),  # what runs no Python is ended only where it has a process of its own
+    ("jobs", "pause"),  # compiled code can be stopped only in a process of its own
     [*((n, "time.sleep(pause)") for n in "12"), ("2", "(lambda a: a @ a)(np.ones((30000, 30000), int))")],
-    ids=["one process", "two", "no Python"],
+    ids=["one process", "two processes", "compiled code"],
 )
-def test_a_check_has_its_time(folder, jobs, pause):
+def test_a_check_ends_at_its_time_limit(folder, jobs, pause):
     (folder / "checks.py").write_text(CHECKS.replace("time.sleep(pause)", pause))
     process = start("checks.py", "-f", "tsv", "-j", jobs, "--timeout", "1")
     lines = process.communicate()[0].splitlines()
@@ -103,23 +103,23 @@ def run_on_terminal(words):
     try:
         while data := os.read(terminal, 4096):
             shown += data
-    except OSError:  # its end
+    except OSError:  # end of output
         pass
     os.waitpid(child, 0)
     return shown
 
 
-def test_no_bar_of_a_sweep_is_left_on_a_terminal(folder):
+def test_a_sweep_leaves_no_progress_bar_on_a_terminal(folder):
     (folder / "points.csv").write_text("x,y\n1,2\n3,4\n")
     words = [sys.executable, "-m", "gradcli", "sweep", "x*y", "points.csv"]
     assert run_on_terminal(words) == b"x,y,value,d_x,d_y\r\n1.0,2.0,2.0,2.0,1.0\r\n3.0,4.0,12.0,4.0,3.0\r\n"
     shown = run_on_terminal([*words, "-o", "out.csv"])
     assert b"2 of 2 rows" in shown
-    assert shown.endswith(b"\r\x1b[1A\x1b[2K")  # up, and the line of the bar is empty
+    assert shown.endswith(b"\r\x1b[1A\x1b[2K")  # moves up and clears the line of the bar
 
 
 @pytest.mark.parametrize("jobs", [(), pytest.param(("-j", "2"), marks=pytest.mark.nightly)])
-def test_progress_is_shown_on_a_terminal_and_nowhere_else(folder, jobs):
+def test_progress_is_shown_only_on_a_terminal(folder, jobs):
     words = [sys.executable, "-m", "gradcli", "gradcheck", "slow.py:f", "--grad", "g", "--shape", "x=35", *jobs]
     shown = run_on_terminal(words)
     assert re.search(rb"\r\x1b\[2Kcall \d+  f\r", shown)

@@ -32,13 +32,13 @@ def shown(capsys, monkeypatch, words, width: int, plain: bool = False, color: st
 
 @pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("name", EVERY)
-def test_fits_and_cuts_no_number(name, width, capsys, monkeypatch):
+def test_tables_fit_and_numbers_are_not_cut(name, width, capsys, monkeypatch):
     words = EVERY[name]
     text = shown(capsys, monkeypatch, words, width)
     assert max(map(len, text.splitlines())) <= width
     numbers = set(NUMBER.findall(shown(capsys, monkeypatch, words, 1000)))
     if words[0] not in ("gradcheck", "symbolic"):
-        assert set(NUMBER.findall(text)) <= numbers | {"2"}  # elided perhaps, but never cut
+        assert set(NUMBER.findall(text)) <= numbers | {"2"}  # may be elided, but never cut
     plain = shown(capsys, monkeypatch, words, width, plain=True)
     assert plain.isascii() and "\\u" not in plain
     assert max(map(len, plain.splitlines())) <= width
@@ -81,7 +81,7 @@ def test_colour_on_a_terminal(settings, coloured):
 
 
 @pytest.mark.parametrize(("term", "bar"), [("dumb", False), ("xterm", True)])
-def test_progress_is_for_terminals_that_can_show_it(term, bar, tmp_path):
+def test_progress_is_shown_only_on_terminals_that_support_it(term, bar, tmp_path):
     check = "@gradcli.check(at={'x': 1.0})\ndef f%d(x): return x**2\n"
     (tmp_path / "c.py").write_text("import gradcli\n" + "".join(check % i for i in range(6)))
     seen = seen_on_terminal(["gradcheck", tmp_path / "c.py", "-f", "tsv"], "stderr", TERM=term)

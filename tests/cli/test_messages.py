@@ -1,4 +1,4 @@
-"""Messages on standard error: carets under the right characters, colours, and streams that take no more."""
+"""Messages on standard error: carets under the right characters, colours, and streams that cannot be written to."""
 
 import errno
 import io
@@ -37,12 +37,12 @@ class Terminal(io.StringIO):
         ("auto", {}, False, False),
         ("auto", {"TERM": "dumb"}, True, False),
         ("auto", {"NO_COLOR": "1"}, True, False),
-        ("auto", {"NO_COLOR": ""}, True, True),  # https://no-color.org: an empty value is as none
+        ("auto", {"NO_COLOR": ""}, True, True),  # https://no-color.org: an empty value counts as unset
         ("auto", {"NO_COLOR": "1", "FORCE_COLOR": "1"}, True, False),
         ("auto", {"FORCE_COLOR": "1"}, False, True),
     ],
 )
-def test_when_there_are_colours(color, environment, terminal, expected, monkeypatch):
+def test_colours_depend_on_option_environment_and_terminal(color, environment, terminal, expected, monkeypatch):
     for name in ("NO_COLOR", "FORCE_COLOR", "TERM"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -51,14 +51,14 @@ def test_when_there_are_colours(color, environment, terminal, expected, monkeypa
     assert colourful(Terminal() if terminal else io.StringIO()) == expected
 
 
-def test_a_closed_or_missing_stream_is_no_terminal():
+def test_a_closed_or_missing_stream_is_not_a_terminal():
     closed = Terminal()
     closed.close()
     assert [messages.is_terminal(x) for x in (Terminal(), io.StringIO(), None, closed)] == [True, False, False, False]
 
 
 def marked(source, piece, origin=None):
-    """Return the excerpt for the first place of a piece in a source, and what the carets are under."""
+    """Return the excerpt for the first occurrence of a piece in a source, and the text above the carets."""
     start = source.index(piece)
     lines = excerpt(Span(source, start, start + len(piece), origin), colour=False).split("\n")
     line, marks = lines[-2:]
@@ -72,7 +72,7 @@ def test_carets_are_under_the_piece(piece):
     assert (len(lines), under) == (2, piece)
 
 
-def test_the_place_is_named_where_there_are_several_lines():
+def test_the_line_is_named_if_there_are_several():
     lines, under = marked("a = 1\nb = sinn(a)\nb", "sinn")
     assert (lines[0], lines[1], under) == ("  line 2", "  b = sinn(a)", "sinn")
     lines, under = marked("sinn(a)", "sinn", origin="f.expr")
@@ -96,7 +96,7 @@ def test_carets_count_columns_not_characters():
     assert excerpt(Span("\tbad", 1, 4), colour=False) == "   bad\n   ^^^"
 
 
-def test_a_place_after_the_end_has_one_caret():
+def test_a_position_after_the_end_has_one_caret():
     assert excerpt(Span("sin(x", 5, 5), colour=False) == "  sin(x\n       ^"
 
 
@@ -111,7 +111,7 @@ def test_a_message_has_its_parts_in_order(monkeypatch):
     )
 
 
-def test_quiet_keeps_errors_alone(monkeypatch, capsys):
+def test_quiet_prints_only_errors(monkeypatch, capsys):
     def say_all():
         messages.warn("careful", hint="look")
         messages.note("known")
@@ -127,14 +127,14 @@ def test_quiet_keeps_errors_alone(monkeypatch, capsys):
     assert say_all() == ("", "error: wrong\n")
 
 
-def test_warnings_of_python_name_their_place_in_the_users_code(capsys):
+def test_python_warnings_name_their_location_in_the_users_code(capsys):
     for file in ("fit.py", messages.__file__, "/usr/lib/site-packages/lib.py"):
         messages.show_warning(UserWarning("old"), UserWarning, file, 3)
     assert capsys.readouterr().err == "warning: fit.py:3: old\nwarning: old\nwarning: old\n"
 
 
 class Refusing(io.StringIO):
-    """A stream that raises."""
+    """A stream that raises an error when written to."""
 
     def __init__(self, error):
         super().__init__()
@@ -153,7 +153,7 @@ class Refusing(io.StringIO):
         (ValueError("I/O operation on closed file"), False),
     ],
 )
-def test_a_stream_that_takes_nothing_is_no_error(error, lost, monkeypatch):
+def test_a_stream_that_cannot_be_written_to_is_not_an_error(error, lost, monkeypatch):
     monkeypatch.setattr(settings, "stream", Refusing(error))
     messages.note("unseen")
     assert settings.lost == lost
@@ -170,12 +170,12 @@ def test_a_stream_that_takes_nothing_is_no_error(error, lost, monkeypatch):
         (None, "∂", "∂"),
     ],
 )
-def test_characters_that_a_stream_lacks_are_escaped(encoding, text, written):
+def test_characters_that_a_stream_cannot_encode_are_escaped(encoding, text, written):
     stream = io.StringIO() if encoding is None else io.TextIOWrapper(io.BytesIO(), encoding)
     assert printable(text, stream) == written
 
 
-def test_examples_are_separated_by_the_command_itself():
+def test_examples_are_split_where_a_command_begins():
     def examples(epilog):
         return examples_of(click.Command("x", epilog=epilog))
 
@@ -195,7 +195,7 @@ def help_of(flag):
     return CliRunner().invoke(do, [flag], terminal_width=80).output
 
 
-def test_help_groups_options_by_what_they_are_about():
+def test_help_groups_options_by_topic():
     text = help_of("--help")
     order = [
         "Usage: ",
@@ -217,5 +217,5 @@ def test_short_help_has_one_line_per_option():
     assert [sum(flag in line for line in lines) for flag in ("--wrt NAMES", "--seed N", "--precision N")] == [1, 1, 1]
     assert all(len(line) <= 80 for line in lines)
     wrt, precision = (next(line for line in lines if flag in line) for flag in ("--wrt", "--precision"))
-    assert wrt.endswith("with respect to these inputs...")  # which is 80 columns
+    assert wrt.endswith("with respect to these inputs...")  # exactly 80 columns
     assert precision.endswith("  Number of significant digits to print")

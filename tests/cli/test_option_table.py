@@ -35,7 +35,7 @@ def test_counts_have_bounds(command, option, capsys):
     least, most = option.type.min, option.type.max
     for wrong in (most + 1, least - 1):
         assert main([command, "x*x", "x=2", f"{option.opts[-1]}={wrong}"]) == 2
-        expected = f"{wrong} is not " + (f"{least} or more" if most == MOST_COUNTED else f"from {least} to {most}")
+        expected = f"{wrong} is not " + (f"{least} or more" if most == MOST_COUNTED else f"between {least} and {most}")
         assert expected in capsys.readouterr().err
 
 
@@ -45,12 +45,12 @@ def test_a_count_may_be_a_power_of_ten(text, count):
 
 
 @pytest.mark.parametrize("text", ["", "1.5", "1e-3", "1e", "e3", "1e4", "0", "-1", "nan", "1e999"])
-def test_what_is_not_a_count_in_its_bounds_is_refused(text):
-    with pytest.raises(click.BadParameter, match=r"is not (a whole number|from 1 to 1000)"):
+def test_invalid_and_out_of_range_counts_are_refused(text):
+    with pytest.raises(click.BadParameter, match=r"is not (a whole number|between 1 and 1000)"):
         Count(1000).convert(text, None, None)
 
 
-READ = [  # what reads an option, the text, and what it means
+READ = [  # (reader of an option, text, value)
     (as_finite, None, None),
     (as_finite, "0", 0.0),
     (as_finite, "1e-3", 1e-3),
@@ -79,23 +79,23 @@ READ = [  # what reads an option, the text, and what it means
 
 
 @pytest.mark.parametrize(("read", "text", "expected"), READ)
-def test_what_an_option_means(read, text, expected):
+def test_option_values_are_read(read, text, expected):
     assert read(None, None, text) == expected
 
 
 REFUSED = [
-    *((as_finite, text, "not a finite number from 0") for text in ("-1", "nan", "inf", "1e999", "x", "")),
+    *((as_finite, text, "not a finite number of at least 0") for text in ("-1", "nan", "inf", "1e999", "x", "")),
     *((as_positive, text, "not a finite number above 0") for text in ("0", "-0.0", "-2")),
-    *((as_pass, text, "not last or a number from 1") for text in ("0", "-1", "first", "1.0", "²", "٣", "")),
-    *((as_names, text, "names nothing") for text in [("",), (" , ",), ("x", "")]),
+    *((as_pass, text, "nor a number of at least 1") for text in ("0", "-1", "first", "1.0", "²", "٣", "")),
+    *((as_names, text, "no names given") for text in [("",), (" , ",), ("x", "")]),
     *((as_share, text, "not K/N") for text in ("0/3", "4/3", "3", "3/", "/3", "a/b", "-1/3", "1/2/3")),
     *((as_delimiter, text, "cannot separate cells") for text in ("", ";;", "a", "1", ".", "-", "+", '"', "\n", "e")),
-    (once, ("x", "y"), "given twice"),
+    (once, ("x", "y"), "given more than once"),
 ]
 
 
 @pytest.mark.parametrize(("read", "text", "message"), REFUSED)
-def test_what_an_option_does_not_take(read, text, message):
+def test_invalid_option_values_are_refused(read, text, message):
     with pytest.raises(click.BadParameter, match=message):
         read(None, None, text)
 
@@ -117,10 +117,10 @@ def test_shapes_are_lengths_by_name():
         (("x=3", "x=4"), "'x' is given twice", "usage"),
         (("v=3",), "'v' is given a value and a shape", "usage"),
         (("x=20,30",), "600 elements; the limit is 100", "limit"),
-        (("x=" + "1," * 70,), "70 axes are too many", "limit"),
+        (("x=" + "1," * 70,), "70 axes, but NumPy allows only", "limit"),
     ],
 )
-def test_wrong_shapes(texts, message, kind):
+def test_invalid_shapes_are_refused(texts, message, kind):
     with pytest.raises(GradcliError, match=message) as raised:
         shapes_of(texts, 100, ("v",))
     assert raised.value.kind == kind
@@ -136,7 +136,7 @@ def test_dimensions_may_be_names():
         "c": (),
     }
     for texts, values, message in [
-        (("A=m,n,k",), {}, "has numbers, vectors and matrices"),
+        (("A=m,n,k",), {}, "supports only numbers, vectors and matrices"),
         (("A=0",), {}, "write NAME=LENGTHS"),  # an empty array has no matrix form
         (("A=m+1",), {}, "write NAME=LENGTHS"),
         ((), {"T": np.zeros((1, 2, 3))}, "'T' has 3 axes"),
@@ -146,7 +146,7 @@ def test_dimensions_may_be_names():
 
 
 def made(usage, **more):
-    """Return the option of a command that has it alone."""
+    """Return the only option of a new command."""
     return click.command()(option(usage, "Help.", **more)(lambda: None)).params[0]
 
 
@@ -167,7 +167,7 @@ def test_every_option_has_one_meaning_in_a_command():
         assert len(flags) == len(set(flags)), name
 
 
-def test_options_name_others_that_exist():
+def test_options_refer_to_existing_options():
     parameters = {param.name for _, param in EVERY}
     for key in OPTIONS:
         (made_here,) = click.command()(OPTIONS[key](lambda: None)).params

@@ -1,4 +1,4 @@
-"""What a command gets from its words and options, and what follows from its result."""
+"""How commands read their words and options, and how they report a result."""
 
 from types import SimpleNamespace
 
@@ -19,7 +19,7 @@ from gradcli.tape.dtypes import get_default_dtype, set_default_dtype
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A working directory with files; settings of messages and types are restored afterwards."""
+    """A working directory with files. Restores message settings and the default type afterwards."""
     texts = {
         "f.py": "def f(x): return x",
         "s.py": "x = 1",
@@ -66,12 +66,12 @@ def call(*words, formats=ARRAYS, **asked):
 def test_the_kinds_of_a_call_are_those_of_its_targets():
     assert call("x**2", "x=2").kinds == {"expression"}
     assert call("f.py:f", "s.py", "k=2").kinds == {"function", "script"}
-    assert call("x==2").kinds == {"expression"}  # the first word is the target, whatever it holds
+    assert call("x==2").kinds == {"expression"}  # the first word is the target, whatever it contains
     assert call("x=2", expression="x**2").kinds == {"expression"}
     assert call("f.py:f").is_any("script", "function") and not call("f.py:f").is_any("script")
 
 
-def test_the_target_is_the_first_word_or_that_of_e():
+def test_the_target_is_the_first_word_or_given_by_e():
     first, inline = call("f.py:f", "x=2"), call("x=2", expression="f.py")
     assert (first.target().text, first.target().inline, first.words) == ("f.py:f", False, ("x=2",))
     assert (inline.target().text, inline.target().inline, inline.words) == ("f.py", True, ("x=2",))
@@ -79,14 +79,14 @@ def test_the_target_is_the_first_word_or_that_of_e():
 
 def test_values_come_from_words_files_and_arg():
     assert call("x*y", "x=[1, 2]", "y=3").values()["x"].tolist() == [1, 2]
-    assert call("f.py:f", "x=name").values() == {"x": "name"}  # of a Python function: a string
+    assert call("f.py:f", "x=name").values() == {"x": "name"}  # a string, since the target is a Python function
     assert call("x", arguments=('k={"a": [1]}',)).values() == {"k": {"a": [1]}}
     np.savez("both.npz", x=1.0, y=2.0)
     assert call("x*y", "@both.npz", "y=5").values() == {"x": 1.0, "y": 5.0}  # a word overrides a file
     for words, message in [
         (("x", "x=1", "x=2"), "'x' is given twice"),
         (("x", "2"), "'2' is not NAME=VALUE"),
-        (("x", "x=name"), "may not use the name 'name'"),  # an expression has no strings
+        (("x", "x=name"), "cannot use the name 'name'"),  # an expression has no strings
     ]:
         with pytest.raises(GradcliError, match=message):
             call(*words).values()
@@ -109,7 +109,7 @@ def test_columns_are_the_inputs_without_a_value():
         ("x**2", 2.0, Bound(2.0)),
         ("f.py:f", None, None),
         ("f.py:f", 2.0, Bound(2.0)),
-        ("http://localhost:1/f", 2.0, None),  # it bounds each answer there
+        ("http://localhost:1/f", 2.0, None),  # here it limits each response instead
     ],
 )
 def test_time_limits(text, timeout, expected):
@@ -126,12 +126,12 @@ def test_hooks_are_names_and_actions():
             call("x", hooks=(word,)).hooks()
 
 
-def test_the_incoming_gradient_is_a_value():
+def test_the_incoming_gradient_is_read_as_a_value():
     assert call("x", gradient="[1, 2]").asked().gradient.tolist() == [1, 2]
     assert call("x").asked(wrt=["x"]).wrt == ["x"]
 
 
-def test_settings_of_the_project_hold_where_the_command_line_is_silent(folder):
+def test_project_settings_apply_unless_the_command_line_overrides_them(folder):
     (folder / "pyproject.toml").write_text("[tool.gradcli]\njobs = 3\ntimeout = 9\npaths = ['sub', 'c.py']\n")
     made = call("f.py:f", timeout=2.0, named=frozenset({"timeout"}))
     made.use_project()
@@ -175,7 +175,7 @@ def run(*words):
     return probe.main(list(words), "probe", standalone_mode=False, obj=("after", "--"))
 
 
-def test_options_are_fields_of_the_request_or_the_commands_own():
+def test_options_are_fields_of_the_request_or_arguments_of_the_command():
     assert run("x*y", "x=2", "--wrt", "x,y", "--seed=3", "-q", "--retain-all", "--dtype", "float32") == 0
     request = seen["call"].request
     assert (request.words, request.argv, request.command) == (("x*y", "x=2"), ("after", "--"), "probe")
@@ -205,7 +205,7 @@ def test_an_option_that_would_be_ignored_is_refused(words, message):
     "words",
     [("f.py:f", "--value-and-grad", "--elementwise"), ("x", "--direction", "LR", "-o", "a.svg"), ("--wrt", "x")],
 )
-def test_an_option_with_what_it_needs_is_taken(words):
+def test_an_option_with_what_it_needs_is_accepted(words):
     assert run(*words) == 0
     assert seen
 
@@ -230,20 +230,30 @@ FAILED = SimpleNamespace(name="f", verdict="fail", headline=lambda: "wrong")
         (3, False, 3, ""),
         (result(), False, 0, ""),
         (result(), True, 0, ""),
-        (result(np.nan), False, 0, "warning: the gradient of x holds nan\nhint: --detect-anomaly names the operation"),
+        (
+            result(np.nan),
+            False,
+            0,
+            "warning: the gradient of x contains nan\nhint: --detect-anomaly names the operation",
+        ),
         (result(np.nan), True, 1, "error: the gradient of x is nan"),
         (result(np.inf), False, 0, ""),
         (result(np.inf), True, 1, "error: the gradient of x is inf"),
-        (result(np.nan, anomaly=("made by log", None)), False, 0, "warning: the gradient of x holds nan: made by log"),
+        (
+            result(np.nan, anomaly=("made by log", None)),
+            False,
+            0,
+            "warning: the gradient of x contains nan: made by log",
+        ),
         (result(symbolic=(AGREES,)), False, 0, "note: x: odd"),
         (result(symbolic=(DIFFERS,)), False, 1, "warning: the formulas and the engine disagree on x"),
         (result(check=FAILED), False, 1, "note: check of f: fail, wrong"),
         (result(0.0, detached=True), False, 0, "so all gradients are zeros"),
         (result(None, detached=True), False, 0, "so all gradients are none"),
-        (Value("t", np.float64(np.nan)), False, 0, "warning: the value holds nan\n"),
+        (Value("t", np.float64(np.nan)), False, 0, "warning: the value contains nan\n"),
     ],
 )
-def test_what_follows_from_a_result(shown, strict, code, said, capsys):
+def test_a_result_determines_exit_code_and_messages(shown, strict, code, said, capsys):
     out = Call(Request(format="raw"), ARRAYS).output
     assert show_result(out, shown, strict) == code
     written = capsys.readouterr()

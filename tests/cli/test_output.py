@@ -1,4 +1,4 @@
-"""Where results go, in which format, and what keeps them apart from what the user's code prints."""
+"""Where results go, in which format, and how they are kept apart from the output of the user's code."""
 
 import contextlib
 import errno
@@ -58,7 +58,7 @@ def test_the_format_follows_from_the_file_and_the_option(path, form, formats, ex
         ("out.npz", "npy", "-f npy and -o out.npz disagree", "leave out -f"),
     ],
 )
-def test_files_that_do_not_fit_are_refused(path, form, message, hint):
+def test_files_that_do_not_match_the_format_are_refused(path, form, message, hint):
     with pytest.raises(GradcliError) as raised:
         form_of(path, form)
     assert message in raised.value.message and hint in raised.value.hint
@@ -67,11 +67,11 @@ def test_files_that_do_not_fit_are_refused(path, form, message, hint):
 def test_a_terminal_gets_a_table(monkeypatch):
     monkeypatch.setattr(messages, "is_terminal", lambda stream: True)
     assert (form_of(), form_of("-"), form_of("out.txt"), form_of(form="csv")) == ("table", "tsv", "tsv", "csv")
-    with pytest.raises(GradcliError, match=r"a .npy file is not written to a terminal"):
+    with pytest.raises(GradcliError, match=r"a .npy file cannot be written to a terminal"):
         Output(Request(format="npy"), ARRAYS).check()
 
 
-def test_a_plot_is_a_table_in_a_pipe_too():
+def test_a_plot_is_a_table_even_in_a_pipe():
     assert form_of(plot=True) == "table"
 
 
@@ -79,7 +79,7 @@ def test_a_plot_is_a_table_in_a_pipe_too():
     ("path", "message"),
     [("", "is empty"), ("dir", "it is a directory"), ("no/out.json", "no such folder /"), ("made.json", None)],
 )
-def test_a_file_that_cannot_be_written_is_known_before(path, message, tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_written_is_reported_beforehand(path, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dir").mkdir()
     output_ = Output(Request(format="json", output=path), ARRAYS)
@@ -102,7 +102,7 @@ def test_a_file_that_cannot_be_written_is_known_before(path, message, tmp_path, 
         ({"LC_ALL": "C", "PYTHONIOENCODING": "utf-8"}, "utf-8", True),
     ],
 )
-def test_when_output_may_have_more_than_ascii(environment, encoding, expected, monkeypatch):
+def test_unicode_depends_on_locale_and_encoding(environment, encoding, expected, monkeypatch):
     for name in ("LC_ALL", "PYTHONIOENCODING"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -111,10 +111,10 @@ def test_when_output_may_have_more_than_ascii(environment, encoding, expected, m
     assert Output(Request(), ARRAYS).unicode == expected
 
 
-def test_the_size_is_that_of_the_terminal_or_of_a_file(monkeypatch):
+def test_the_size_is_that_of_the_terminal_or_fixed_for_files(monkeypatch):
     monkeypatch.setenv("COLUMNS", "7")
     monkeypatch.setenv("LINES", "33")
-    assert Output(Request(format="table"), ARRAYS).size == (20, 33)  # a table needs some columns
+    assert Output(Request(format="table"), ARRAYS).size == (20, 33)  # the smallest width of a table
     assert Output(Request(format="table", output="out.txt"), ARRAYS).size == (100, 40)
     assert Output(Request(format="json"), ARRAYS).size == (100, 40)
 
@@ -124,7 +124,7 @@ def shown(result, capsys, **asked):
     return capsys.readouterr()
 
 
-def test_tables_escape_controls_and_keep_numbers_whole(capsys, monkeypatch):
+def test_tables_escape_control_characters_and_do_not_cut_numbers(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setattr(messages.settings, "color", "never")
     x = np.array([1.2345678901234567e-200, -1.0])
@@ -142,8 +142,8 @@ def test_elements_that_a_table_leaves_out_are_counted(capsys, monkeypatch):
         x = np.ones(shape)
         return shown(Gradients("t", np.float64(1), (InputGradient("x", x, x),), {}), capsys).err
 
-    assert "the table shows the ends of 5000 elements" in said(5000)
-    assert said(3) == said(5, 6) == ""  # 30 elements that are all there
+    assert "the table shows the first and last of 5000 elements" in said(5000)
+    assert said(3) == said(5, 6) == ""  # all 30 elements are shown
 
 
 def test_a_file_is_written_completely_or_not_at_all(tmp_path, monkeypatch):
@@ -177,8 +177,8 @@ def test_devices_and_pipes_are_not_replaced(tmp_path):
 
 @contextlib.contextmanager
 def standard_files(folder, monkeypatch):
-    """Make standard output and standard error files in a folder; yield what reads them. Not a fixture: pytest
-    has other streams while it sets one up."""
+    """Redirect standard output and error to files in a folder; yield a function that reads these. Not a fixture,
+    because pytest has other streams while it sets one up."""
     with open(folder / "stdout", "w") as out, open(folder / "stderr", "w") as err, monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
@@ -198,7 +198,7 @@ def test_results_come_after_what_was_printed(tmp_path, monkeypatch):
     assert (begun, found) == ([False, True], ["printed\nresult\nlater\n", ""])
 
 
-def test_results_alone_are_on_standard_output_if_the_rest_is_set_aside(tmp_path, monkeypatch):
+def test_set_aside_leaves_only_results_on_standard_output(tmp_path, monkeypatch):
     with standard_files(tmp_path, monkeypatch) as written:
         output.set_aside()
         print("printed")
@@ -229,7 +229,7 @@ def test_a_child_process_writes_no_results(tmp_path, monkeypatch):
     assert found[0] == "printed\n"
 
 
-def test_files_are_relative_to_the_folder_of_the_call(tmp_path, monkeypatch):
+def test_output_files_are_relative_to_the_initial_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     output.claim()
     (tmp_path / "elsewhere").mkdir()
@@ -239,7 +239,7 @@ def test_files_are_relative_to_the_folder_of_the_call(tmp_path, monkeypatch):
     assert (tmp_path / "out.txt").read_text() == "here"
 
 
-def test_a_pipe_that_nobody_reads_is_no_error(monkeypatch):
+def test_a_pipe_that_nobody_reads_is_detected(monkeypatch):
     reader, writer = os.pipe()
     pipe = io.TextIOWrapper(io.FileIO(writer, "w"), write_through=True)
     with monkeypatch.context() as patch:

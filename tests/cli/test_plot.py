@@ -1,4 +1,4 @@
-"""The drawings of gradcli plot; tests/cases/plot.txt has its numbers."""
+"""The drawings of gradcli plot; tests/cases/plot.txt tests its numbers."""
 
 import sys
 
@@ -19,13 +19,13 @@ CURVE, MAP = ("tan(x)", "--over", "x=-3:3"), ("x + log(y)", "--over", "x=0:1", "
 
 @pytest.mark.parametrize("plain", [True, False])
 @pytest.mark.parametrize(
-    ("size", "words", "marks"),  # the marks of a plain terminal, and those of any other
+    ("size", "words", "marks"),  # the marks on an ASCII terminal, and on any other
     [
         *((size, CURVE, ("*", "⡇")) for size in [(40, 16), (80, 24), (120, 50), (200, 60), (20, 5)]),
         *((size, MAP, ("^>", "↑↗")) for size in [(40, 16), (80, 24), (200, 60)]),
     ],
 )
-def test_a_picture_fills_the_terminal_and_no_more(size, words, marks, plain, capsys, monkeypatch):
+def test_a_plot_fits_into_the_terminal(size, words, marks, plain, capsys, monkeypatch):
     monkeypatch.setenv("LC_ALL", "C" if plain else "C.UTF-8")
     lines = drawn(capsys, monkeypatch, *size, "plot", *words)
     picture = "".join(lines)
@@ -33,10 +33,10 @@ def test_a_picture_fills_the_terminal_and_no_more(size, words, marks, plain, cap
     assert words == MAP or len(lines) <= max(size[1], 16)
     assert plain == picture.isascii()
     assert set(marks[0] if plain else marks[1]) & set(picture)
-    assert words == CURVE or "?" in picture  # where there is no logarithm
+    assert words == CURVE or "?" in picture  # where the logarithm is undefined
 
 
-def test_without_matplotlib(tmp_path, capsys, monkeypatch):
+def test_a_missing_matplotlib_is_reported(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert main(["plot", "x^2", "--over", "x=0:1", "-o", str(tmp_path / "f.png")]) == 2
     err = capsys.readouterr().err
@@ -55,6 +55,6 @@ def test_without_matplotlib(tmp_path, capsys, monkeypatch):
         ("x*y*1e308", "--over", "x=-1:1", "--over", "y=-1:1"),
     ],
 )
-def test_values_near_the_largest_number_are_drawn_or_left_out(capsys, words):
+def test_values_near_the_largest_float_are_drawn_or_left_out(capsys, words):
     assert main(["plot", *words, "-f", "table"]) == 0
     assert len(capsys.readouterr().out.splitlines()) > 8

@@ -1,15 +1,15 @@
-"""Tests beside engines that gradcli does not need: @pytest.mark.framework("torch") says which one a test needs."""
+"""Tests with optional frameworks: @pytest.mark.framework("torch") names the one that a test needs."""
 
 import os
 from importlib.util import find_spec
 
 import pytest
 
-os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # compiling takes longer than what is compiled
+os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"  # compiling takes longer than it saves here
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a framework that is not installed: `make test-elsewhere` has them all."""
+    """Skip tests whose framework is not installed; `make test-elsewhere` installs them all."""
     for item in items:
         for mark in item.iter_markers("framework"):
             if find_spec(mark.args[0]) is None:

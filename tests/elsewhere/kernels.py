@@ -1,8 +1,8 @@
-"""Backward passes as kernels write them, right in several ways and wrong in small ones, beside the plain function.
+"""Plain functions, each with backward passes as kernels write them: several right ones and slightly wrong ones.
 
-A right one computes in float32 inside and rounds once, computes in its own type throughout, keeps intermediate
-results in its own type, or adds up blocks. A wrong one has a factor of a few per cent, lacks a term, leaves out a tail,
-reduces wrongly, or is wrong in a part of the elements.
+A right one computes in float32 and rounds once, computes in its inputs' type throughout, saves intermediate results
+in that type, or sums in blocks. A wrong one is off by a few per cent, lacks a term, skips a tail, reduces wrongly,
+or is wrong in some of the elements.
 """
 
 from __future__ import annotations
@@ -25,10 +25,7 @@ Rule = Callable[..., Any]
 
 
 class Kernel(NamedTuple):
-    """A plain function, the shapes of its inputs for (rows, columns), and backward passes of (g, work, *inputs).
-
-    work: takes a tensor to the type that a kernel computes in, keep: to that in which it keeps what it saves.
-    """
+    """A plain function, the shapes of its inputs for (rows, columns), and its backward passes of (g, *inputs)."""
 
     plain: Callable
     shapes: Callable[[int, int], dict[str, tuple[int, ...]]]
@@ -45,17 +42,17 @@ def native(x: torch.Tensor) -> torch.Tensor:
 
 
 def kept(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-    """Return what a kernel that saves a result in its inputs' type reads again."""
+    """Return x as a kernel reads it back after saving it in the inputs' type."""
     return x.to(like.dtype).to(x.dtype)
 
 
 def by_blocks(x: torch.Tensor, like: torch.Tensor, axis: int = 0, size: int = 16) -> torch.Tensor:
-    """Return a sum of blocks whose partial sums are kept in the inputs' type."""
+    """Sum block by block, with the partial sums rounded to the inputs' type."""
     return sum(kept(part.sum(axis), like) for part in x.split(size, axis))
 
 
 def in_type(rule: Rule, work: Callable) -> Rule:
-    """Return a backward pass that computes in one type and returns gradients in that of the inputs."""
+    """Return a backward pass that computes in the type given by `work` and returns gradients in the inputs' types."""
 
     def backward(g: torch.Tensor, *xs: torch.Tensor) -> Any:
         result = rule(work(g), *map(work, xs), xs[0])
@@ -169,7 +166,7 @@ def matrix(rows, columns):
 
 
 def ways(rule: Rule, **more: dict[str, Any]) -> dict[str, Rule]:
-    """Return the right ways of a rule: wide, in its own type, and wide with options."""
+    """Return right variants of a rule: in float32, in the inputs' type, and in float32 with the given options."""
     found = {"wide": in_type(rule, wide), "native": in_type(rule, native)}
     return found | {name: in_type(lambda *a, o=o: rule(*a, **o), wide) for name, o in more.items()}
 
@@ -247,7 +244,7 @@ SIZES = ((8, 256), (32, 64), (64, 96), (16, 512))
 
 
 def cases() -> Iterator[tuple[str, str, str, bool]]:
-    """Yield kernel, way, type, and whether it is right."""
+    """Yield (name of the kernel, variant, type, whether it is right)."""
     for name, kernel in KERNELS.items():
         for dtype in TYPES:
             yield from ((name, way, dtype, True) for way in kernel.right)
@@ -257,7 +254,7 @@ def cases() -> Iterator[tuple[str, str, str, bool]]:
 def judge(
     name: str, way: str, dtype: str, size: tuple[int, int] = SIZES[0], seed: int = 0, scale: float = 1.0
 ) -> CheckReport:
-    """Return the verdict on a kernel at normal inputs of a scale."""
+    """Check a variant of a kernel at normally distributed inputs with standard deviation `scale`."""
     kernel = KERNELS[name]
     at = kernel.shapes(*size)
     request = Request(dtype=dtype, reference="plain", seed=seed, engine="torch")
@@ -275,5 +272,5 @@ def judge(
 
 
 def named(function: Callable, names: Any) -> Callable:
-    """Return a function with parameters of these names."""
+    """Return a function with these parameter names that calls the given one."""
     return eval(f"lambda {', '.join(names)}: function({', '.join(names)})", {"function": function})

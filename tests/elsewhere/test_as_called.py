@@ -1,4 +1,4 @@
-"""Rules of PyTorch and JAX called as programs call them: what is wrong then, and right twins."""
+"""Mistakes in PyTorch and JAX rules that show only when programs call them, and their right twins."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ X = np.array([[0.3, -1.2, 2.1], [0.5, 0.6, 0.7]])
 
 
 def found_in(function, at=X, **others):
-    """Return the names of what differs."""
+    """Return the rule of each difference that as_called reports."""
     call = framework_call("torch", function, {"x": at, **others}, "rule")
     return [difference.rule for difference in call.as_called()]
 
@@ -32,7 +32,7 @@ def slope(ctx):
 
 
 def read_in_order(g, x):
-    """Return what a kernel reads that takes its argument for contiguous."""
+    """Return what a kernel reads if it assumes that its argument is contiguous."""
     import torch
 
     memory = torch.empty(0, dtype=g.dtype).set_(g.untyped_storage())[g.storage_offset() :]
@@ -55,13 +55,13 @@ BACKWARDS = {
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize("name", BACKWARDS)
-def test_a_backward_takes_any_gradient(name):
+def test_a_backward_must_take_any_layout_and_not_write_into_its_arguments(name):
     backward, rules = BACKWARDS[name]
     assert found_in(function(saved, backward)) == rules
 
 
 @pytest.mark.framework("torch")
-def test_a_constant_gradient_that_cancels_is_no_difference():
+def test_a_constant_gradient_that_cancels_is_not_a_difference():
     def softmax(ctx, x):
         y = x.softmax(-1)
         ctx.save_for_backward(y)
@@ -98,7 +98,7 @@ def test_forward_may_change_its_input_if_it_says_so():
 
 
 @pytest.mark.framework("torch")
-def test_outputs_alone_and_a_second_backward():
+def test_unused_outputs_and_a_second_backward():
     import torch
 
     def both(ctx, x):
@@ -138,7 +138,7 @@ def test_outputs_alone_and_a_second_backward():
 
 
 @pytest.mark.framework("torch")
-def test_views_sparse_gradients_ties_and_indices_are_right():
+def test_views_sparse_gradients_ties_and_indices_are_not_reported():
     import torch
 
     def ordered(ctx, x):
@@ -165,7 +165,7 @@ def test_views_sparse_gradients_ties_and_indices_are_right():
 
 
 @pytest.mark.framework("torch")
-def test_operators_are_named_by_their_schema():
+def test_inputs_of_operators_are_named_by_their_schema():
     import torch
 
     @torch.library.custom_op("as_called::scale", mutates_args=())
@@ -191,7 +191,7 @@ def test_operators_are_named_by_their_schema():
 
 @pytest.mark.framework("jax")
 @pytest.mark.parametrize(("factor", "rules"), [(1.0, []), (1.1, ["unused-output"])])
-def test_a_rule_that_is_given_symbolic_zeros(factor, rules):
+def test_a_rule_with_symbolic_zeros(factor, rules):
     import jax
     import jax.numpy as jnp
 
@@ -213,7 +213,7 @@ def test_a_rule_that_is_given_symbolic_zeros(factor, rules):
 
 @pytest.mark.framework("jax")
 @pytest.mark.parametrize("name", ["vjp", "vjp inside", "jvp of an integer input", "jvp of an integer output"])
-def test_a_rule_that_computes_with_the_gradient_of_an_integer(name):
+def test_a_rule_that_uses_the_gradient_of_an_integer_fails(name):
     import jax
     import jax.numpy as jnp
 
@@ -253,7 +253,7 @@ def test_a_rule_that_computes_with_the_gradient_of_an_integer(name):
 
 
 @pytest.mark.framework("jax")
-def test_a_string_among_the_outputs_of_a_rule_with_an_integer_is_left_out():
+def test_a_string_in_the_output_is_ignored():
     import jax
     import jax.numpy as jnp
 
@@ -267,7 +267,7 @@ def test_a_string_among_the_outputs_of_a_rule_with_an_integer_is_left_out():
 
 
 @pytest.mark.framework("jax")
-def test_an_exception_of_a_rule_with_an_integer_output_stays_an_error():
+def test_an_exception_in_a_rule_with_an_integer_output_is_an_error():
     import jax
     import jax.numpy as jnp
 
@@ -280,8 +280,8 @@ def test_an_exception_of_a_rule_with_an_integer_output_stays_an_error():
 
 
 @pytest.mark.framework("torch")
-def test_a_difference_between_random_numbers_is_no_finding():
-    """The first usual calls agree, as they may by chance."""
+def test_random_differences_are_not_reported():
+    """The first calls agree, as they may by chance."""
     import torch
 
     def rule(first_other):

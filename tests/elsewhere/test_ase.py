@@ -1,4 +1,4 @@
-"""Calculators of ASE: forces and stress as derivatives of the energy; right ones pass, changed ones fail."""
+"""Forces and stress of ASE calculators as derivatives of the energy: right ones pass, changed ones fail."""
 
 import functools
 
@@ -68,7 +68,7 @@ CUTOFF = "positions=[[0, 0, 0], [0, 0, 3.61], [0, 2.2, 1.7]]"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with calculators, a perfect crystal, three molecules of water, and three atoms."""
+    """Folder with calculators, a perfect crystal, three water molecules, and three atoms."""
     from ase import Atoms
     from ase.build import bulk, molecule
     from ase.io import write
@@ -89,7 +89,7 @@ def test_right_forces_and_stress_pass(name, folder):
     assert done.returncode == 0 and done.stdout.startswith(f"pass\tase:calc.py:{name} bulk.xyz\t"), done
 
 
-def test_right_forces_pass_beside_other_targets(folder):
+def test_several_calculators_pass_in_one_command(folder):
     words = ["ase:calc.py:tip3p", "water.xyz", "ase:calc:lj", "three.xyz", "ase:ase.calculators.emt:EMT", "bulk.xyz"]
     done = gradcli("gradcheck", *words, cwd=folder)
     assert done.returncode == 0 and done.stdout.count("pass\t") == 3, done
@@ -113,7 +113,7 @@ def test_changed_calculators_fail(name, structure, words, found, folder):
     assert f"again: gradcli gradcheck 'ase:calc.py:{name} {structure}' " in done.stdout
 
 
-def test_wrong_stress_alone_leaves_the_forces_right(folder):
+def test_forces_pass_if_only_the_stress_is_wrong(folder):
     assert gradcli("gradcheck", "ase:calc.py:pressure bulk.xyz", cwd=folder).returncode == 0
 
 
@@ -125,13 +125,13 @@ def test_a_cutoff_at_the_point_is_a_kink_or_a_jump(folder):
     assert gradcli("gradcheck", "ase:calc.py:jump", "three.xyz", cwd=folder).returncode == 0
 
 
-def test_forces_belong_to_the_free_energy(folder):
+def test_forces_are_compared_with_the_free_energy(folder):
     done = gradcli("gradcheck", "ase:calc.py:Smeared", "bulk.xyz", "-f", "table", cwd=folder, COLUMNS="200")
     assert done.returncode == 0 and "with the free energy, 0.5 eV off the energy" in done.stdout, done
 
 
-def test_derivatives_at_a_strain_are_those_of_the_energy(folder):
-    """At a strain and moved atoms, where ASE gives nothing to compare with: central differences of the energy."""
+def test_derivatives_in_a_strained_cell_are_those_of_the_energy(folder):
+    """For moved atoms in a strained cell, ASE has nothing to compare with, so this takes central differences."""
     from ase.calculators.lj import LennardJones
     from ase.io import read
 
@@ -152,7 +152,7 @@ def test_derivatives_at_a_strain_are_those_of_the_energy(folder):
             assert gradients[name][place] == pytest.approx(slope, rel=1e-6, abs=1e-7)
 
 
-def test_grad_gives_minus_the_forces_of_the_structure(folder):
+def test_grad_prints_minus_the_forces(folder):
     from ase.calculators.lj import LennardJones
     from ase.io import read
 
@@ -181,6 +181,6 @@ def test_grad_gives_minus_the_forces_of_the_structure(folder):
         ("x**2 --stress", 2, "--stress is for calculators of ASE"),
     ],
 )
-def test_what_cannot_be_checked_is_said(words, code, said, folder):
+def test_what_cannot_be_checked_is_an_error(words, code, said, folder):
     done = gradcli("gradcheck", *words.split(), cwd=folder)
     assert done.returncode == code and said in done.stdout + done.stderr and "Traceback" not in done.stderr, done

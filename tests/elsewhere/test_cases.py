@@ -1,4 +1,4 @@
-"""Commands beside other engines: the case files of this folder, in the form of tests/test_cases.py."""
+"""Runs the case files of this folder, which need other engines; tests/test_cases.py describes their format."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Functions of JAX with loops, which are compiled once: verdicts are those of the functions as written."""
+"""JAX functions with loops, which are compiled once: the verdicts are the same as without compiling."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def nightly(case):
 
 
 def looped(backward, runs=None):
-    """Return a function with a loop and a sine whose rule is backward(x, cotangent)."""
+    """Return a function with a loop and a sine whose backward pass is backward(x, cotangent)."""
     import jax
     import jax.numpy as jnp
 
@@ -38,8 +38,8 @@ def rules():
         "wrong": lambda x, g: 1.01 * g * jnp.cos(x),
         "right, by NumPy": lambda x, g: jnp.asarray(np.asarray(g) * np.cos(np.asarray(x))),
         "wrong, by NumPy": lambda x, g: jnp.asarray(1.01 * np.asarray(g) * np.cos(np.asarray(x))),
-        "by the sign of the cotangent": lambda x, g: (1 if float(g[0]) > 0 else 2) * g * jnp.cos(x),
-        "another one each time": lambda x, g: g * jnp.cos(x) * (1 + 0.01 * next(counter)),
+        "depends on the sign of the cotangent": lambda x, g: (1 if float(g[0]) > 0 else 2) * g * jnp.cos(x),
+        "changes with each call": lambda x, g: g * jnp.cos(x) * (1 + 0.01 * next(counter)),
     }
 
 
@@ -49,8 +49,8 @@ def test_rules_before_a_loop(name):
     assert report.verdict == name.partition(",")[0].replace("right", "pass").replace("wrong", "fail"), report
 
 
-@pytest.mark.parametrize("name", ["by the sign of the cotangent", nightly("another one each time")])
-def test_what_tracing_would_hide_fails(name):
+@pytest.mark.parametrize("name", ["depends on the sign of the cotangent", nightly("changes with each call")])
+def test_mistakes_that_tracing_would_hide_fail(name):
     assert check_gradient(looped(rules()[name]), at={"x": X[:1]}, engine="jax").verdict == "fail"
 
 
@@ -72,7 +72,7 @@ def test_a_stale_context_before_a_loop_fails():
 
 
 @pytest.mark.parametrize("name", ["right", "wrong"])
-def test_the_python_body_runs_a_few_times(name):
+def test_the_python_body_runs_only_a_few_times(name):
     from gradcli.program.elsewhere.jax import CALLS_AS_WRITTEN, COMPARISON
 
     runs = []
@@ -82,7 +82,7 @@ def test_the_python_body_runs_a_few_times(name):
 
 
 def test_values_are_compiled_once():
-    """Without that each call of a loop of lax, which is compiled anew, takes a quarter of a second."""
+    """Otherwise JAX compiles a lax loop anew in each call, which takes a quarter of a second."""
     from jax import lax
 
     from gradcli.program.elsewhere.jax import CALLS_AS_WRITTEN, COMPARISON, Adapter
@@ -96,10 +96,10 @@ def test_values_are_compiled_once():
     call = Adapter.of(cubes, {"x": X}, "cubes", False)
     for k in range(30):
         assert call.value({"x": X + k}) == pytest.approx(((X + k) ** 3).sum(), rel=1e-14)
-    assert len(runs) == CALLS_AS_WRITTEN + COMPARISON + 1  # traced for its types
+    assert len(runs) == CALLS_AS_WRITTEN + COMPARISON + 1  # one more to trace its types
 
 
-def test_another_value_when_compiled_is_not_taken():
+def test_a_compiled_function_with_other_values_is_not_used():
     import jax
     from jax.core import Tracer
 
@@ -131,7 +131,7 @@ def test_a_counter_in_the_function_is_not_frozen(period):
 
 
 @pytest.mark.parametrize("calls", [12, 400])
-def test_comparisons_keep_to_a_budget(calls):
+def test_comparisons_stay_within_the_call_budget(calls):
     runs = []
     check_gradient(looped(rules()["right"], runs), at={"x": X}, engine="jax", calls=calls)
-    assert len(runs) <= calls + 4  # traced for its types, and for its loops
+    assert len(runs) <= calls + 4  # plus tracing for types and loops

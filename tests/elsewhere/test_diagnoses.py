@@ -1,4 +1,4 @@
-"""Mistakes in rules of PyTorch and JAX, by the words and the line that name them."""
+"""Diagnoses of mistakes in PyTorch and JAX rules: their text, and the line that they name."""
 
 import json
 
@@ -56,7 +56,7 @@ def report_of(folder, name, text, target, frameworks):
     return check, concise
 
 
-def test_an_inherited_backward_is_named_by_its_own_line(tmp_path):
+def test_an_inherited_backward_is_reported_at_its_own_line(tmp_path):
     pytest.importorskip("torch")
     check, concise = report_of(tmp_path, "op.py", TORCH, "Derived", ("torch",))
     assert check["diagnosis"][0]["rule"] == "dropped-term"
@@ -65,7 +65,7 @@ def test_an_inherited_backward_is_named_by_its_own_line(tmp_path):
     assert report_of(tmp_path, "op.py", TORCH, "Right", ("torch",))[0]["verdict"] == "pass"
 
 
-def test_a_forgotten_activation_in_jax(tmp_path):
+def test_a_forgotten_activation_derivative_in_jax_is_named(tmp_path):
     pytest.importorskip("jax")
     check, _ = report_of(tmp_path, "op.py", JAX, "tanh", ("jax",))
     assert check["diagnosis"][0]["rule"] == "activation-derivative"
@@ -147,7 +147,7 @@ BLAMED = {
 
 
 @pytest.mark.parametrize("name", BLAMED)
-def test_the_wrong_rule_inside_a_function_of_jax_is_named_within_the_budget(tmp_path, monkeypatch, name):
+def test_the_wrong_rule_inside_a_jax_function_is_named_within_the_budget(tmp_path, monkeypatch, name):
     pytest.importorskip("jax")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "op.py").write_text(RULES.replace("FACTOR", "1.1"))
@@ -160,7 +160,7 @@ def test_the_wrong_rule_inside_a_function_of_jax_is_named_within_the_budget(tmp_
 
 
 def normalizing(through):
-    """Return batch norm over all axes but the second, with gain and bias; its backward knows the named statistics."""
+    """Return batch norm over all axes but the second; its backward goes only through the named statistics."""
     import torch
 
     axes = (0, 2)
@@ -191,7 +191,7 @@ NORM = {"x": np.random.default_rng(0).normal(size=(4, 2, 3)), "gain": np.array([
     ("through", "words"),
     [("mean, variance", None), ("mean", "the variance"), ("variance", "the mean"), ("", "the mean and the variance")],
 )
-def test_paths_through_statistics_are_named_also_inside_a_function(through, words, dtype):
+def test_missing_paths_through_statistics_are_named_even_inside_a_function(through, words, dtype):
     rule, at = normalizing(through), {name: x.astype(dtype) for name, x in NORM.items()}
     alone = check_gradient(rule, at=at, engine="torch")
     inside = check_gradient(lambda x, gain, bias: rule(x.sin(), gain, bias).pow(3).sum(), at=at, engine="torch")
@@ -205,7 +205,7 @@ def test_paths_through_statistics_are_named_also_inside_a_function(through, word
 
 @pytest.mark.framework("jax")
 @pytest.mark.parametrize(("right", "verdict"), [(True, "pass"), (False, "fail")])
-def test_the_sum_of_a_softmax_is_named_in_jax(right, verdict):
+def test_a_missing_sum_in_a_softmax_is_named_in_jax(right, verdict):
     import jax
     import jax.numpy as jnp
 
@@ -246,7 +246,7 @@ gradcli.check(total, at={"x": [0.5, 2.0]}, grad=lambda x: x, engine="gradcli")
 """
 
 
-def test_a_page_shows_the_source_of_what_was_checked(tmp_path):
+def test_an_html_report_shows_the_source_of_what_was_checked(tmp_path):
     pytest.importorskip("torch")
     (tmp_path / "ops.py").write_text(OPS)
     (tmp_path / "declared.py").write_text(DECLARED)
@@ -257,7 +257,7 @@ def test_a_page_shows_the_source_of_what_was_checked(tmp_path):
 
 
 def cubed(saved):
-    """Return x**3 whose backward uses x as the test says."""
+    """Return x**3 whose backward gets x from `saved`."""
     import torch
 
     def forward(ctx, x):

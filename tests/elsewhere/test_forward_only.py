@@ -1,4 +1,4 @@
-"""Functions of JAX through which reverse mode does not go: forward mode is what is claimed."""
+"""JAX functions that reverse mode cannot differentiate: their forward mode is checked."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def loops():
     return {
         "power": repeated(lambda y, x: y * x),
         "reciprocal": repeated(lambda y, x: y * (2 - x * y)),
-        "reverse mode by a custom_jvp": cube,
+        "reverse mode through a custom_jvp": cube,
         "wrong inside": repeated(lambda y, x: square(y)),
     }
 
 
 @pytest.mark.parametrize(
-    "name", ["power", pytest.param("reciprocal", marks=pytest.mark.nightly), "reverse mode by a custom_jvp"]
+    "name", ["power", pytest.param("reciprocal", marks=pytest.mark.nightly), "reverse mode through a custom_jvp"]
 )
-def test_forward_mode_of_a_while_loop_is_judged(loops, name):
+def test_forward_mode_of_a_while_loop_passes(loops, name):
     assert check_gradient(loops[name], at={"x": X}, engine="jax").verdict == "pass"
 
 
@@ -41,7 +41,7 @@ def test_a_wrong_rule_inside_a_while_loop_is_found(loops):
     assert check_gradient(loops["wrong inside"], at={"x": X[:1]}, engine="jax").verdict == "fail"
 
 
-def test_second_derivatives_of_it_are_an_error_that_says_why(loops):
+def test_second_derivatives_are_an_error_that_says_why(loops):
     report = check_gradient(loops["power"], at={"x": X}, engine="jax", order=2)
     assert report.verdict == "error"
     assert "reverse mode does not go through" in report.message
@@ -50,8 +50,8 @@ def test_second_derivatives_of_it_are_an_error_that_says_why(loops):
 @pytest.mark.parametrize(
     ("calls", "verdict"), [(8, "inconclusive"), pytest.param(20, "pass", marks=pytest.mark.nightly)]
 )
-def test_its_products_count_in_a_budget(loops, calls, verdict):
+def test_products_count_towards_the_call_budget(loops, calls, verdict):
     runs = []
     report = check_gradient(lambda x: runs.append(x) or loops["power"](x), at={"x": X}, engine="jax", calls=calls)
     assert report.verdict == verdict
-    assert len(runs) <= calls + 4  # traced for its types, and for its loops
+    assert len(runs) <= calls + 4  # plus tracing for types and loops

@@ -1,4 +1,4 @@
-"""Torch functions whose values need a graph: they differentiate inside, register hooks, retain gradients."""
+"""Torch functions that need a graph for their values: they differentiate, register hooks or retain gradients."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def forces(x):
 
 
 def detached_forces(x):
-    """Forces that are no function of x any more."""
+    """Forces that are detached from x."""
     import torch
 
     return x - torch.autograd.grad((x**3).sum(), x)[0]
@@ -42,12 +42,12 @@ def hooked(factor):
     [(forces, "pass"), (retaining, "pass"), (hooked(1.0), "pass"), (hooked(1.5), "fail"), (detached_forces, "fail")],
     ids=["forces", "retained", "hook", "hook that scales", "detached forces"],
 )
-def test_they_are_judged(f, verdict):
+def test_functions_that_need_a_graph_are_checked(f, verdict):
     report = check_gradient(f, at={"x": X}, engine="torch")
     assert report.verdict == verdict, report
 
 
-def test_a_compiled_module_has_the_inputs_of_what_was_compiled():
+def test_a_compiled_module_has_the_inputs_of_the_original():
     import torch
 
     torch.manual_seed(0)
@@ -56,8 +56,8 @@ def test_a_compiled_module_has_the_inputs_of_what_was_compiled():
 
 
 @pytest.mark.parametrize("compiles", [False, True])
-def test_what_torch_compiles_has_no_forward_mode(compiles):
-    """Kernels drop tangents without a word, so that a product would be 0."""
+def test_compiled_functions_have_no_forward_mode(compiles):
+    """Compiled kernels silently drop tangents, so a product would be 0."""
     torch = pytest.importorskip("torch")
     from gradcli.program.elsewhere.torch import Adapter
 

@@ -1,4 +1,4 @@
-"""Functions that nobody here wrote: their derivatives in PyTorch and JAX are right, and are called so."""
+"""Derivatives of PyTorch's and JAX's own functions are right, and pass."""
 
 import pkgutil
 
@@ -68,7 +68,7 @@ JAX = [
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize(("name", "at"), TORCH, ids=[name for name, _ in TORCH])
-def test_torch(name, at):
+def test_torch_functions_pass(name, at):
     import torch.nn.functional as F
 
     function = getattr(F, name)
@@ -85,7 +85,7 @@ def test_torch(name, at):
         for k, (name, at) in enumerate(JAX)
     ],
 )
-def test_jax(name, at):
+def test_jax_functions_pass(name, at):
     import jax
     import jax.scipy.linalg
     import jax.scipy.special
@@ -119,8 +119,8 @@ SYMMETRIZING = ("jax.scipy.linalg.eigh", "jax.lax.linalg.cholesky")
         for slow in [row[0] == "jax" and row[1].endswith("cholesky")]
     ],
 )
-def test_functions_of_symmetric_matrices(engine, name):
-    """Where they read one triangle, gradients are right along symmetric changes alone: that passes, and is said."""
+def test_functions_of_symmetric_matrices_pass(engine, name):
+    """If they read one triangle, gradients are right only for symmetric changes: they pass, and the message says so."""
     function = pkgutil.resolve_name(f"{name.rpartition('.')[0]}:{name.rpartition('.')[2]}")
     take = (lambda a: function(a)[0]) if name.endswith("eigh") else function
     report = check_gradient(take, at={"a": SYMMETRIC}, engine=engine)

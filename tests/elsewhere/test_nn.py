@@ -1,4 +1,4 @@
-"""Layers and losses next to PyTorch's: text, names of the state, values, gradients of inputs and parameters."""
+"""Layers and losses agree with PyTorch's: repr, state names, values, and gradients of inputs and parameters."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import gradcli
 
 IMAGE, LINE, ROW = (2, 4, 6, 7), (2, 4, 9), (3, 4)
 WEIGHT = "tensor([1.0, 2.0, 0.5, 1.5], dtype=float64)"
-# what makes the module, and the shapes of its inputs; an int8 array stands for classes
+# the module as text, and the shapes of its inputs; an int8 array holds class labels
 CLASSES = np.array([1, 0, 3], np.int8)
 LAYERS = [
     *((f"{name}()", [ROW]) for name in "ReLU LeakyReLU ELU GELU SiLU Softplus Sigmoid Tanh Flatten".split()),
@@ -52,7 +52,7 @@ LAYERS = [
 
 
 def run(engine, text, inputs):
-    """Return the printed module, its state, and by name the results and the gradients of their sum of squares."""
+    """Return the module's repr, its state names, and by name its output, buffers and gradients of sum(output**2)."""
     names = {name: getattr(engine.nn, name) for name in gradcli.nn.__all__ if name[0].isupper()}
     net = eval(text, {**names, "tensor": engine.tensor, "float64": engine.float64}).double()
     rng = np.random.default_rng(3)
@@ -71,7 +71,7 @@ def run(engine, text, inputs):
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize(("text", "shapes"), LAYERS, ids=[text for text, _ in LAYERS])
-def test_modules(text, shapes):
+def test_modules_agree_with_torch(text, shapes):
     import torch
 
     rng = np.random.default_rng(4)

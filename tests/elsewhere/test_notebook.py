@@ -1,4 +1,4 @@
-"""Notebooks: the extension and its magic, in IPython's shell and in a notebook that nbconvert runs."""
+"""The notebook extension and its magics, in IPython's shell."""
 
 import pytest
 
@@ -21,15 +21,15 @@ def shell():
     InteractiveShell.clear_instance()
 
 
-def test_the_checks_of_a_cell_are_run(shell):
+def test_the_checks_in_a_cell_are_run(shell):
     assert shell.run_cell(CELLS[0]).success
     passed, failed = (check_cell(shell, "", cell.partition("\n")[2]) for cell in CELLS[1:3])
     assert [check.verdict for check in passed.checks] == ["pass"]
     (check,) = failed.checks
     assert (check.name, check.verdict, check.inputs[0].worst.numeric) == ("square", "fail", pytest.approx(4.0))
     assert "constant factor 3/2" in failed._repr_html_()
-    assert check.replay is None  # no command line repeats a cell
-    assert shell.run_cell(CELLS[3]).result == 9  # the cell ran in the notebook's own names
+    assert check.replay is None  # no command line can rerun a cell
+    assert shell.run_cell(CELLS[3]).result == 9  # the cell ran in the notebook's namespace
 
 
 def test_gradients_of_a_cell(shell, capsys):
@@ -57,7 +57,7 @@ def test_gradients_of_a_cell(shell, capsys):
         ("%%gradcheck\n1 / 0", "ZeroDivisionError"),
     ],
 )
-def test_what_the_magic_shows(shell, cell, said, capsys):
+def test_output_of_the_magic(shell, cell, said, capsys):
     shell.run_cell(CELLS[0])
     shell.run_cell(cell)
     assert said in "".join(capsys.readouterr())

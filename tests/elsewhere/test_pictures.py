@@ -1,4 +1,4 @@
-"""What matplotlib really draws: the picture shows the numbers."""
+"""Pictures drawn by matplotlib show the numbers."""
 
 import io
 
@@ -35,7 +35,7 @@ def pixels(content: bytes) -> np.ndarray:
         for k, b in enumerate(BEGINNINGS)
     ],
 )
-def test_every_command_that_draws(what, ending, tmp_path):
+def test_every_command_that_draws_writes_a_picture(what, ending, tmp_path):
     path = tmp_path / f"f.{ending}"
     assert main([*COMMANDS[what], "-o", str(path)]) == 0
     assert path.read_bytes().lstrip().startswith(BEGINNINGS[ending])
@@ -57,7 +57,7 @@ def test_a_heat_map_shows_signs_and_zeros(tmp_path):
     assert white.mean() > 0.3
 
 
-def test_a_curve_that_is_constant_is_level(tmp_path):
+def test_a_constant_curve_is_level(tmp_path):
     path = tmp_path / "f.png"
     assert main(["plot", "0*x + 3", "--over", "x=0:1", "-o", str(path)]) == 0
     picture = pixels(path.read_bytes())
@@ -70,7 +70,7 @@ def runs_of(row: np.ndarray) -> int:
     return int((np.diff(row.astype(int), prepend=0) == 1).sum())
 
 
-def test_poles_are_gaps_whose_tips_end_at_one_height(tmp_path):
+def test_poles_are_gaps_and_all_branches_end_at_the_same_height(tmp_path):
     path = tmp_path / "f.png"
     assert main(["plot", "tan(x)", "--over", "x=-3:3", "-o", str(path)]) == 0
     picture = pixels(path.read_bytes())
@@ -102,7 +102,7 @@ def test_a_jacobian_has_labels_and_numbers(tmp_path):
         assert f"<!-- {text} -->" in drawn
 
 
-def test_a_graph_lies_on_its_side(tmp_path):
+def test_a_graph_is_turned_by_direction(tmp_path):
     for direction, wide in (("BT", False), ("LR", True)):
         path = tmp_path / f"{direction}.png"
         assert main([*COMMANDS["graph"], "-o", str(path), "--direction", direction]) == 0

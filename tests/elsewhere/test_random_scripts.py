@@ -1,4 +1,4 @@
-"""Random scripts in PyTorch's names, compared with PyTorch statement by statement."""
+"""Random scripts that use PyTorch's API, compared with PyTorch statement by statement."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.framework("torch")
 
 @pytest.fixture(autouse=True)
 def default_types():
-    """Scripts set the default type, of both engines."""
+    """Restore the default types of both engines, which scripts may set."""
     torch = pytest.importorskip("torch")
     theirs, ours = torch.get_default_dtype(), gradcli.get_default_dtype()
     yield

@@ -1,7 +1,7 @@
 """Random programs of the expression language, compared with PyTorch in float64.
 
-They go through grad, vjp, jvp, the Jacobian in both modes and the Hessian; every tenth also through 30 digits and
-its formulas, which take ten times as long as all the rest.
+Each is compared in grad, vjp, jvp, the Jacobian in both modes and the Hessian; every tenth also with 30 digits and
+by its formulas, which take ten times as long as all the rest.
 """
 
 import numpy as np

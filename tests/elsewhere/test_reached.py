@@ -1,4 +1,4 @@
-"""What a function's code leads to: the user's own tensors and modules, and nothing of the framework's own code."""
+"""What a search from a function reaches: the user's tensors and modules, but not the framework's own code."""
 
 import functools
 from pathlib import Path
@@ -57,7 +57,7 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_own_tensors_are_reached_and_the_frameworks_code_is_not_searched(functions, name):
+def test_the_users_tensors_are_reached_and_the_frameworks_code_is_not_searched(functions, name):
     import torch
 
     from gradcli.program.elsewhere.torch import tensors_behind
@@ -75,7 +75,7 @@ def test_own_tensors_are_reached_and_the_frameworks_code_is_not_searched(functio
 
 @pytest.mark.framework("autograd")
 def test_torchs_autograd_is_not_hips_autograd():
-    """Also where both are loaded."""
+    """Even if both are loaded."""
     import autograd
     import torch
 
@@ -92,7 +92,7 @@ def test_torchs_autograd_is_not_hips_autograd():
     assert autograd not in list(reachable_from(forces))
 
 
-def test_what_is_annotated_as_a_tensor_is_the_frameworks_beside_gradcli():
+def test_an_annotation_with_tensor_selects_torch_even_if_gradcli_is_imported():
     import torch
 
     names = {"torch": torch, "Tensor": torch.Tensor, "gradcli": gradcli}
@@ -111,8 +111,8 @@ def returned(x) -> Tensor:
     assert found == {"plain": None, "of_class": "torch", "of_attribute": "torch", "returned": "torch"}
 
 
-def test_a_class_that_code_names_may_describe_what_its_objects_have():
-    """As types.FunctionType does, whose `__globals__` is a descriptor."""
+def test_a_class_named_in_the_code_may_have_descriptors():
+    """An example is types.FunctionType, whose `__globals__` is a descriptor."""
     import torch
 
     names = {"Kind": type(lambda: None), "torch": torch}

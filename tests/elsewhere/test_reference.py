@@ -1,16 +1,16 @@
-"""Derivatives in few digits, and surrogates, compared with a reference: right ones pass, wrong ones fail."""
+"""Low-precision derivatives compared with a reference: right ones pass, wrong ones fail."""
 
 import numpy as np
 import pytest
 
 pytestmark = pytest.mark.framework("torch")
-EVERY = 4  # of so many kernels one is judged each time, and the others in nightly tests
+EVERY = 4  # one of this many kernels is checked in each run, the others in nightly tests
 
 
 def cases():
     try:
         from . import kernels
-    except ModuleNotFoundError:  # of torch
+    except ModuleNotFoundError:  # torch is missing
         return
     for number, case in enumerate(kernels.cases()):
         marks = [pytest.mark.nightly] if number % EVERY else []
@@ -18,7 +18,7 @@ def cases():
 
 
 @pytest.mark.parametrize(("name", "way", "dtype", "right", "number"), [*cases()])
-def test_kernels_are_judged_by_how_accurate_the_reference_is(name, way, dtype, right, number):
+def test_right_kernels_pass_and_wrong_ones_fail(name, way, dtype, right, number):
     from . import kernels
 
     report = kernels.judge(name, way, dtype, kernels.SIZES[number % len(kernels.SIZES)], number)
@@ -26,7 +26,7 @@ def test_kernels_are_judged_by_how_accurate_the_reference_is(name, way, dtype, r
 
 
 @pytest.mark.parametrize("per_cent", [1, 2])
-def test_a_bias_below_a_rounding_unit_is_seen_and_measured(per_cent):
+def test_a_bias_below_one_ulp_is_found_and_measured(per_cent):
     from . import kernels
 
     report = kernels.judge("silu", f"{per_cent} % too large", "bfloat16", (32, 128))
@@ -35,7 +35,7 @@ def test_a_bias_below_a_rounding_unit_is_seen_and_measured(per_cent):
     assert item.accuracy.bias == pytest.approx(per_cent / 100, abs=2e-3)
 
 
-def test_an_error_in_one_term_of_about_a_rounding_unit_does_not_pass(monkeypatch):
+def test_an_error_of_about_one_ulp_in_one_term_does_not_pass(monkeypatch):
     from . import kernels
 
     kernel = kernels.KERNELS["silu"]
@@ -45,15 +45,15 @@ def test_an_error_in_one_term_of_about_a_rounding_unit_does_not_pass(monkeypatch
     assert report.verdict != "pass", report.message
 
 
-def test_errors_are_those_of_rounding_to_the_type():
+def test_a_right_kernel_has_only_the_error_of_rounding_to_its_type():
     from . import kernels
 
     (item,) = kernels.judge("silu", "wide", "bfloat16", (64, 64)).inputs
-    assert 0.15 < item.accuracy.error < 0.35  # of numbers between powers of two: 1 / sqrt(12) ulps, and less at 1
+    assert 0.15 < item.accuracy.error < 0.35  # 1 / sqrt(12) ulps between powers of two, and less at 1
     assert abs(item.accuracy.bias) < 1e-3
 
 
-def test_rounding_to_bfloat16_is_that_of_torch():
+def test_rounding_to_bfloat16_agrees_with_torch():
     torch = pytest.importorskip("torch")
     from gradcli.check.reference import rounded
 
@@ -62,7 +62,7 @@ def test_rounding_to_bfloat16_is_that_of_torch():
     np.testing.assert_array_equal(rounded(x, "bfloat16"), expected)
 
 
-def test_arguments_of_a_reference_are_rounded_in_any_structure():
+def test_nested_arguments_of_a_reference_are_rounded():
     torch = pytest.importorskip("torch")
     from dataclasses import dataclass
 
@@ -82,7 +82,7 @@ def test_arguments_of_a_reference_are_rounded_in_any_structure():
     assert [item.name for item in report.inputs] == ["layer.w", "layer.more[0]", "x"]
 
 
-def test_tensors_are_made_and_moved_to_the_device_that_is_asked_for():
+def test_tensors_are_made_on_and_moved_to_the_given_device():
     torch = pytest.importorskip("torch")
     from gradcli.check.check import Check
 
@@ -100,7 +100,7 @@ def test_tensors_are_made_and_moved_to_the_device_that_is_asked_for():
     layer = Layer(3, 3)
     layer.register_buffer("offset", torch.ones(3))
     for f, at in ((function, {"x": np.ones(3), "y": [1, 2, 3]}), (layer, {"x": np.ones(3)})):
-        Check(f, at, device="meta", engine="torch").run()  # the other device that every machine has
+        Check(f, at, device="meta", engine="torch").run()  # the only other device that every machine has
         assert {x.device.type for xs in seen for x in xs} == {"meta"}
         seen.clear()
     assert layer.weight.device.type == "cpu"

@@ -1,4 +1,4 @@
-"""Rules whose forward pass gives another value, and whose gradients depend on which inputs need one."""
+"""Rules whose forward pass returns a different value, or whose gradients depend on which inputs need one."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ X, Y = np.array([0.3, 1.2, -0.7]), np.array([1.0, 2.0, 3.0])
 
 @pytest.mark.framework("jax")
 @pytest.mark.parametrize(("factor", "verdict"), [(1, "pass"), (2, "fail")])
-def test_the_value_of_fwd_is_that_of_the_function(factor, verdict):
+def test_fwd_must_return_the_value_of_the_function(factor, verdict):
     import jax
     import jax.numpy as jnp
 
@@ -24,7 +24,7 @@ def test_the_value_of_fwd_is_that_of_the_function(factor, verdict):
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize(("wrong", "verdict"), [(False, "pass"), (True, "fail")])
-def test_gradients_of_some_inputs_alone(wrong, verdict):
+def test_gradients_of_only_some_inputs(wrong, verdict):
     import torch
 
     apply = product(torch.autograd.Function, wrong)
@@ -34,7 +34,7 @@ def test_gradients_of_some_inputs_alone(wrong, verdict):
 
 
 @pytest.mark.framework("torch")
-def test_what_forward_mode_and_old_checkpoints_do_not_take_is_judged_in_reverse_mode():
+def test_vmapped_rules_and_reentrant_checkpoints_are_checked_in_reverse_mode():
     import torch
     from torch.utils.checkpoint import checkpoint
 
@@ -54,7 +54,7 @@ def test_what_forward_mode_and_old_checkpoints_do_not_take_is_judged_in_reverse_
             return g * torch.cos(ctx.saved_tensors[0])
 
     report = check_gradient(lambda x: torch.vmap(Sine.apply)(x) * 1.0, at={"x": X}, engine="torch")
-    assert report.verdict == "pass" and any("forward mode is not judged" in note for note in report.notes)
+    assert report.verdict == "pass" and any("forward mode is not checked" in note for note in report.notes)
 
     def through(x):
         return checkpoint(lambda y: torch.sin(y) * y, x, use_reentrant=True)
@@ -64,7 +64,7 @@ def test_what_forward_mode_and_old_checkpoints_do_not_take_is_judged_in_reverse_
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize("right", [True, False])
-def test_a_backward_that_raises_where_an_input_needs_no_gradient(right):
+def test_a_backward_that_raises_if_an_input_needs_no_gradient_fails(right):
     import torch
 
     def backward(ctx, g):
@@ -87,7 +87,7 @@ def test_a_backward_that_raises_where_an_input_needs_no_gradient(right):
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize(("factor", "marked", "verdict"), [(1, True, "pass"), (2, True, "fail"), (1, False, "fail")])
-def test_outputs_that_a_rule_marks_as_non_differentiable_are_not_judged(factor, marked, verdict):
+def test_outputs_that_a_rule_marks_as_non_differentiable_are_not_checked(factor, marked, verdict):
     import torch
 
     def forward(ctx, x):
@@ -107,7 +107,7 @@ def test_outputs_that_a_rule_marks_as_non_differentiable_are_not_judged(factor, 
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "pass"), (0.5, "fail")])
-def test_a_matrix_in_float32_is_symmetric_up_to_rounding(factor, verdict):
+def test_a_float32_matrix_may_be_symmetric_only_up_to_rounding(factor, verdict):
     import torch
 
     def forward(ctx, a):

@@ -1,4 +1,4 @@
-"""Functions that compute in types of few digits: rounding is no mistake there, and mistakes are still found."""
+"""Functions that compute in float16 or bfloat16: rounding is not taken for a mistake, and mistakes are still found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def torch_functions():
 
     def through(factor):
         class Tanh(torch.autograd.Function):
-            """The types inside are in no graph."""
+            """The graph does not show the types used inside."""
 
             @staticmethod
             def forward(ctx, x):
@@ -56,7 +56,7 @@ def jax_functions():
 @pytest.mark.parametrize("x", POINTS)
 @pytest.mark.parametrize("name", ["bfloat16", "float16", "a bfloat16 output", "hidden"])
 @pytest.mark.parametrize("engine", [pytest.param(e, marks=pytest.mark.framework(e)) for e in ("torch", "jax")])
-def test_rounding_to_few_digits_is_no_mistake(engine, name, x, request):
+def test_rounding_to_a_short_type_does_not_fail(engine, name, x, request):
     report = check_gradient(request.getfixturevalue(f"{engine}_functions")[name], at={"x": x})
     assert report.verdict in ("pass", "inconclusive"), report
     assert any("float16, of" in note for note in report.notes)
@@ -64,12 +64,12 @@ def test_rounding_to_few_digits_is_no_mistake(engine, name, x, request):
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize("x", POINTS[:3])
-def test_a_wrong_factor_among_few_digits_is_found(torch_functions, x):
+def test_a_wrong_factor_in_a_short_type_is_found(torch_functions, x):
     assert check_gradient(torch_functions["wrong"], at={"x": x}).verdict == "fail"
 
 
 @pytest.mark.parametrize("x", POINTS)
-def test_cotangents_that_are_rounded_are_not_called_nonlinear(x):
+def test_rounding_of_cotangents_is_not_called_nonlinear(x):
     def product(g, x):
         return 2 * x * np.asarray(g, np.float16)
 
@@ -78,6 +78,6 @@ def test_cotangents_that_are_rounded_are_not_called_nonlinear(x):
 
 
 @pytest.mark.parametrize("bend", [lambda g: g + 0.003 * g * np.abs(g), lambda g: np.clip(g, -4, 4), np.sign])
-def test_cotangents_that_are_bent_are(bend):
+def test_distortion_of_cotangents_is_called_nonlinear(bend):
     report = check_gradient(lambda x: x**2, at={"x": STEEP[0]}, vjp=lambda g, x: 2 * x * bend(g))
     assert "nonlinear" in [finding.kind for finding in report.diagnosis]

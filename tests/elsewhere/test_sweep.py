@@ -1,4 +1,4 @@
-"""Sweeps over Parquet, and on a Dask cluster: what comes out is the same, however it is done or stopped."""
+"""Sweeps over Parquet files and on a Dask cluster: results are the same however a sweep is run or interrupted."""
 
 import contextlib
 import itertools
@@ -82,7 +82,7 @@ def test_parquet_to_parquet(table, tmp_path, more):
     assert columns["name"].to_pylist() == [f"row {i}" for i in range(150_000)]
 
 
-def test_all_formats_hold_the_same(tmp_path):
+def test_all_formats_give_the_same_results(tmp_path):
     x, y = np.random.default_rng(1).normal(size=(2, 3000))
     write(tmp_path / "p.parquet", x=x, y=y)
     np.save(tmp_path / "p.npy", np.rec.fromarrays([x, y], names="x,y"))
@@ -118,7 +118,7 @@ def test_lists_are_arrays_and_null_is_nan(tmp_path):
     assert handed["f"] == [[1.0, 2.0]] * 5
 
 
-def test_shards_make_the_whole(table, tmp_path):
+def test_shards_add_up_to_the_whole(table, tmp_path):
     sweep(PROGRAM, "p.parquet", "-o", "whole.parquet", folder=tmp_path)
     parts = []
     for k in range(1, 4):
@@ -134,7 +134,7 @@ def parts(folder):
 
 
 def begin(folder, rows, *words, count):
-    """Sweep a slow function over rows, then again; return the second run when so many of its parts are there."""
+    """Sweep a slow function, then start a second sweep; return it once `count` of its parts exist."""
     (folder / "slow.py").write_text(SLOW)
     x, y = np.random.default_rng(2).normal(size=(2, rows))
     write(folder / "p.parquet", x=x, y=y)
@@ -150,7 +150,7 @@ def begin(folder, rows, *words, count):
 @pytest.mark.parametrize(
     "stop", [pytest.param(signal.SIGINT, marks=pytest.mark.nightly), signal.SIGKILL], ids=["SIGINT", "SIGKILL"]
 )
-def test_goes_on_where_it_was_stopped(tmp_path, stop):
+def test_a_sweep_resumes_where_it_was_stopped(tmp_path, stop):
     run = begin(tmp_path, 5000, count=2)
     run.send_signal(stop)
     _, said = run.communicate(timeout=30)
@@ -180,7 +180,7 @@ def test_dask_survives_a_killed_worker(tmp_path):
 
 @contextlib.contextmanager
 def cluster(folder):
-    """Start a scheduler and two workers by hand; give the address and the workers."""
+    """Start a scheduler and two workers; yield the scheduler's address and the workers."""
     started = []
 
     def start(kind, *words):
@@ -239,7 +239,7 @@ def test_text_is_the_same_with_and_without_arrow(tmp_path, monkeypatch):
 
 
 def bits_of(numbers):
-    """Return the bits of numbers, those of one nan for all."""
+    """Return the bits of numbers, with all nans made the same."""
     return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64).tolist()
 
 
@@ -254,7 +254,7 @@ def bits_of(numbers):
     ],
 )
 @pytest.mark.parametrize("least", [0, 1 << 60])
-def test_the_row_that_cannot_be_read_is_the_same_with_arrow(row, why, least, tmp_path, monkeypatch):
+def test_an_unreadable_row_is_the_same_error_with_arrow(row, why, least, tmp_path, monkeypatch):
     monkeypatch.setattr("gradcli.analysis.sweep.tables.WORTH_ARROW", least)
     (tmp_path / "p.csv").write_text("x,y\n1,2\n\n3,4\n" + row + "\n5,6\n")
     with pytest.raises(GradcliError, match="row 3: " + re.escape(why)):

@@ -1,4 +1,4 @@
-"""What beginners' scripts use, next to PyTorch: values, gradients and learning rates of lines that both engines run."""
+"""Lines from beginners' scripts give the same values, gradients and learning rates as in PyTorch."""
 
 import contextlib
 import importlib
@@ -27,7 +27,7 @@ FUNCTIONS = [
     *((f"torch.tensor_split(x, {how})", MATRIX) for how in ("3", "(1, 3), dim=1", "5, 1", "[1, 2]")),
     *((f"x.unfold({how})", CUBE) for how in ("0, 2, 1", "-1, 2, 2", "1, 3, 1")),
     *(
-        # without the own elements, PyTorch counts one that equals the extreme among those that share its gradient
+        # without include_self, PyTorch still shares the gradient with an element of x that equals the extreme
         (f"x.scatter_reduce(1, {ROWS}, x ** 2 + {0 if own else 10}, '{how}', include_self={own})", data)
         for how in ("sum", "prod", "mean", "amax", "amin")
         for own in (True, False)
@@ -88,7 +88,7 @@ def plain(value):
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize(("text", "data"), FUNCTIONS, ids=[text for text, _ in FUNCTIONS])
-def test_functions(text, data):
+def test_functions_agree_with_torch(text, data):
     found = []
     for engine in engines():
         x = engine.tensor(data, requires_grad=True)
@@ -105,7 +105,7 @@ def test_functions(text, data):
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize("text", CONSTANT)
-def test_what_has_no_gradient(text):
+def test_results_without_gradients_agree(text):
     ours, theirs = (plain(eval(text, names(engine))) for engine in engines())
     assert ours == theirs
 
@@ -146,14 +146,14 @@ def test_schedules(text):
 
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize("options", PLATEAUS)
-def test_schedules_that_look_at_the_loss(options):
+def test_schedules_that_depend_on_the_loss(options):
     losses = [3.0, 2.0, 2.0, 2.1, 1.99999, 1.0, float("nan"), 1.0, 1.0, 0.9, 0.9, 0.9]
     ours, theirs = (rates(engine, f"ReduceLROnPlateau(optimizer, {options})", losses) for engine in engines())
     np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
 @pytest.mark.framework("torch")
-def test_generators_without_recording():
+def test_no_grad_works_for_generators():
     for engine in engines():
         x, log = engine.ones(1, requires_grad=True), []
 
@@ -338,7 +338,7 @@ _, predicted = torch.max(scores.data, 1)
 print(predicted, (predicted == torch.tensor([0, 1, 1])).sum().item())
 """,
 }
-"""Scripts as the beginners' tutorials of PyTorch's site write them; fill() gives parameters the same numbers."""
+"""Scripts in the style of PyTorch's tutorials for beginners; fill() sets parameters to the same numbers."""
 
 
 def run_script(engine, text):
@@ -372,6 +372,6 @@ def test_scripts_print_the_same(name):
         ("torch.mul(torch.ones(2), 2, out=torch.ones(3))", "out has shape [3], but the result [2]"),
     ],
 )
-def test_results_written_elsewhere(call, text):
+def test_invalid_out_arguments_are_errors(call, text):
     with as_torch(), pytest.raises(RuntimeError, match=re.escape(text)):
         eval(call, {"torch": importlib.import_module("torch")})

@@ -1,4 +1,4 @@
-"""Models that the real umbridge package serves, judged through HTTP."""
+"""Models served by the real umbridge package, checked over HTTP."""
 
 import contextlib
 import socket

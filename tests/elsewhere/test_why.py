@@ -1,4 +1,4 @@
-"""gradcli why finds the cause in scripts that PyTorch runs, and nothing in what is right."""
+"""gradcli why finds the cause in scripts run by PyTorch, and finds nothing in right scripts."""
 
 import pytest
 
@@ -8,22 +8,22 @@ pytestmark = pytest.mark.framework("torch")
 
 
 @pytest.mark.parametrize("case", cases("torch"), ids=repr)
-def test_cause_and_twin(case, tmp_path):
+def test_the_cause_is_found_and_nothing_in_the_right_twin(case, tmp_path):
     check_cause(case, "torch", tmp_path)
     check_nothing(case.right, "torch", tmp_path)
 
 
 TUTORIALS = [pytest.param(x, marks=pytest.mark.nightly) if k % 2 else x for k, x in enumerate(tutorials())]
-"""Our own engine runs them all each time."""
+"""Half of them are nightly, because gradcli's own engine runs all of them every time."""
 
 
 @pytest.mark.parametrize("title", TUTORIALS)
-def test_tutorials_are_fine(title, tmp_path):
+def test_nothing_is_found_in_tutorials(title, tmp_path):
     check_nothing(tutorials()[title], "torch", tmp_path)
 
 
-def test_script_that_maps_over_rows_runs(tmp_path):
-    """Tensors under vmap have no numbers to look at."""
+def test_a_script_with_vmap_runs(tmp_path):
+    """Tensors inside vmap have no values to inspect."""
     check_nothing(ROWS, "torch", tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Wrong custom rules of PyTorch, JAX and HIPS autograd: every one fails, and the right one beside it passes."""
+"""Custom rules of PyTorch, JAX and HIPS autograd: every wrong one fails, and the right ones pass."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ MATRIX = {
 
 
 def torch_rule(forward, backward):
-    """Return what applies a Function; its backward is told the operands and the cotangent."""
+    """Return the `apply` of a Function whose backward pass is backward(*operands, cotangent)."""
     import torch
 
     class Rule(torch.autograd.Function):
@@ -84,7 +84,7 @@ PRODUCTS = {"torch": torch_rule, "jax": jax_rule}
 
 
 ALIKE = {"factor 2", "power", "forgotten inner term", "outer transposed", "swapped sign", -1.0}
-"""Those that go the way of others."""
+"""Mistakes that are much like others, and therefore nightly."""
 
 
 def cases(engine):
@@ -97,7 +97,7 @@ def mistakes(names):
 
 @pytest.mark.parametrize("engine", [*map(cases, POWERS)])
 @pytest.mark.parametrize("name", mistakes(RULES))
-def test_power(engine, name):
+def test_rules_of_a_power(engine, name):
     report = check_gradient(POWERS[engine](RULES[name]), at={"x": X}, engine=engine)
     assert report.verdict == ("pass" if name == "right" else "fail"), report
     if name in ("ignored cotangent", "added constant", "cotangent squared"):
@@ -106,7 +106,7 @@ def test_power(engine, name):
 
 @pytest.mark.parametrize("engine", [*map(cases, PRODUCTS)])
 @pytest.mark.parametrize("name", mistakes(MATRIX))
-def test_product(engine, name):
+def test_rules_of_a_matrix_product(engine, name):
     report = check_gradient(PRODUCTS[engine](lambda a, x: a @ x, MATRIX[name]), at={"a": A, "x": X}, engine=engine)
     assert report.verdict == ("pass" if name == "right" else "fail"), report
 
@@ -232,7 +232,7 @@ def test_blame_shows_a_backward_of_one_line():
 
 
 @pytest.mark.framework("torch")
-def test_dropout_in_training_is_not_decidable_and_in_evaluation_right():
+def test_dropout_is_inconclusive_in_training_and_passes_in_evaluation():
     import torch
 
     net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Dropout(0.5))
@@ -259,7 +259,7 @@ def test_nested_arguments_are_named_by_path():
 
 
 @pytest.mark.framework("torch")
-def test_single_precision_is_judged_by_values_in_double():
+def test_float32_is_checked_with_values_in_float64():
     import torch
 
     def f(x):
@@ -273,7 +273,7 @@ def test_single_precision_is_judged_by_values_in_double():
 
 
 @pytest.mark.framework("jax")
-def test_functions_that_cannot_be_compiled_are_judged_as_written():
+def test_functions_that_cannot_be_compiled_are_checked_as_written():
     drawn = np.random.default_rng(0)
 
     def branches(x):

@@ -1,4 +1,4 @@
-"""The functions of the expression language, by PyTorch: what a program's text means to the reference."""
+"""The functions of the expression language in PyTorch, which serves as the reference for its programs."""
 
 import math
 from typing import Any
@@ -39,7 +39,7 @@ FUNCTIONS: dict[str, Any] = {
 
 
 def derivatives(text: str, given: dict[str, np.ndarray]) -> tuple[Any, dict, dict]:
-    """Return value, gradients and Hessian of a program by PyTorch in float64."""
+    """Return the value, gradients and Hessian of a program, computed by PyTorch in float64."""
     names = list(given)
     leaves = [torch.tensor(given[name], dtype=torch.float64, requires_grad=True) for name in names]
     space = {**FUNCTIONS, **dict(zip(names, leaves, strict=True))}
@@ -60,7 +60,7 @@ def derivatives(text: str, given: dict[str, np.ndarray]) -> tuple[Any, dict, dic
 
 
 def gradients(output: torch.Tensor, leaves: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Return the gradients of a number, with their graph; zeros where it does not depend on a leaf."""
+    """Return the gradients of a scalar, with their graph; zeros for leaves that it does not depend on."""
     if not output.requires_grad:
         return [torch.zeros_like(x) for x in leaves]
     return list(torch.autograd.grad(output, leaves, create_graph=True, materialize_grads=True))

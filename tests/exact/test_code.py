@@ -125,12 +125,12 @@ def test_c(tmp_path):
         ("sqrt(-1) * x", "c", "C's math library has no complex numbers"),
     ],
 )
-def test_what_a_language_does_not_have(text, code, message):
+def test_functions_that_a_language_lacks(text, code, message):
     with pytest.raises(GradcliError, match=message):
         prepared(text, {"x": 1.5}, code)
 
 
-def test_modules_become_parameters():
+def test_dotted_names_become_parameters():
     """Names with dots and places are parameters, too; those of arrays are indexed."""
     x, w = symbols_for("0.x", ()).tolist(), symbols_for("net.w", (2, 1)).tolist()
     inputs = [("0.x", ()), ("net.w", (2, 1))]

@@ -38,14 +38,14 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: getattr(f, "__name__", "f"))
-def test_functions_of_numpy_give_exact_arrays(function, field):
+def test_numpy_functions_return_exact_arrays(function, field):
     found = function(exact_numbers(field, VALUES))
     assert isinstance(found, ExactArray) and all(map(field.is_element, as_plain(found).ravel()))
     np.testing.assert_allclose(as_float(found), function(VALUES), rtol=1e-15)
 
 
 @pytest.mark.parametrize("compare", [np.less, np.greater_equal, np.equal, np.isnan, np.isfinite, np.signbit])
-def test_comparisons_of_numbers_are_truth_values(compare, field):
+def test_comparisons_of_numbers_are_booleans(compare, field):
     x = exact_numbers(field, VALUES)
     found = compare(x, 0.25) if compare.nin == 2 else compare(x)
     expected = compare(VALUES, 0.25) if compare.nin == 2 else compare(VALUES)
@@ -72,14 +72,14 @@ def test_real_and_imaginary_parts(field):
     assert x.real is x and not as_float(x.imag).any()
 
 
-def test_a_decimal_number_is_itself(field):
+def test_decimal_literals_are_exact(field):
     """0.1 of a program is a tenth, not the nearest float."""
     assert field.number(10) * field.number(Literal(0.1, "0.1")) - 1 == 0
     pi = as_plain(exact_numbers(field, Literal(np.pi, "pi"))).item()
     assert str(sympy.N(pi, 35)) == "3.1415926535897932384626433832795029"
 
 
-def test_what_is_not_exact_stays():
+def test_values_that_are_not_exact_are_left_alone():
     plain = np.array([1, 2])
     assert exact(plain) is plain and exact("text") == "text" and exact((1, [2])) == (1, [2])
     with exactly(Multiprecision(20)) as arithmetic:
@@ -102,13 +102,13 @@ def test_pieces_that_are_not_chosen_are_not_evaluated():
     assert eval(code)(0) == 0
 
 
-def test_an_entry_without_a_twin_says_so(field):
+def test_an_entry_without_a_twin_raises(field):
     primitive = entry("nextafter")
     with pytest.raises(NoTwinError, match="nextafter has no exact twin"):
         field.twin(primitive, {})
 
 
-def test_a_condition_of_a_plain_field():
+def test_default_conditions_of_a_field():
     class Floats(Field):
         number = staticmethod(float)
 

@@ -55,7 +55,7 @@ def same(term, expected):
     np.testing.assert_allclose(numbers_of(term, VALUES, LENGTHS), expected, rtol=1e-13)
 
 
-def test_products_that_differ_in_names_and_order_are_one():
+def test_products_that_differ_only_in_names_and_order_are_merged():
     i, j, k, p = (Index("n") for _ in range(4))
     one = Product(ONE, (factor("B", i, j), factor("x", j)))
     other = Product(ONE, (factor("x", k), factor("B", i, k)))
@@ -67,7 +67,7 @@ def test_products_that_differ_in_names_and_order_are_one():
     assert Term([i], [one]).key == Term([k], [Product(ONE, (factor("B", k, j), factor("x", j)))]).key
 
 
-def test_many_alike_indices_are_compared_in_every_order():
+def test_interchangeable_indices_are_compared_in_every_order():
     """A triangle of bound indices, written down from another corner."""
     a, b, c, d, e, f = (Index("n") for _ in range(6))
     one = Product(ONE, (factor("B", a, b), factor("B", b, c), factor("B", c, a)))
@@ -163,12 +163,12 @@ def dot(a, b):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_operations_mean_what_they_say(name):
+def test_operations_match_numpy(name):
     on_terms, on_arrays = OPERATIONS[name]
     same(on_terms(SimpleNamespace(**{n: whole(n) for n in VALUES})), on_arrays(SimpleNamespace(**VALUES)))
 
 
-def test_simple_forms_are_found():
+def test_terms_are_simplified():
     B, t = whole("B"), whole("t")
     identity = Term(B.axes, [Product(ONE, (Factor(Atom("delta"), B.axes),))])
     assert dot(inverse(B), B).key == dot(B, inverse(B)).key == identity.key
@@ -194,7 +194,7 @@ def test_sums_multiplied_out_have_no_parentheses():
     assert sorted((p.coefficient, len(p.factors)) for p in expand(grouped).products) == [(1, 1), (5, 1), (6, 0)]
 
 
-def test_symmetric_inputs_are_their_transposes():
+def test_symmetric_inputs_equal_their_transposes():
     B = whole("B")
     turned = Term(B.axes[::-1], B.products)
     assert not is_symmetric(B) and is_symmetric(Term(B.axes, [*B.products, *turned.with_axes(B.axes).products]))

@@ -8,7 +8,7 @@ A, B, S = Form("name", (), "A", 2), Form("name", (), "B", 2), Form("name", (), "
 x, t = Form("name", (), "x", 1), Form("name", (), "t", 0)
 
 
-def test_products_join_equal_parts_and_numbers():
+def test_products_combine_equal_factors_and_numbers():
     assert product(ONE, [(A, ONE)]) == A
     assert product(ONE, [(A, ONE), (A, -ONE)]) == literal(1)
     assert product(Fraction(0), [(A, ONE)]) == literal(0)

@@ -29,7 +29,7 @@ NUMPY = {
 }
 
 
-def test_the_functions_of_this_test_are_scipys():
+def test_helper_functions_match_scipy():
     a = VALUES["A"]
     np.testing.assert_allclose(NUMPY["softmax"](a, 0), softmax(a, 0))
     np.testing.assert_allclose(NUMPY["logsumexp"](a, 1), logsumexp(a, 1))
@@ -73,7 +73,7 @@ def in_numpy(text, values):
 
 
 @pytest.mark.parametrize("text", PROGRAMS)
-def test_a_program_means_what_it_means_in_numpy(text):
+def test_programs_match_numpy(text):
     found = numbers_of(read(text), VALUES, LENGTHS)
     expected = in_numpy(text, VALUES)
     assert found.shape == np.shape(expected)
@@ -81,7 +81,7 @@ def test_a_program_means_what_it_means_in_numpy(text):
 
 
 @pytest.mark.parametrize("text", PROGRAMS)
-def test_its_derivatives_are_those_of_a_complex_step(text):
+def test_derivatives_match_complex_steps(text):
     term = read(text)
     for name, dims in DIMS.items():
         seeds = [Index(d) for d in dims]
@@ -103,7 +103,7 @@ def test_second_derivatives_are_derivatives_of_the_first():
     np.testing.assert_allclose(found, a.T @ np.diag(np.exp(a @ x)) @ a, rtol=1e-13)
 
 
-def test_steps_are_constant_and_absolute_values_have_signs():
+def test_derivatives_of_step_functions_and_absolute_values():
     for text, slope in [("sign(x)", 0), ("floor(x)", 0), ("abs(x)", 1), ("abs(-x)", 1), ("maximum(x, 9)", 0)]:
         term = read(f"sum({text})")
         found = numbers_of(derive(term, "x", [Index("n")]), VALUES, LENGTHS)
@@ -113,30 +113,30 @@ def test_steps_are_constant_and_absolute_values_have_signs():
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("A @ y", "(m, n) @ (m,): n is not m", "transposed, the first fits: A.T"),
-        ("x @ A", "(n,) @ (m, n): n is not m", "transposed, the second fits: B.T"),
-        ("x + y", "shapes (n,) and (m,) do not fit: n is not m", "name them alike in --shape if they are equal"),
-        ("s @ x", "matmul: a scalar has no axis to sum over; use *", "--shape gives inputs a shape"),
-        ("inv(A)", "inv of shape (m, n): it takes a square matrix", "name both lengths alike: --shape A=n,n"),
+        ("A @ y", "(m, n) @ (m,): n is not m", "transpose the first operand: A.T"),
+        ("x @ A", "(n,) @ (m, n): n is not m", "transpose the second operand: B.T"),
+        ("x + y", "shapes (n,) and (m,) do not match: n is not m", "if equal, give them the same name in --shape"),
+        ("s @ x", "matmul: a scalar has no axis to sum over; use *", "set shapes with --shape"),
+        ("inv(A)", "inv takes a square matrix, not shape (m, n)", "give both axes the same length: --shape A=n,n"),
         ("sum(x, axis=1)", "this axis does not exist: the shape is (n,)", None),
         ("q * x", "'q' has no value", None),
         ("sinn(x)", "unknown function 'sinn'", "did you mean 'sin'?"),
-        ("x[0]", "--matrix: an element of an array has no rule in matrix form", "'gradcli symbolic' without --matrix"),
-        ("x * 2j", "--matrix: a complex number has no rule", None),
-        ("svdvals(B)", "--matrix: 'svdvals' has no rule", None),
-        ("cumsum(x)", "--matrix: 'cumsum' has no rule", None),
-        ("[1, 2] * x", "--matrix: a list of numbers has no rule", None),
+        ("x[0]", "--matrix does not support an element of an array", "'gradcli symbolic' without --matrix"),
+        ("x * 2j", "--matrix does not support a complex number", None),
+        ("svdvals(B)", "--matrix does not support 'svdvals'", None),
+        ("cumsum(x)", "--matrix does not support 'cumsum'", None),
+        ("[1, 2] * x", "--matrix does not support a list of numbers", None),
         ("exp(x, s)", "exp takes 1 argument", None),
         ("x / 0", "this divides by zero", None),
-        ("A.shape[2] * s", "there are 2 parts: the number is from 0 to 1", None),
-        ("norm(B, 3)", "--matrix: the norm of a matrix but Frobenius' has no rule", None),
-        ("norm(x, 3)", "--matrix: a norm of this order has no rule", None),
-        ("ones(s)", "a length is a number, a name of --shape, or part of a shape", None),
-        ("x = 1; x[0] = 2; x", "--matrix: an assignment to elements has no rule", None),
-        ("outer(A, x)", "outer of (m, n) and (n,): it takes two vectors", None),
+        ("A.shape[2] * s", "there are 2 parts; use an index from 0 to 1", None),
+        ("norm(B, 3)", "--matrix does not support matrix norms other than Frobenius", None),
+        ("norm(x, 3)", "--matrix does not support a norm of this order", None),
+        ("ones(s)", "a length must be a number, a name from --shape, or part of a shape", None),
+        ("x = 1; x[0] = 2; x", "--matrix does not support assignment to elements", None),
+        ("outer(A, x)", "outer takes two vectors, not shapes (m, n) and (n,)", None),
     ],
 )
-def test_what_has_no_matrix_form_says_so_at_its_place(text, message, hint):
+def test_errors_for_programs_without_a_matrix_form(text, message, hint):
     with pytest.raises(GradcliError) as raised:
         read(text)
     assert raised.value.message.startswith(message)
@@ -144,15 +144,15 @@ def test_what_has_no_matrix_form_says_so_at_its_place(text, message, hint):
     assert raised.value.span is not None
 
 
-def test_lengths_that_are_numbers_are_checked():
+def test_numeric_lengths_are_checked():
     assert read("A @ x", A=(2, 3), x=(3,)).dims == (2,)
     assert read("A + x", A=(2, 3), x=(1,)).dims == (2, 3)
     with pytest.raises(GradcliError, match="3 is not 4"):
         read("A @ x", A=(2, 3), x=(4,))
 
 
-def test_an_output_may_be_named():
+def test_the_output_may_be_chosen_by_name():
     reader = TermReader(parse("a = s*x; b = a*a"), {"s": input_term("s", ()), "x": input_term("x", "n")})
     np.testing.assert_allclose(numbers_of(reader.run("a"), VALUES, LENGTHS), VALUES["s"] * VALUES["x"])
-    with pytest.raises(GradcliError, match="--out: the program binds no name 'c'"):
+    with pytest.raises(GradcliError, match="--out: the program does not define 'c'"):
         reader.run("c")

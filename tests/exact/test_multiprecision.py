@@ -24,7 +24,7 @@ def close(number, expected):
     assert abs(MP.mpmathify(number) - expected) <= MP.mpf(10) ** (2 - DIGITS) * abs(expected), (number, expected)
 
 
-def test_floats_are_decimals_or_exact():
+def test_floats_are_read_as_decimals_or_exactly():
     close(Multiprecision(DIGITS).number(0.1), "0.1")
     close(Multiprecision(DIGITS, decimal=False).number(0.1), MP.mpf(0.1))
     assert Multiprecision(DIGITS).number(0.1) != Multiprecision(DIGITS, decimal=False).number(0.1)
@@ -96,7 +96,7 @@ SLOPES = [
 
 
 @pytest.mark.parametrize(("name", "operands", "place", "right"), SLOPES, ids=[f"{r[0]} by {r[2]}" for r in SLOPES])
-def test_derivatives_have_all_their_digits(name, operands, place, right, field):
+def test_every_digit_of_a_derivative_is_right(name, operands, place, right, field):
     xs = [Literal(float(x), x) for x in operands]
     with MP.workdps(250):
         close(slope(field, name, *xs, place=place), right(*(MP.mpf(x) for x in operands)))
@@ -119,11 +119,11 @@ def test_derivatives_of_complex_functions_are_conjugate(field):
         ("cbrt", [0.0], 0, np.inf),
     ],
 )
-def test_kinks_and_jumps_have_the_tables_slope(name, xs, place, expected, field):
+def test_kinks_and_jumps_have_the_slope_of_the_table(name, xs, place, expected, field):
     assert slope(field, name, *xs, place=place) == expected
 
 
-def test_a_slope_is_none_where_there_is_none(field):
+def test_a_numeric_slope_is_none_where_undefined(field):
     mp = field.context
     close(numeric_slope(mp, mp.sin, mp.mpf(1)), MP.cos(1))
     for function in (abs, mp.sign, mp.sqrt, lambda x: mp.sign(x) * mp.cbrt(abs(x))):
@@ -131,7 +131,7 @@ def test_a_slope_is_none_where_there_is_none(field):
     close(numeric_slope(mp, lambda x: mp.exp(3000 * x), mp.mpf(1)), 3000 * MP.exp(3000))  # large and finite
 
 
-def test_digits_are_added_until_they_stay(field):
+def test_digits_are_added_until_the_result_settles(field):
     mp = field.context
     close(settle(mp, lambda: (1 + mp.mpf("1e-50")) - 1), "1e-50")
     assert settle(mp, lambda: mp.sin(mp.pi)) == 0  # which shrinks with every digit: rounding

@@ -58,7 +58,7 @@ FORMULAS = [
 
 
 @pytest.mark.parametrize(("formula", "value"), FORMULAS)
-def test_a_formula_reads_back_as_itself(formula, value):
+def test_a_printed_formula_has_the_same_value(formula, value):
     at = {"x": 0.3, "y": 1.7}
     given = {name: x for name, x in at.items() if name in {s.name for s in formula.free_symbols}}
     expected = sympy.N(formula.subs({X: at["x"], Y: at["y"]}), 25) if value is None else value(**at)
@@ -77,7 +77,7 @@ def test_terms_with_pieces_have_a_fixed_order():
     assert printed == text(sympy.Add(*pieces[::-1])) and re.findall(r"x > (\d)", printed) == list("12345")
 
 
-def test_long_fractions_are_decimals_if_these_are_exact():
+def test_long_fractions_are_printed_as_decimals_if_exact():
     decimal = sympy.Rational("1.0507009873554804934")
     assert text(with_decimals(decimal * X)) == "1.0507009873554804934*x"
     third = sympy.Rational(10**20, 3)
@@ -106,7 +106,7 @@ def test_cube_roots_of_negative_numbers_are_real():
     assert latex(sympy.Abs(X) ** sympy.Rational(1, 3)) != r"\sqrt[3]{x}"  # without the sign it is another function
 
 
-def test_names_in_code_are_legal_and_differ():
+def test_names_in_code_are_valid_and_unique():
     names = UniqueNames([("lambda", ()), ("net.0.w", (2,)), ("net_0_w", ()), ("0b", ())], ["lambda", "math"])
     assert names.parameters == {"net_0_w": "net_0_w", "lambda": "lambda_", "net.0.w": "net_0_w_", "0b": "_0b"}
     assert names.elements["net.0.w[1]"] == ("net_0_w_", (1,), (2,))
@@ -114,7 +114,7 @@ def test_names_in_code_are_legal_and_differ():
     assert [identifier(name) for name in ("a.b[0]", "1x", "μ")] == ["a_b_0_", "_1x", "μ"]
 
 
-def test_targets_are_harmless_in_comments():
+def test_targets_are_escaped_in_comments():
     assert doc('x """ \\ \n y */ z') == "x ''' \\\\ y * / z"
     compile(f'"""{doc(chr(34) * 3 + chr(92))}"""', "f", "eval")
 
@@ -170,7 +170,7 @@ def test_common_parts_are_computed_once():
         (sympy.oo, "inf", "INFINITY"),
     ],
 )
-def test_words_of_the_languages(formula, in_python, in_c):
+def test_language_specific_spellings(formula, in_python, in_c):
     inputs = [(name, ()) for name in "xy"]
     python, c = (write("t", inputs, formula, []) for write in (python_code, c_code))
     assert in_python is None or in_python in python.split("value = ")[1]

@@ -1,4 +1,4 @@
-"""torch.autograd.functional: results with a graph, modes, and what it refuses."""
+"""The functions of torch.autograd.functional: differentiable results, modes, and errors."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_products_agree_with_the_matrices():
     assert vhp(lambda x: x**2, g.ones(1, dtype=g.double))[1].tolist() == [2.0]
 
 
-def test_a_graph_is_made_without_gradients_too():
+def test_create_graph_works_under_no_grad():
     with g.no_grad():
         assert jacobian(g.exp, X, create_graph=True).grad_fn is not None
         assert hessian(lambda x: x.exp().sum(), X, create_graph=True).grad_fn is not None
@@ -64,7 +64,7 @@ def test_a_graph_is_made_without_gradients_too():
 
 
 @pytest.mark.parametrize("transform", [vjp, jvp, jacobian])
-def test_strict_with_a_graph_wants_a_jacobian_that_varies(transform):
+def test_strict_with_create_graph_requires_a_jacobian_that_varies(transform):
     x = g.ones(4, dtype=g.double, requires_grad=True)
     more = () if transform is jacobian else (g.ones(4, dtype=g.double),)
     with pytest.raises(RuntimeError, match="jacobian of the user-provided function is independent of input 0"):

@@ -1,4 +1,4 @@
-"""vmap where the mapped function takes gradients, draws numbers, looks at its values, or is a program."""
+"""vmap of functions that take gradients, draw random numbers, branch on values, or are programs."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from gradcli.program.target import Target, load_program
 from gradcli.tape.tensor import Tensor
 
 
-def test_one_pass_serves_all_vectors_that_vmap_maps_over():
+def test_vmap_maps_over_the_vectors_of_a_backward_pass():
     x = gradcli.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x**2
     rows = vmap(lambda v: gradcli.autograd.grad(y, x, v)[0])(gradcli.eye(3))
@@ -17,12 +17,12 @@ def test_one_pass_serves_all_vectors_that_vmap_maps_over():
 
 
 @pytest.mark.parametrize(("randomness", "count"), [("different", 100), ("same", 2)])
-def test_vmap_draws_different_numbers_where_it_is_asked_to(randomness, count):
+def test_vmap_draws_different_numbers_only_if_asked_to(randomness, count):
     drawn = vmap(lambda x: x + gradcli.rand(2), randomness=randomness)(gradcli.zeros(50))
     assert len(set(drawn.reshape(-1).tolist())) == count
 
 
-# programs of the language, and their second derivatives
+# programs of the language, and their second derivatives with respect to x
 SECOND = {
     "x / y": lambda x, y: 0 * x,
     "y / x": lambda x, y: 2 * y / x**3,
@@ -34,7 +34,7 @@ SECOND = {
 }
 
 
-@pytest.mark.parametrize("size", [100, 20_000])  # on both sides of the one from which memory is used again
+@pytest.mark.parametrize("size", [100, 20_000])  # below and above the size from which memory is reused
 @pytest.mark.parametrize("text", SECOND)
 def test_second_derivatives_of_many_rows_at_once(text, size):
     program = load_program(Target(text, inline=True))

@@ -1,4 +1,4 @@
-"""Sparse Jacobians: equal to dense ones, in few products."""
+"""Sparse Jacobians equal dense ones and take few products."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ CASES = {
     "constant band matrix": (lambda x: g.tanh(g.tensor(BAND) @ x), 2),
     "assignment": (assigned, 2),
     "one row": (lambda x: (x**2).sum().reshape(1), 1),
-    "reversed, chosen twice": (lambda x: g.flip(x, (0,))[g.tensor([0, 0, 7])] ** 2, 1),
+    "reversed, one element chosen twice": (lambda x: g.flip(x, (0,))[g.tensor([0, 0, 7])] ** 2, 1),
     "branches": (lambda x: g.where(x > 0, x**2, g.roll(x, 1)), 3),
     "constant": (lambda x: g.ones(4) + 0 * x[:4], 1),
 }
@@ -60,7 +60,7 @@ def test_a_tridiagonal_jacobian_of_any_size_takes_three_products():
     assert matrix.nnz == 3 * 100_000 - 2
 
 
-def test_columns_count_through_the_inputs_and_rows_through_the_outputs():
+def test_columns_follow_the_inputs_and_rows_the_outputs():
     x, y = g.tensor(RNG.normal(size=4)), g.tensor(RNG.normal(size=4))
 
     def f(x, y):
@@ -71,6 +71,6 @@ def test_columns_count_through_the_inputs_and_rows_through_the_outputs():
     np.testing.assert_allclose(matrix.toarray(), np.block(blocks))
 
 
-def test_what_is_not_sparse_is_refused():
+def test_a_jacobian_that_is_not_sparse_is_an_error():
     with pytest.raises(GradcliError, match="not sparse"):
         sparse_matrix(trace_function(lambda x: g.cumsum(x, 0)[:, None] @ x[None, :], (g.ones(1000),), {}))

@@ -1,4 +1,4 @@
-"""Every entry of the table, forward and batched: against its own reverse mode and against a loop."""
+"""Every entry of the table, forward and batched, compared with its reverse mode and with a loop."""
 
 import zlib
 
@@ -12,7 +12,7 @@ from tests.rules.per_entry import per_entry
 
 CALLS = [call for call in calls() if call.arrays]
 SIZES = (3, 5)
-"""Batch sizes: one that equals a length in the samples, one that does not."""
+"""Batch sizes: one equals a length in the samples, one does not."""
 
 
 def rng_for(call):
@@ -76,7 +76,7 @@ def check_batch(call, arrays, chosen, size):
 
 
 @per_entry(CALLS)
-def test_jacobians_agree_in_both_modes_and_behind_a_batch(call):
+def test_jacobians_agree_in_both_modes_and_with_a_batch(call):
     primals = tensors(call.arrays)
     places = tuple(range(len(primals)))
 

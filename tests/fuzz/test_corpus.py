@@ -16,7 +16,7 @@ DEAR = "quantile(real_if_close("
 
 
 @pytest.mark.parametrize("line", [pytest.param(x, marks=[pytest.mark.nightly] if DEAR in x else []) for x in KEPT])
-def test_kept_line(line, monkeypatch):
+def test_kept_line_ends_well(line, monkeypatch):
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # put back what a process would take with it
     before = defaults.float
     try:

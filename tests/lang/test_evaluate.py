@@ -91,14 +91,14 @@ def test_assignments_and_outputs():
     assert value("n = zeros(2, 2); n[:, 0] = 1; n").tolist() == [[1, 0], [1, 0]]
 
 
-def test_an_input_itself_is_never_written_into():
+def test_inputs_are_never_modified():
     raw = X.copy()
     assert value("x[0, 0] = 9; x", x=raw)[0, 0] == 9.0
     assert value("n = x[0]; n[0] = 9; x", x=raw).shape == (2, 3)
     assert raw[0, 0] == 0.5
 
 
-def test_random_numbers_repeat_with_their_seed():
+def test_random_numbers_are_determined_by_the_seed():
     assert (value("randn(3, 4)") == value("randn(3, 4)")).all()
     assert (value("rand(3)", Request(seed=1)) != value("rand(3)", Request(seed=2))).all()
 
@@ -110,17 +110,17 @@ def test_random_numbers_repeat_with_their_seed():
         ("reshape(x, 4)", "cannot reshape"), ("x[7]", "out of bounds"), ("x[0, 0, 0]", "too many indices"),
         ("x[0.5]", "index"), ("x[None:]", ""), ("stack([v, x])", "equal size"), ("concatenate([])", "at least one"),
         ("solve(x, v)", "square"), ("einsum(v)", "unknown function"), ("(1, 2) + x", "tuple"),
-        ("[None]", "a list may hold"), ("[v, x]", "one shape"), ("zeros(-1)", ""), ("eye(1.5)", ""),
+        ("[None]", "a list can contain"), ("[v, x]", "same shape"), ("zeros(-1)", ""), ("eye(1.5)", ""),
         ("q + 1", "'q' has no value"), ("sin + 1", "'sin' has no value"), ("q[0] = 1", "'q' has no value yet"),
         ("linspace(0, 1, -3)", "negative"), ("clip(x)", "bound"), ("where(x)", "three arguments"),
         ("const()", "takes one"), ("norm(x, None)", ""), ("v @ (1, 2)", "tuple"), ("2 @ 3", "scalar"),
-        ("repeat(v, [1.5, 1, 1])", "whole number"), ("choose([0.5], (v, v))", "whole numbers"),
-        ("take_along_axis(v, [0.5], 0)", "whole numbers"), ("rot90(x, 1.5)", "whole number"),
+        ("repeat(v, [1.5, 1, 1])", "must be integers"), ("choose([0.5], (v, v))", "must be integers"),
+        ("take_along_axis(v, [0.5], 0)", "must be integers"), ("rot90(x, 1.5)", "whole number"),
         ("interp(v, [1, 2, 3], [4, 5])", "a value for each"), ("interp(v, [1], [4, 5])", "a value for each"),
         ("solve(eye(2), v)", "2 equations"), ("solve(eye(2), 1)", "2 equations"),
     ],
 )  # fmt: skip
-def test_errors_have_a_place_and_no_python_in_them(text, message):
+def test_errors_are_gradcli_errors_with_a_location(text, message):
     if not message:
         with contextlib.suppress(GradcliError):
             value(text)
@@ -141,7 +141,7 @@ def test_errors_have_a_place_and_no_python_in_them(text, message):
         "where(arange(1e5)[:, None] > 0, arange(1e5), 0)",
     ],
 )  # fmt: skip
-def test_too_large_values_are_refused_before_they_are_made(text):
+def test_too_large_values_are_refused_before_allocation(text):
     with pytest.raises(GradcliError) as caught:
         value(text)
     assert caught.value.kind in ("limit", "value", "shape")

@@ -84,13 +84,13 @@ ZIP = bytes.fromhex("504b03040a504b01022d03" + "00" * 33 + "504b0506" + "00" * 1
 
 
 @pytest.mark.parametrize("data", [b"\x93NUMPY\x01   \n", ZIP, b"1+2j\t3", b'["nan",""]'])
-def test_files_that_have_misled_the_reader(tmp_path, data):
+def test_malformed_files_raise_only_gradcli_errors(tmp_path, data):
     (tmp_path / "data").write_bytes(data)
     with contextlib.suppress(GradcliError):
         read_value(f"@{tmp_path}/data", LIMITS, "x")
 
 
 @pytest.mark.parametrize("text", ["x.__class__", "x._data", "x.backward", "().__class__", "x.T.base"])
-def test_an_evaluator_gives_no_way_to_python(text):
+def test_programs_cannot_reach_python_attributes(text):
     with pytest.raises(GradcliError):
         Evaluator(parse(text)).run({})

@@ -17,20 +17,20 @@ def busy(seconds: float) -> None:
         pass
 
 
-def test_the_time_ends():
+def test_code_is_stopped_at_the_limit():
     with pytest.raises(TimeIsUp), within(0.05):
         busy(5)
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
-def test_an_inner_limit_leaves_the_outer_one_alone():
+def test_an_inner_limit_does_not_affect_the_outer_one():
     with pytest.raises(TimeIsUp), within(0.2):
         with pytest.raises(TimeIsUp), within(0.05):
             busy(5)
         busy(5)
 
 
-def test_a_longer_inner_limit_is_cut_to_the_outer_one():
+def test_the_outer_limit_caps_a_longer_inner_one():
     start = time.monotonic()
     with pytest.raises(TimeIsUp), within(0.1):
         try:
@@ -41,7 +41,7 @@ def test_a_longer_inner_limit_is_cut_to_the_outer_one():
     assert time.monotonic() - start < 20
 
 
-def test_code_inside_cannot_take_the_end_for_its_own():
+def test_except_exception_does_not_catch_the_limit():
     with pytest.raises(TimeIsUp), within(0.05):
         while True:
             try:
@@ -50,7 +50,7 @@ def test_code_inside_cannot_take_the_end_for_its_own():
                 continue
 
 
-def test_an_alarm_on_the_way_out_is_ignored(monkeypatch):
+def test_an_alarm_during_exit_is_ignored(monkeypatch):
     set_timer = signal.setitimer
 
     def alarm_before_the_end(timer, seconds, *interval):

@@ -25,7 +25,7 @@ CLOSED = {
 
 
 @pytest.mark.parametrize("text", CLOSED)
-def test_parameters_keep_their_fraction(text):
+def test_parameters_are_not_truncated_to_integers(text):
     assert_allclose(value(text), CLOSED[text], rtol=1e-13)
 
 
@@ -43,7 +43,7 @@ def calls_of_numbers():
 
 @pytest.mark.parametrize(("named", "written"), calls_of_numbers())
 @pytest.mark.filterwarnings("ignore")
-def test_whole_numbers_are_taken_like_arrays(named, written):
+def test_literal_numbers_act_like_inputs(named, written):
     try:
         expected = value(named, v0=1.0, v1=2.0, v2=3.0)
     except GradcliError:

@@ -49,7 +49,7 @@ def settings_of(name: str, call: Call) -> dict[str, object]:
 FORMULAS = [(name, place, text) for name, place, text in SHOWN if is_formula(text)]
 
 
-def test_most_are_formulas():
+def test_most_derivatives_are_formulas():
     assert len(FORMULAS) > 110
     words = {name for name, _, text in SHOWN if not is_formula(text)}
     assert not any(x in text for name, _, text in SHOWN for x in ("_slope(", "kummer", "ratio(", "source", "ierfcx"))
@@ -57,7 +57,7 @@ def test_most_are_formulas():
 
 
 @pytest.mark.parametrize(("name", "place", "text"), FORMULAS, ids=[f"{n}-{i}" for n, i, _ in FORMULAS])
-def test_what_is_shown_is_the_derivative(name, place, text):
+def test_shown_formulas_match_the_engine(name, place, text):
     """Read as a program of the language at the samples of the entry, it is what the engine's backward gives."""
     entry = full_table()[name]
     calls = (Call(entry, i, sample) for i, sample in enumerate(entry.samples))

@@ -18,7 +18,7 @@ def place(text, node):
     return text[node.start : node.end]
 
 
-def test_a_caret_is_power_with_powers_precedence():
+def test_a_caret_has_the_precedence_of_power():
     node = only("-x^2*y")
     assert (node.op, place("-x^2*y", node.x)) == ("multiply", "-x^2")
     assert isinstance(node.x, tree.Unary)
@@ -38,7 +38,7 @@ def test_powers_group_to_the_right():
         ("x = 1\r\ny = f(x)", tree.Call, "f(x)"),
     ],
 )  # fmt: skip
-def test_places_point_into_the_users_text(text, name, expected):
+def test_spans_refer_to_the_users_text(text, name, expected):
     found = [n for s in parse(text).statements for n in s.value.walk() if isinstance(n, name)]
     assert [text[n.start : n.end] for n in found] == [expected]
 
@@ -52,7 +52,7 @@ def test_places_point_into_the_users_text(text, name, expected):
         "x[0](1)",
     ],
 )  # fmt: skip
-def test_what_is_not_in_the_language(text):
+def test_python_outside_the_language_is_rejected(text):
     with pytest.raises(NotInLanguageError) as caught:
         parse(text)
     assert caught.value.span is not None
@@ -66,7 +66,7 @@ def test_broken_syntax(text):
     assert caught.value.kind == "syntax"
 
 
-def test_nesting_of_200_is_the_limit():
+def test_nesting_is_limited_to_200_levels():
     parse("(" * 200 + "x" + ")" * 200)
     parse("-" * 199 + "x")
     for text in ("(" * 201 + "x" + ")" * 201, "-" * 250 + "x", "f(" * 300 + "x" + ")" * 300, "-" * 100_000 + "x"):
@@ -76,12 +76,12 @@ def test_nesting_of_200_is_the_limit():
 
 @pytest.mark.skipif((3, 12) <= sys.version_info < (3, 14), reason="these Pythons read some thousand terms at most")
 @pytest.mark.parametrize("operator", ["+", "*", "@", "-"])
-def test_long_chains_are_no_nesting(operator):
+def test_long_chains_do_not_count_as_nesting(operator):
     node = only(operator.join(["x"] * 20_000))
     assert sum(isinstance(n, tree.Binary) for n in node.walk()) == 19_999
 
 
-def test_a_program_of_a_mebibyte_is_the_limit():
+def test_programs_are_limited_to_one_mebibyte():
     line = "x = 1\n"
     parse(line * 1000 + "x")
     with pytest.raises(GradcliError, match="1 MiB"):

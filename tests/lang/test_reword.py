@@ -31,24 +31,24 @@ def raised(function, *args):
 T = gradcli.tensor([1.0, 2.0])
 FAILING = [  # a call that NumPy, Python or the engine refuses, its operands, and what the user reads
     (np.bitwise_and, (1.5, 2), "bitwise_and is not defined for real and whole numbers"),
-    (np.subtract, (np.array([True]), np.array([True])), "booleans have no -; not, != and where(...) work on them"),
+    (np.subtract, (np.array([True]), np.array([True])), "- is not defined for booleans; use not, != or where(...)"),
     (np.floor, (1j,), "floor is not defined for complex numbers"),
     (operator.add, (1.0, None), "None is not a number"),
     (operator.add, (1.0, (1, 2)), "a tuple is not an array; write a list: [1, 2]"),
     (operator.mul, (1.0, slice(3)), "a slice is not a number"),
-    (operator.getitem, (3.0, 0), "this does not work on such operands"),
+    (operator.getitem, (3.0, 0), "this operation does not accept such operands"),
     (range, (1.5,), "a whole number is needed here"),
     (int, (np.nan,), "a whole number is needed here, not NaN"),
     (int, (np.inf,), "a whole number is needed here, not infinity"),
     (np.max, (np.zeros(0),), "an empty array has no maximum"),
     (np.zeros, (-1,), "a length cannot be negative"),
     (np.broadcast_to, (np.zeros(3), (2,)), None),
-    (np.array, ([[1, 2], [3]],), "the rows must have one length"),
+    (np.array, ([[1, 2], [3]],), "the rows must have the same length"),
     (np.zeros, ([1] * 70,), "an array has at most 64 axes"),
     (
         operator.getitem,
         (np.zeros(3), "a"),
-        "an index is a whole number in bounds, a slice, ..., None, or an array of those",
+        "an index must be a whole number in bounds, a slice, ..., None or an array of those",
     ),
     (operator.index, (1.5,), "a whole number is needed here"),
     (np.zeros, ((1 << 40, 1 << 40),), "this value would be too large"),
@@ -95,9 +95,9 @@ def hint_of(text):
         ("x && y", "write a and b, or a & b"),
         ("x || y", "write a or b, or a | b"),
         ("|x|", "an absolute value is abs(x); a logical or is a | b"),
-        ("x ? 1 : 2", "a choice is: a if condition else b"),
+        ("x ? 1 : 2", "write a choice as: a if condition else b"),
         ("x!", "write not a, or a != b; a factorial is gamma(x + 1)"),
-        ("$x$", "formulas are written plainly"),
+        ("$x$", "write formulas plainly"),
         ("2x", "a product needs *: 2*x"),
         ("2 x", "a product needs *: 2*x"),
         ("x y", "a product needs *: 2*x"),
@@ -106,12 +106,13 @@ def hint_of(text):
         ("x + 1)", "brackets come in pairs"),
         ("2i*x", "the imaginary unit is j, after a number: 2j"),
         ("x mod 2", "a remainder is x % 2"),
-        *((text, "a choice is: a if condition else b") for text in ("if (x > 0) x else y", "y = if(x > 0, x, 1)")),
-        ("if(x > 0, x, 1)", "a choice is: a if condition else b"),
-        ("f(x) = x**2", "write a formula alone, as x**2, or assign it to a name"),
-        ("x + * 2", "write an expression as x**2 * sin(y)"),
+        ("if (x > 0) x else y", "write a choice as: a if condition else b"),
+        ("y = if(x > 0, x, 1)", "write a choice as: a if condition else b"),
+        ("if(x > 0, x, 1)", "write a choice as: a if condition else b"),
+        ("f(x) = x**2", "write only the formula, as in x**2, or assign it to a name"),
+        ("x + * 2", "write an expression such as x**2 * sin(y)"),
         ("sin'(x)", "'gradcli grad' prints a derivative"),
-        ("x = 1\n  y = 2", "every line starts at its beginning"),
+        ("x = 1\n  y = 2", "lines must not be indented"),
     ],
 )
 def test_hints_for_other_spellings(text, hint):
@@ -124,7 +125,7 @@ def test_an_incomplete_expression_needs_no_hint():
     assert caught.value.hint is None
 
 
-def test_a_sign_that_is_no_mistake_gets_no_hint():
+def test_a_valid_sign_gets_no_hint():
     assert syntax_hint("some other message", "x | y", 2) is None
     assert syntax_hint("some other message", "x × y", 2) == "multiplication is *"  # never part of a program
 
@@ -133,22 +134,22 @@ def test_a_sign_that_is_no_mistake_gets_no_hint():
     ("text", "line", "word"),
     [("lambda*2", 1, "lambda"), ("a = 1\nx*in + 2", 2, "in"), ("x + y", 1, None), ("x.lambda + (", 1, None)],
 )
-def test_keywords_of_python_as_names(text, line, word):
+def test_python_keywords_as_names(text, line, word):
     found = keyword_as_name(text, line)
     assert (None if found is None else found.group()) == word
 
 
 @pytest.mark.parametrize("name", INSTEAD)
-def test_what_is_written_instead_is_in_the_language(name):
+def test_suggested_replacements_are_in_the_language(name):
     hint = written_instead(name)
     assert hint == f"write {INSTEAD[name]}"
     parse(INSTEAD[name])
 
 
-def test_well_known_names():
+def test_hints_for_well_known_names():
     assert "gradcli symbolic" in written_instead("Derivative") and written_instead("sin") is None
-    assert no_value_hint("np") == no_value_hint("torch") == "functions need no module: sin(x)"
-    assert no_value_hint("exp") == "a function is called with round brackets: exp(x)"
+    assert no_value_hint("np") == no_value_hint("torch") == "functions need no module name: sin(x)"
+    assert no_value_hint("exp") == "call a function with round brackets: exp(x)"
     assert no_value_hint("x") is None
 
 
@@ -156,10 +157,10 @@ def test_hints_for_calls():
     def hint(text):
         return call_hint(parse(text).statements[0].value)
 
-    assert hint("max(x, y)").startswith("for two operands, maximum(x, y)")
-    assert hint("min(x, y)").startswith("for two operands, minimum(x, y)")
-    assert hint("log(x, 2)") == "log is the natural logarithm; to the base 2 it is log(x)/log(2)"
-    assert "difference of neighbours" in hint("diff(x)")
+    assert hint("max(x, y)").startswith("for two operands, use maximum(x, y)")
+    assert hint("min(x, y)").startswith("for two operands, use minimum(x, y)")
+    assert hint("log(x, 2)") == "log is the natural logarithm; for base 2, write log(x)/log(2)"
+    assert "differences of neighbours" in hint("diff(x)")
     assert [hint(text) for text in ("max(x)", "log(x)", "sin(x, y)", "x + y")] == [None] * 4
     assert called_number_hint("3") == "a product needs *: 3*(x + 1)"
-    assert called_number_hint("sin^") == called_number_hint("y + sin**") == "a power of a function is sin(x)**2"
+    assert called_number_hint("sin^") == called_number_hint("y + sin**") == "write a power of a function as sin(x)**2"

@@ -1,4 +1,4 @@
-"""A function and its gradient by hand: what the manual's examples call grads.py."""
+"""A function and its handwritten gradient, for examples in the manual."""
 
 
 def f(x):

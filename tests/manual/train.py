@@ -1,4 +1,4 @@
-"""A loss and its backward: what the manual's examples call train.py."""
+"""A loss and its backward pass, for examples in the manual."""
 
 import gradcli
 

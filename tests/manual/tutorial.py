@@ -1,4 +1,4 @@
-"""A tutorial in PyTorch's words: what the manual's examples call tutorial.py."""
+"""A PyTorch tutorial, for examples in the manual."""
 
 import torch
 

@@ -103,7 +103,7 @@ def test_old_hook_on_a_linear_layer_between_quotients(around, value, first, dx, 
 
 
 @pytest.mark.parametrize(("factor", "wanted"), [(0.0, [[1, 2, 3, 4]]), (10.0, [[11, 22, 33, 44]])])
-def test_old_hook_on_a_linear_layer_sees_and_changes_bias_rows_and_the_transposed_weight(factor, wanted):
+def test_old_hook_on_a_linear_layer_sees_and_changes_all_three_gradients(factor, wanted):
     layer, x = linear(8.0, 2.0), leaf([[1.0, 2, 3, 4]])
     out, seen = with_old_hook(layer, x, change=(0.0, 0.0, factor * x.detach().t()))
     out.sum().backward()
@@ -122,7 +122,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize(("step", "wanted"), OPERATIONS.values(), ids=OPERATIONS)
-def test_old_hook_sees_the_operands_that_pytorch_has(step, wanted):
+def test_old_hook_sees_the_same_operands_as_in_pytorch(step, wanted):
     """What PyTorch 2.13 shows."""
     out, seen = with_old_hook(Apply(step), leaf(1, 2, 3))
     out.sum().backward()
@@ -143,7 +143,7 @@ VIEWS = {
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(("module", "shapes", "shown"), VIEWS.values(), ids=VIEWS)
-def test_old_hook_after_a_view_sees_what_it_was_taken_of(module, shapes, shown):
+def test_old_hook_after_a_view_sees_its_base(module, shapes, shown):
     """What the hook returns goes on backward from there."""
     inputs, seen = [gradcli.ones(shape, requires_grad=True) for shape in shapes], []
     (plain,) = gradcli.autograd.grad(module(*inputs).sum(), inputs[0])
@@ -171,7 +171,7 @@ class Modules(Observer):
         self.seen.append(("leave", module))
 
 
-def test_observers_see_modules_also_where_forward_fails():
+def test_observers_see_modules_even_if_forward_fails():
     fails, works = Apply(lambda x: 1 / 0), Apply(lambda x: x)
     observer = Modules()
     with observing(observer):
@@ -181,7 +181,7 @@ def test_observers_see_modules_also_where_forward_fails():
     assert observer.seen == [("enter", works), ("leave", works), ("enter", fails), ("leave", fails)]
 
 
-def test_a_module_without_init_runs_under_observation_too():
+def test_a_module_without_super_init_works_under_an_observer():
     class Bare(nn.Module):
         def __init__(self):
             pass

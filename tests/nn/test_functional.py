@@ -29,7 +29,7 @@ def test_every_name_is_a_documented_function(name):
 
 
 @pytest.mark.parametrize("name", sorted(F.OUTSIDE_TOO))
-def test_names_of_the_top_level_are_the_same_functions(name):
+def test_top_level_names_are_the_same_functions(name):
     assert getattr(gradcli, name) is getattr(F, name)
 
 
@@ -37,7 +37,7 @@ def test_names_of_the_top_level_are_the_same_functions(name):
 
 
 @pytest.mark.parametrize("name", ["relu", "leaky_relu"])
-def test_second_derivatives_of_straight_pieces_are_zero_not_absent(name):
+def test_second_derivatives_of_linear_pieces_are_zero_not_missing(name):
     x = gradcli.tensor([0.6, -0.7, 2.0], requires_grad=True)
     (first,) = gradcli.autograd.grad(getattr(F, name)(x).sum(), x, create_graph=True)
     (second,) = gradcli.autograd.grad(first.sum(), x)
@@ -49,7 +49,7 @@ def test_activations_work_in_place():
     assert F.relu_(x) is x
 
 
-def test_rows_of_a_table():
+def test_embedding_and_one_hot():
     w = gradcli.tensor(normal(5, 3), requires_grad=True)
     rows = F.embedding(t([[1, 1], [4, 0]]), w, padding_idx=-1)
     check(rows, w.detach().numpy()[[[1, 1], [4, 0]]])
@@ -58,7 +58,7 @@ def test_rows_of_a_table():
     assert F.one_hot(t([2, 0])).tolist() == [[0, 0, 1], [1, 0, 0]]
 
 
-def test_batch_norm_moves_the_running_moments():
+def test_batch_norm_updates_the_running_statistics():
     x, mean, variance = normal(4, 6, 5), t(np.zeros(6)), t(np.ones(6))
     check(F.batch_norm(t(x), mean, variance, training=True, momentum=0.25), standard(x, (0, 2)))
     check(mean, 0.25 * x.mean((0, 2)))
@@ -89,7 +89,7 @@ def test_conv2d_is_a_sum_over_windows(groups, stride, padding, dilation):
     check(F.conv2d(t(x[0]), t(w), t(b), stride, padding, dilation, groups), want[0])
 
 
-def test_the_same_length_comes_out():
+def test_same_padding_keeps_the_length():
     x, w = normal(1, 1, 5), normal(1, 1, 4)
     check(F.conv1d(t(x), t(w), padding="same"), np.correlate(np.pad(x[0, 0], (1, 2)), w[0, 0])[None, None])
 
@@ -109,14 +109,14 @@ def test_pools_reduce_windows():
     check(F.avg_pool2d(t(x), **options), total / 6)
 
 
-def test_the_first_of_equal_maxima_counts_and_never_the_padding():
+def test_max_pooling_selects_the_first_maximum_and_never_the_padding():
     for value in (0.0, -math.inf):
         x = gradcli.full((1, 1, 4, 4), value, requires_grad=True)
         F.max_pool2d(x, 3, 2, 1).backward(gradcli.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]))
         assert x.grad.tolist() == [[[[1, 2, 0, 0], [3, 4, 0, 0], [0] * 4, [0] * 4]]]
 
 
-def test_windows_may_reach_over_the_end():
+def test_ceil_mode_windows_may_extend_past_the_end():
     x = t(np.arange(5.0).reshape(1, 5))
     assert F.max_pool1d(x, 2, ceil_mode=True).tolist() == [[1.0, 3.0, 4.0]]
     assert F.max_pool1d(x, 3, 3, 1, ceil_mode=True).tolist() == [[1.0, 4.0]]  # a third window would begin outside
@@ -146,14 +146,14 @@ def test_padding_with_a_constant():
     ],
 )
 @pytest.mark.parametrize(("reduction", "reduce"), [("none", np.asarray), ("sum", np.sum), ("mean", np.mean)])
-def test_distances(name, options, want, reduction, reduce):
+def test_elementwise_losses(name, options, want, reduction, reduce):
     x, y, loss = t([0.0, 0.5, 3.0]), t([0.5, 0.5, 0.0]), getattr(F, name)
     check(loss(x, y, reduction=reduction, **options), reduce(want))
     with pytest.warns(UserWarning, match=r"target size \(.*Size\(\[3\]\)\) that is different to the input size"):
         assert loss(t(np.ones((3, 1))), t(np.ones(3)), reduction="none").shape == (3, 3)
 
 
-def test_losses_of_classes():
+def test_classification_losses():
     x, classes, weight = normal(4, 3), np.array([2, 0, -100, 1]), np.array([1.0, 2.0, 0.5])
     logs = log_softmax(x, 1)
     chosen = np.array([-logs[0, 2] * 0.5, -logs[1, 0] * 1.0, 0, -logs[3, 1] * 2.0])
@@ -168,7 +168,7 @@ def test_losses_of_classes():
     check(func.vmap(lambda a: F.cross_entropy(a, t(2)))(t(x)), -logs[:, 2])
 
 
-def test_a_loss_of_classes_spreads_its_gradient_over_the_places_that_count():
+def test_the_gradient_of_nll_loss_skips_ignored_targets():
     x, classes, weight = normal(2, 3, 2), np.array([[2, -100], [0, 1]]), np.array([1.0, 2.0, 0.5])
     logs = t(x).requires_grad_()
     loss = F.nll_loss(logs, t(classes), t(weight))
@@ -180,19 +180,19 @@ def test_a_loss_of_classes_spreads_its_gradient_over_the_places_that_count():
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_squares_are_one_node(reduction):
+def test_mse_loss_is_one_node(reduction):
     x, y = t(normal(3, 2)).requires_grad_(), t(normal(3, 2)).requires_grad_()
     node = F.mse_loss(x, y, reduction=reduction).grad_fn
     assert node.name() == "MseLossBackward0"
     assert all(before.variable is leaf for (before, _), leaf in zip(node.next_functions, (x, y), strict=True))
 
 
-def test_the_square_of_a_single_number_is_rounded_as_a_product():
+def test_mse_loss_of_a_number_is_rounded_like_a_product():
     x = 2.759  # whose power of two, of a single number, is another
     assert F.mse_loss(t(x), t(0.0)).item() == x * x
 
 
-def test_losses_of_nothing_are_nan_and_have_no_slope():
+def test_mean_losses_of_no_elements_are_nan_with_zero_gradient():
     assert np.isnan(F.mse_loss(t(np.ones((0, 2))), t(np.ones((0, 2)))).item())
     x = t(normal(2, 3)).requires_grad_()
     loss = F.cross_entropy(x, t([-100, -100]))
@@ -204,7 +204,7 @@ def test_losses_of_nothing_are_nan_and_have_no_slope():
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_a_loss_of_zero_has_no_minus_sign(zero, reduction):
+def test_a_zero_loss_is_positive_zero(zero, reduction):
     loss = F.nll_loss(t(np.full((3, 4), zero)), t([0, 1, 2]), reduction=reduction)
     assert math.copysign(1, loss.item()) == 1
 

@@ -8,7 +8,7 @@ from gradcli import nn
 from gradcli.nn import utils
 
 
-def test_states_in_files(tmp_path):
+def test_saving_and_loading_states(tmp_path):
     net, twin = nn.BatchNorm1d(2), nn.BatchNorm1d(2)
     net(gradcli.ones(3, 2) * 5)
     path = tmp_path / "state.pt"
@@ -19,7 +19,7 @@ def test_states_in_files(tmp_path):
     assert twin.num_batches_tracked.dtype == gradcli.int64
     assert np.load(path)["weight"].tolist() == [1, 1]
     for wrong in (nn.ReLU(), {"a": object()}, [np.array(["text"])]):
-        with pytest.raises(TypeError, match=r"save\(\) takes tensors"):
+        with pytest.raises(TypeError, match=r"save\(\) takes a dictionary of tensors"):
             gradcli.save(wrong, path)
 
 
@@ -33,7 +33,7 @@ def with_grads(*grads):
 
 
 @pytest.mark.parametrize(("order", "norm"), [(2, 5.0), (1, 7.0), ("inf", 4.0)])
-def test_gradients_are_scaled_to_a_norm(order, norm):
+def test_gradients_are_clipped_to_a_norm(order, norm):
     parameters = [*with_grads([3.0], [0.0, -4.0]), nn.Parameter(gradcli.zeros(1))]
     assert utils.clip_grad_norm_(parameters, 1.0, order).item() == pytest.approx(norm)
     np.testing.assert_allclose(parameters[1].grad.numpy(), [0, -4 / (norm + 1e-6)])

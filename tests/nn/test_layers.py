@@ -113,7 +113,7 @@ def test_values_and_derivatives(make, shapes, value):
     call = Given(run, [*inputs, *parameters.values()])
     if value is not None:
         np.testing.assert_allclose(call.plain(*call.arrays), value(*inputs, parameters), rtol=1e-10, atol=1e-12)
-    net.test_the_gradient_is_the_slope.check(call)
+    net.test_gradients_match_differences.check(call)
 
 
 # -- layers with targets that are classes, states, or chance --------------------------------------
@@ -134,7 +134,7 @@ WEIGHT = gradcli.tensor([1.0, 2.0, 0.5])
         (nn.BCEWithLogitsLoss, F.binary_cross_entropy_with_logits, {}),
     ],
 )
-def test_losses_of_classes_are_their_functions(loss, function, options):
+def test_loss_modules_equal_their_functions(loss, function, options):
     x = gradcli.tensor(np.random.default_rng(4).uniform(size=(4, 3)))
     target = (x > 0.3).double() if loss in (nn.BCELoss, nn.BCEWithLogitsLoss) else gradcli.tensor([0, 2, 1, 2])
     made = loss(**options)
@@ -151,7 +151,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("name", "signature"), ROWS.items(), ids=ROWS)
-def test_rows_of_the_table_are_classes_like_others(name, signature):
+def test_layers_from_the_table_are_ordinary_classes(name, signature):
     kind = getattr(nn, name)
     assert str(inspect.signature(kind)) == signature
     assert inspect.getdoc(kind)

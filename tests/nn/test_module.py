@@ -6,7 +6,7 @@ import gradcli
 from gradcli import nn
 
 
-def test_lists_that_grow_are_returned():
+def test_extend_and_insert_return_the_list():
     modules = nn.ModuleList([nn.ReLU()])
     assert modules.extend([nn.Tanh()]) is modules
     assert len(modules) == 2
@@ -14,7 +14,7 @@ def test_lists_that_grow_are_returned():
     assert chain.insert(0, nn.Tanh()) is chain
 
 
-def test_a_state_has_any_names(tmp_path):
+def test_states_may_use_any_names(tmp_path):
     module = nn.Module()
     module.file, module.allow_pickle = nn.Parameter(gradcli.ones(2)), nn.Parameter(gradcli.zeros(1))
     gradcli.save(module.state_dict(), tmp_path / "state.npz")
@@ -27,7 +27,7 @@ def test_a_state_has_any_names(tmp_path):
 def test_errors_have_the_types_of_pytorch():
     with pytest.raises(TypeError, match="parameter name should be a string"):
         nn.Module().register_parameter(3, None)
-    with pytest.raises(KeyError, match="not empty and contains no"):
+    with pytest.raises(KeyError, match="must be a non-empty string"):
         nn.Module().register_buffer("a.b", None)
     with pytest.raises(ValueError, match="training mode"):
         nn.Linear(1, 1).train("no")

@@ -1,4 +1,4 @@
-"""Values find their parameters by name, and the arrays inside of nested ones have paths."""
+"""Values are bound to parameters by name, and arrays inside nested values have paths."""
 
 import functools
 import inspect
@@ -33,20 +33,20 @@ from gradcli.program.arguments import (
 )
 
 
-def test_values_go_to_the_parameters_of_their_names():
+def test_values_are_passed_by_name():
     def f(a, /, b, *, c):
         return a, b, c
 
     assert by_name(f, ["c", "a", "b"])(3, 1, 2) == (1, 2, 3)
-    assert by_name(f, ["a", "b"]) is f  # that is its order
-    assert by_name(f, ["a", "d"]) is f  # it has no d
+    assert by_name(f, ["a", "b"]) is f  # already in its order
+    assert by_name(f, ["a", "d"]) is f  # f has no d
     assert by_name(lambda ctx, x, y: (ctx, x, y), ["y", "x"], first=1)("ctx", 2, 1) == ("ctx", 1, 2)
     assert pass_by_name(inspect.signature(f).parameters.values(), {"c": 3, "a": 1}) == ([1], {"c": 3})
 
 
 def test_starred_parameters_have_no_names():
     assert [p.name for p in named_parameters(lambda x, *more, y=1, **others: x, "f")] == ["x", "y"]
-    with pytest.raises(GradcliError, match=r"f takes \*xs and \*\*more: its inputs have no names"):
+    with pytest.raises(GradcliError, match=r"f takes only \*xs and \*\*more, so its inputs have no names"):
         named_parameters(lambda *xs, **more: xs, "f")
 
 
@@ -54,14 +54,14 @@ def test_starred_parameters_have_no_names():
     ("name", "keys"),
     [("x", ("x",)), ("layers[0].w", ("layers", 0, "w")), ("p[0][12]", ("p", 0, 12)), ("0.weight", ("0", "weight"))],
 )
-def test_a_path_is_spelled_as_it_is_read(name, keys):
+def test_a_path_is_printed_as_it_is_parsed(name, keys):
     path = Path.parse(name)
     assert path == keys and str(path) == name
     assert type(pickle.loads(pickle.dumps(path))) is Path
     assert str(path.below("b").below(3)) == f"{name}.b[3]"
 
 
-def test_a_key_that_is_not_a_name_is_spelled_as_an_index():
+def test_a_key_that_is_not_a_name_is_printed_as_an_index():
     assert [str(Path(["p", key])) for key in ("w", 2, -1, 1.5, None)] == ["p.w", "p[2]", "p[-1]", "p[1.5]", "p[None]"]
 
 
@@ -76,7 +76,7 @@ class Layer:
     b: object = 1.0
 
 
-def test_leaves_are_replaced_in_a_copy_of_the_same_kinds():
+def test_leaves_are_replaced_in_a_copy_of_the_same_types():
     tree = {"a": [Layer(2, (3,)), None], "pair": Pair("w", 4), "numbers": [[5, 6], [7]], "none": {}, "empty": []}
     seen = {}
     copied = map_leaves(lambda path, x: seen.setdefault(str(path), x) and str(path), tree)
@@ -101,7 +101,7 @@ def test_arrays_of_an_output_have_paths():
     assert list(arrays_in(1.5, lambda x: isinstance(x, float))) == [((), 1.5)]
 
 
-def test_arrays_inside_of_arguments_are_inputs_by_path():
+def test_arrays_inside_arguments_are_inputs_named_by_path():
     tree = {"x": 1.5, "p": {"pair": Pair(np.ones(2), 3), 0: [np.zeros(1), "text"]}, "i": np.arange(3)}
     arguments = Arguments(tree)
     assert list(arguments.arrays) == ["x", "p.pair[0]", "p[0][0]"]
@@ -116,23 +116,23 @@ def test_values_by_path_are_nested():
     assert by_path({"p": {"kept": 1}, "p.w": 2}) == {"p": {"kept": 1, "w": 2}}
     assert by_path({}) == {}
     for given, message in [
-        ({"w[1]": 1}, r"'w' lacks its element w\[0\]"),
-        ({"w": 1, "w[0]": 2}, r"'w\[0\]' lies below a value that is given as a whole"),
-        ({"w[0]": 2, "w": 1}, "'w' is given as a whole and by its parts"),
-        ({"p[0].w[1]": 1}, r"'p\[0\].w' lacks its element p\[0\].w\[0\]"),
+        ({"w[1]": 1}, r"'w' is missing its element w\[0\]"),
+        ({"w": 1, "w[0]": 2}, r"'w\[0\]' is part of a value that is also given as a whole"),
+        ({"w[0]": 2, "w": 1}, "'w' is given both as a whole and in parts"),
+        ({"p[0].w[1]": 1}, r"'p\[0\].w' is missing its element p\[0\].w\[0\]"),
     ]:
         with pytest.raises(GradcliError, match=message):
             by_path(given)
 
 
-def test_a_name_stands_for_what_is_below_it_alone():
+def test_a_name_includes_only_what_is_below_it():
     paths = ["w", "w2", "net.w", "net.b[0]"]
     assert expand_paths(["net", "w", "nonesuch"], paths) == ["net.w", "net.b[0]", "w", "nonesuch"]
     assert expand_paths(None, paths) == paths
     assert [is_named("w2", wrt) for wrt in (None, ["w"], ["w2"], [])] == [True, False, True, False]
 
 
-def test_rows_of_a_joined_output_name_its_elements():
+def test_rows_of_a_joined_output_map_to_elements():
     parts = [OutputPart(("loss",), (), False), OutputPart(("z", 1), (2, 2), True), OutputPart((), (3,), False)]
     found = [element_at(parts, row) for row in (0, 1, 2, 7, 8, 11)]
     first, last = ("z", 1, 0, 0), ("z", 1, 1, 1)
@@ -151,7 +151,7 @@ def parameters_of(function):
     return list(inspect.signature(function).parameters.values())
 
 
-def test_values_are_bound_as_they_are_declared():
+def test_values_are_converted_as_parameters_declare():
     def f(options: Options, pair: "Pair", n: int, x=1.0):
         return options
 
@@ -164,14 +164,14 @@ def test_values_are_bound_as_they_are_declared():
         bind(f, parameters_of(f), {**given, "options": {"speed": 1}}, "f", whole=[])
 
 
-def test_fields_without_a_value_keep_those_of_the_default():
+def test_fields_without_a_value_keep_their_defaults():
     def f(options=Options(1.0, 9)):
         return options
 
     assert bind(f, parameters_of(f), {"options": {"rate": 0.5}}, "f", whole=[]) == {"options": Options(0.5, 9)}
 
 
-def test_missing_values_are_named_with_what_to_add():
+def test_an_error_for_missing_values_says_what_to_add():
     def method(self, x, y):
         return x
 
@@ -187,7 +187,7 @@ def test_default_arrays_are_inputs():
     def f(x, w=np.ones(2), n=np.arange(3), s=np.float64(2.0), k=1.0, names=("a",), b=None):
         return x
 
-    assert list(default_arrays(parameters_of(f), [])) == ["w"]  # numbers and whole ones are constants
+    assert list(default_arrays(parameters_of(f), [])) == ["w"]  # numbers and integer arrays are constants
     assert default_arrays(parameters_of(f), ["w"]) == {}
 
 
@@ -207,12 +207,12 @@ def test_default_arrays_are_inputs():
         (np.array([None]), None),
     ],
 )
-def test_what_is_an_array_of_numbers(x, expected):
+def test_as_array_takes_only_numbers(x, expected):
     found = as_array(x)
     assert (found if found is None else found.tolist()) == expected
 
 
-def test_the_layout_of_an_output_says_what_is_complex():
+def test_the_layout_of_an_output_marks_complex_parts():
     output = {"loss": np.float64(1.0), 3: [np.ones(2), (np.ones(1, complex), "text")], "n": np.arange(2)}
     found = list(arrays_in(output, lambda x: isinstance(x, np.ndarray | np.float64) and x.dtype.kind in "fc"))
     parts = layout_of(found, np.iscomplexobj)
@@ -221,12 +221,12 @@ def test_the_layout_of_an_output_says_what_is_complex():
         ((3, 0), (2,), False, 2),
         ((3, 1, 0), (1,), True, 2),
     ]
-    assert layout_of(found[1:2], np.iscomplexobj) == (OutputPart((), (2,), False),)  # one alone needs no name
+    assert layout_of(found[1:2], np.iscomplexobj) == (OutputPart((), (2,), False),)  # a single part needs no path
 
 
-def test_small_things():
+def test_is_whole_and_annotation_name():
     assert is_whole(2.0) and is_whole(np.array([1.0, -3.0]))
-    assert not any(map(is_whole, (2.5, np.nan, np.inf, 2)))  # an integer is one already
+    assert not any(map(is_whole, (2.5, np.nan, np.inf, 2)))  # 2 is an integer already
     assert [annotation_name(x) for x in ("torch.LongTensor", int, functools.partial)] == [
         "LongTensor",
         "int",

@@ -1,4 +1,4 @@
-"""The interface of claims: shapes that are checked, calls that are counted, and errors that name what failed."""
+"""The interface of claims: shapes are checked, calls are counted, and errors name what failed."""
 
 import numpy as np
 import pytest
@@ -53,14 +53,14 @@ def claim(**more):
 def test_a_claim_has_values_and_products():
     made = claim()
     assert made.value_here().tolist() == [3, 12] and made.value_here() is made.here
-    assert made.budget.made == 1  # at its own point it is called once
+    assert made.budget.made == 1  # at the claim's own point f is called only once
     assert made.output(made.at) is made.here and made.output({**made.at, "y": np.array(1.0)}).tolist() == [1, 4]
     products = made.pull(made.at, np.array([1.0, 1.0]))
     assert products["x"].tolist() == [6, 12] and products["y"] == 5
     assert made.push(made.at, {"x": np.array([1.0, 0.0])}).tolist() == [6, 0]
 
 
-def test_products_have_the_shape_of_their_input():
+def test_products_must_have_the_shape_of_their_input():
     made = claim()
     made.vjp = lambda arrays, cotangent: {"x": np.ones((2, 1)), "y": 1.0}
     with pytest.raises(WrongShapeError, match=r"the gradient of 'x' has shape \(2, 1\); it must have shape \(2,\)"):
@@ -70,7 +70,7 @@ def test_products_have_the_shape_of_their_input():
         made.push(made.at, {})
 
 
-def test_only_what_wrt_names_is_pulled():
+def test_only_gradients_named_by_wrt_are_pulled():
     assert list(claim(wrt=["y"]).pull(claim().at, np.ones(2))) == ["y"]
 
 
@@ -84,7 +84,7 @@ def test_values_at_many_points_are_nan_where_the_function_fails():
     assert made.at["y"] == 3 and other.budget is made.budget
 
 
-def test_a_function_of_another_shape_nearby_is_named():
+def test_a_different_output_shape_nearby_is_reported():
     made = claim()
     made.evaluate = lambda arrays: np.zeros(int(arrays["y"]))
     rows = made.values({"y": np.array([2.0, 3.0])}, 2, np.zeros(2))
@@ -100,7 +100,7 @@ def test_a_function_of_another_shape_nearby_is_named():
         (["b"], "'b' holds bool, which has no derivative", None),
     ],
 )
-def test_what_has_no_derivative_is_refused(wrt, message, hint):
+def test_inputs_without_a_derivative_are_refused(wrt, message, hint):
     made = Claim("f", {"x": 1.0, "n": 3, "b": True}, wrt)
     with pytest.raises(CallError) as raised:
         made.check_wrt()
@@ -108,7 +108,7 @@ def test_what_has_no_derivative_is_refused(wrt, message, hint):
     assert Claim("f", {"x": 1.0}).wrt == ["x"]
 
 
-def test_a_budget_says_how_many_calls_are_missing():
+def test_a_budget_says_how_many_calls_are_needed():
     budget = CallBudget(made=7, allowed=10)
     budget.require(3)
     with pytest.raises(OutOfCallsError) as raised:
@@ -125,7 +125,7 @@ def test_a_budget_says_how_many_calls_are_missing():
         made.value(made.at)
 
 
-def test_capabilities_are_found_out_when_they_are_read():
+def test_capabilities_are_determined_only_when_they_are_read():
     asked = []
     found = Capabilities(vjp=lambda: asked.append("vjp") or True)
     assert asked == []
@@ -138,7 +138,7 @@ def test_progress_is_reported_to_the_callback():
     progress.report_progress("call", 3, 10)
     progress.report_partial("2 passed")
     assert reported == [("call", 3, 10), ("", 0, 0, "2 passed")]
-    Progress().report_progress("call", 1, 1)  # nobody listens
+    Progress().report_progress("call", 1, 1)  # without a callback
 
 
 def test_a_point_is_a_copy_and_keeps_its_type():
@@ -178,7 +178,7 @@ def test_results_are_plain_arrays_of_numbers(result, expected):
         ({"x": 1}, "f returned dict of type object, not numbers"),
     ],
 )
-def test_results_that_are_not_numbers(result, message):
+def test_results_that_are_not_numbers_are_errors(result, message):
     with pytest.raises(CallError) as raised:
         plain_array(result, "f")
     assert raised.value.message.startswith(message) and raised.value.exit_code == 3
@@ -200,7 +200,7 @@ def test_gradients_of_real_inputs_are_real_up_to_rounding():
             as_kind_of_input(np.array([wrong]), real, "x")
 
 
-def test_what_a_function_raises_becomes_an_error_that_names_it():
+def test_an_exception_becomes_an_error_that_names_the_function():
     def failing(error):
         with failing_as("g"):
             raise error
@@ -219,7 +219,7 @@ def test_what_a_function_raises_becomes_an_error_that_names_it():
             failing(ending)
 
 
-def test_names():
+def test_free_name_and_callable_name():
     assert free_name("gradient", ["x", "gradient", "gradient_"]) == "gradient__"
     assert (callable_name(np.sin), callable_name(Squares("s", {}))) == ("sin", "Squares")
 
@@ -232,5 +232,5 @@ def test_a_nearby_point_differs_in_every_element():
 
 
 def test_second_order_needs_a_backward_that_can_be_differentiated():
-    with pytest.raises(CallError, match="reverse mode does not go through the function"):
+    with pytest.raises(CallError, match="reverse mode, which does not work through the function"):
         second_order(claim(), 0)

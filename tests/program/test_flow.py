@@ -1,4 +1,4 @@
-"""What gradcli why reads out of records that are made by hand: no script and no engine runs."""
+"""Explanations of gradcli why from records made by hand, without running a script or an engine."""
 
 from gradcli.analysis.why import explain_record
 from gradcli.program.flow import Event, Note, Pass, Record, Run, Size, Step, Value
@@ -56,7 +56,7 @@ def node(key, step_of, sent, received=FINE, name="", eps=FLOAT32, note=None):
 # -- None -----------------------------------------------------------------------------------------------------
 
 
-def test_cut_is_where_data_goes_on_to_the_root():
+def test_a_cut_is_reported_where_data_goes_on_to_the_root():
     script = Script()
     x, w = script.leaf("x"), script.leaf("w")
     h = script.op("mul", x, x)
@@ -67,7 +67,7 @@ def test_cut_is_where_data_goes_on_to_the_root():
     assert script.why() == [("x", "none", "detached", 5)]
 
 
-def test_real_cut_comes_before_comparisons():
+def test_a_real_cut_takes_precedence_over_comparisons():
     script = Script()
     x, w = script.leaf("x"), script.leaf("w")
     mask = script.op("gt", x, kind="b")
@@ -96,7 +96,7 @@ def test_kinds_of_cuts():
         assert script.why() == [("x", "none", rule, 2)], operation
 
 
-def test_numbers_come_back_along_the_text(tmp_path):
+def test_numbers_are_followed_through_the_source_text(tmp_path):
     file = tmp_path / "script.py"
     file.write_text("a = x.item()\nb = a + 1\nunrelated = 3.0\nloss = w * b\nother = w * unrelated\n")
     for line, rule in ((4, "detached"), (5, "never-used")):
@@ -110,7 +110,7 @@ def test_numbers_come_back_along_the_text(tmp_path):
         assert [item.rule for item in found] == [rule]
 
 
-def test_leaves_without_a_way_to_the_root():
+def test_leaves_without_a_path_to_the_root():
     script = Script()
     x, y, z = (script.leaf(name) for name in "xyz")
     loss = script.op("mul", x, x)
@@ -121,7 +121,7 @@ def test_leaves_without_a_way_to_the_root():
     assert script.why() == [("y", "none", "other-output", 7), ("z", "none", "never-used", 6)]
 
 
-def test_no_backward_and_results():
+def test_no_backward_and_a_gradient_of_a_result():
     script = Script()
     x = script.leaf("x")
     script.names["y"] = y = script.op("mul", x, x)
@@ -134,7 +134,7 @@ def test_leaves_that_no_name_refers_to():
         ("to", 2, (), "lost-leaf"),
         ("mul", 1, (), "lost-leaf"),
         ("mul", 2, (), "non-leaf"),
-        ("to", 2, (3,), "non-leaf"),  # not the leaf in another form
+        ("to", 2, (3,), "non-leaf"),  # not just a conversion of the leaf
     ):
         script = Script()
         x = script.leaf("x")
@@ -143,7 +143,7 @@ def test_leaves_that_no_name_refers_to():
         assert script.why("w") == [("w", "none", rule, line)], (operation, line, shape)
 
 
-def test_cleared_counts_only_before_the_use():
+def test_clearing_counts_only_before_the_gradient_is_used():
     for early in (True, False):
         script = Script()
         x = script.leaf("x")
@@ -165,7 +165,7 @@ def test_frozen_and_not_required():
     assert script.why("x", "y") == [("x", "none", "frozen", 3), ("y", "none", "not-required", 2)]
 
 
-def test_parameters_that_no_optimizer_wants_are_left_alone():
+def test_parameters_outside_the_optimizer_are_reported_only_on_request():
     script = Script()
     script.leaf("base.weight")
     head = script.leaf("head.weight")
@@ -190,7 +190,7 @@ def test_replaced_parameter():
 # -- zero -----------------------------------------------------------------------------------------------------
 
 
-def test_the_node_that_sends_zeros_on_every_path():
+def test_zeros_are_reported_only_if_every_path_sends_them():
     script = Script()
     x = script.leaf("x")
     h = script.op("mul", x)
@@ -231,7 +231,7 @@ def test_a_gradient_from_an_earlier_pass_is_not_zero():
     assert script.why() == []
 
 
-def test_what_chose_the_elements_that_a_node_moves():
+def test_the_operation_that_did_not_choose_an_element_is_named():
     script = Script()
     a = script.leaf("a", gradient=ZERO)
     both = script.op("stack", a)
@@ -240,7 +240,7 @@ def test_what_chose_the_elements_that_a_node_moves():
     assert script.why() == [("a", "zero", "not-chosen", 3)]
 
 
-def test_a_factor_of_zeros_has_a_cause():
+def test_the_cause_of_a_zero_factor_is_named():
     for kind, operation, rule, line in (
         ("b", "gt", "masked", 3),
         ("f", "relu", "dead-relu", 2),
@@ -257,7 +257,7 @@ def test_a_factor_of_zeros_has_a_cause():
 # -- nan ------------------------------------------------------------------------------------------------------
 
 
-def test_first_node_that_makes_nan():
+def test_the_first_node_that_makes_nan_is_named():
     script = Script()
     x = script.leaf("x", gradient=NAN)
     square = script.op("mul", x)
@@ -267,7 +267,7 @@ def test_first_node_that_makes_nan():
     assert script.why() == [("x", "nan", "nan-sqrt", 3)]
 
 
-def test_where_that_hides_it():
+def test_a_where_that_hides_the_value_is_named():
     for hidden, rule in ((True, "nan-where"), (False, "nan-log")):
         script = Script()
         x = script.leaf("x", gradient=NAN)
@@ -278,7 +278,7 @@ def test_where_that_hides_it():
         assert script.why() == [("x", "nan", rule, 2)]
 
 
-def test_operands_that_were_not_finite_before():
+def test_operands_that_overflowed_in_the_forward_pass_are_named():
     script = Script()
     x = script.leaf("x", gradient=NAN)
     grown = script.op("exp", x, state="inf")

@@ -1,4 +1,4 @@
-"""Formulas for derivatives of an expression: what each option takes, and the products that they claim."""
+"""Formulas for derivatives of an expression: what each option accepts, and the products that formulas claim."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ X = np.array([1.0, 2.0])
 
 
 def formulas(text, option="grad", given=None, **more):
-    """Return the formulas of an option, by the names that they differentiate by."""
+    """Return the program of an expression, with formulas given to an option."""
     request = Request(**{option: given}, **more)
     return FormulaProgram(load_program(Target(text, request, inline=True)), request)
 
@@ -34,12 +34,12 @@ def names(*asked, **more):
         ("x*y", "vjp", "x=v*y", [("x",)]),
         ("x**2", "hess", ("2.0",), [("x", "x")]),
         ("x*y", "hess", ("x=0.0", "x,y=1.0"), [("x", "x"), ("x", "y")]),
-        ("a = 2; x*a", "grad", "x=a", [("x",)]),  # names of the program
+        ("a = 2; x*a", "grad", "x=a", [("x",)]),  # uses a name of the program
         ("x*(x==1)", "grad", "x==1", [("x",)]),  # a comparison, not an input's name
         ("x", "grad", None, []),
     ],
 )
-def test_what_a_formula_differentiates_by(text, option, given, expected):
+def test_the_inputs_that_formulas_differentiate_by(text, option, given, expected):
     assert names(text, option, given) == expected
 
 
@@ -52,17 +52,17 @@ def test_wrt_chooses_the_input_of_a_formula():
 @pytest.mark.parametrize(
     ("text", "option", "given", "message"),
     [
-        ("x*y", "grad", "y", "--grad: by which of the inputs x, y is this the derivative?"),
+        ("x*y", "grad", "y", "--grad: name the input that the formula is for (x, y)"),
         ("x*y", "grad", ("x=y", "x=y"), "--grad: there are two formulas for x"),
         ("x*y", "grad", "z=y", "--grad z=...: the program has no input 'z'"),
         ("x*y", "grad", "x=k", "--grad: the program has no 'k'"),
-        ("x*y", "grad", "x,y=1", "--grad is by one input, not by x and y"),
-        ("x**2", "grad", "x=a=2*x", "--grad a=2*x: a formula is one expression"),
-        ("x**2", "grad", "2*x; 3", "--grad 2*x; 3: a formula is one expression"),
+        ("x*y", "grad", "x,y=1", "--grad takes a derivative by one input, not by x and y"),
+        ("x**2", "grad", "x=a=2*x", "--grad a=2*x: a formula must be a single expression"),
+        ("x**2", "grad", "2*x; 3", "--grad 2*x; 3: a formula must be a single expression"),
         ("x**2", "grad", "2*", "--grad: "),
-        ("x**2", "grad", "v*2*x", "--grad: the program has no 'v'"),  # only products have a vector
-        ("v*x", "vjp", "x=v", "v is the vector in --vjp, and a name of the program"),
-        ("x*y", "jvp", "v*y", "--jvp: the program has no 'v'"),  # of two inputs, v is which?
+        ("x**2", "grad", "v*2*x", "--grad: the program has no 'v'"),  # only --vjp and --jvp have a vector
+        ("v*x", "vjp", "x=v", "v is the vector in --vjp, but also a name in the program"),
+        ("x*y", "jvp", "v*y", "--jvp: the program has no 'v'"),  # with two inputs, v is ambiguous
         ("2+3", "grad", "1", "the program has no inputs"),
     ],
 )
@@ -77,7 +77,7 @@ def claim(text, at, option, given, **more):
     return FormulaClaim(asked, at, asked.formulas(option).values(), **more)
 
 
-def test_a_gradient_is_evaluated_with_the_programs_names():
+def test_a_gradient_may_use_names_of_the_program():
     made = claim("k = x*y; sin(k) + k", {"x": 0.5, "y": 2.0}, "grad", ("x=(cos(k) + 1)*y", "y=(cos(k) + 1)*x"))
     assert made.value_here() == pytest.approx(np.sin(1) + 1, rel=1e-15)
     whole = made.whole(made.at)
@@ -96,7 +96,7 @@ def test_products_take_vectors_by_name():
     assert claim("sin(x)", {"x": X}, "jvp", "cos(x)*v").push({"x": X}, {"x": v}) == pytest.approx(np.cos(X) * v)
 
 
-def test_values_at_many_points_are_those_one_by_one():
+def test_values_at_many_points_equal_those_at_single_points():
     made = claim("sum(x**2)*y", {"x": X, "y": 3.0}, "grad", "x=2*x*y")
     stacks = {"x": np.array([[1.0, 2.0], [0.0, 1.0], [3.0, 4.0]])}
     assert made.values(stacks, 3, made.value_here()).tolist() == [15, 3, 75]
@@ -107,7 +107,7 @@ def test_elementwise_and_complex_formulas():
     diagonal = claim("x**2", {"x": X}, "grad", "2*x", elementwise=True)
     assert diagonal.whole({"x": X})["x"].tolist() == [[2, 0], [0, 4]]
     at = {"z": np.array(1 + 2j)}
-    block = claim("z**2", at, "grad", "2*z").whole(at)["z"]  # of re and im: conj(f') and i conj(f')
+    block = claim("z**2", at, "grad", "2*z").whole(at)["z"]  # for re and im: conj(f') and i conj(f')
     assert block.tolist() == [2 - 4j, 1j * (2 - 4j)]
     with pytest.raises(CallError, match=r"the gradient of 'x' has shape \(2,\); it must have shape \(2, 2\)"):
         claim("x**2", {"x": X}, "grad", "2*x").whole({"x": X})

@@ -1,4 +1,4 @@
-"""Derivatives written by hand: the forms that they may have, and what is said of those that they may not have."""
+"""Derivatives written by hand: the forms that are accepted, and the errors for others."""
 
 import functools
 from typing import NamedTuple
@@ -30,10 +30,10 @@ def energy_gradients(w, x):
         energy_gradients,
         lambda w, x: [*energy_gradients(w, x)],
         lambda w, x: dict(zip("wx", energy_gradients(w, x), strict=True)),
-        lambda w, x: dict(zip(("dw", "dx"), energy_gradients(w, x), strict=True)),  # dW is that of W
+        lambda w, x: dict(zip(("dw", "dx"), energy_gradients(w, x), strict=True)),  # dw is the gradient of w
         lambda w, x: {"more": 1, **dict(zip("xw", energy_gradients(w, x)[::-1], strict=True))},
     ],
-    ids=["tuple", "list", "dict", "dict of dw", "dict in any order"],
+    ids=["tuple", "list", "dict", "dict with dw", "dict in any order"],
 )
 def test_gradients_come_in_order_or_by_name(grad):
     found = by_hand(energy, {"w": W, "x": X}, grad).whole({"w": W, "x": X})
@@ -53,9 +53,9 @@ def test_a_jacobian_has_the_shape_of_output_and_input():
         with pytest.raises(WrongShapeError, match="the gradient of 'x' has shape") as raised:
             by_hand(f, {"x": X}, grad).whole({"x": X})
         assert f"has shape {shape}; it must" in raised.value.message
-        assert bool(raised.value.hint) == (shape == (3,))  # it may be the derivative element by element
+        assert bool(raised.value.hint) == (shape == (3,))  # it may be an elementwise derivative
     one = by_hand(lambda x: x.sum(keepdims=True), {"x": X}, lambda x: np.ones(3)).whole({"x": X})["x"]
-    assert one.shape == (1, 3)  # of a single number: the input's shape is enough
+    assert one.shape == (1, 3)  # for a single number, the input's shape is enough
     assert by_hand(lambda x: x[0] ** 2, {"x": X[:1]}, lambda x: 2.0).whole({"x": X[:1]})["x"].tolist() == [2.0]
 
 
@@ -71,7 +71,7 @@ def test_products_by_hand():
     assert pushed.claims == "jvp"
     single = by_hand(lambda x: 3 * x, {"x": X[:1]}, vjp=lambda v, x: 3 * v[0])  # a number for an array of one element
     assert single.pull({"x": X[:1]}, np.ones(1))["x"].tolist() == [3]
-    with pytest.raises(WrongShapeError, match=r"gives 'x' a gradient of shape \(\); it must have shape \(3,\)"):
+    with pytest.raises(WrongShapeError, match=r"returns a gradient for 'x' of shape \(\); it must have shape \(3,\)"):
         by_hand(lambda x: 3 * x, {"x": X}, vjp=lambda v, x: 3.0).pull({"x": X}, np.ones(3))
     with pytest.raises(WrongShapeError, match="its first argument is a tuple of tangents"):
         by_hand(lambda x: x, {"x": X}, jvp=lambda t, x: 1.0).push({"x": X}, {"x": X})
@@ -81,7 +81,7 @@ def test_products_by_hand():
     ("result", "message", "hint"),
     [
         (None, "g returned None", None),
-        ({"w": 1.0}, "g gives no gradient for 'x'", None),
+        ({"w": 1.0}, "g returns no gradient for 'x'", None),
         (
             W,
             "g returned ndarray; a tuple of 2 gradients is needed",
@@ -92,7 +92,7 @@ def test_products_by_hand():
         (("a", "b"), "g for 'w' returned str of type <U1, not numbers", None),
     ],
 )
-def test_gradients_in_a_form_that_is_not_known(result, message, hint):
+def test_gradients_in_an_unknown_form_are_errors(result, message, hint):
     def g(w, x):
         return result
 
@@ -106,11 +106,11 @@ def test_a_tuple_for_one_input_is_its_gradient():
     at = {"x": X, "k": np.array(2.0)}
     made = by_hand(lambda x, k: k * (x @ x), at, lambda x, k: (2 * k * x,), wrt=["x"])
     assert made.whole(at)["x"].tolist() == [4, 8, 12]
-    alone = by_hand(lambda x: x @ x, {"x": X}, lambda x: tuple(2 * x))  # its elements, one by one
+    alone = by_hand(lambda x: x @ x, {"x": X}, lambda x: tuple(2 * x))  # a tuple of the gradient's elements
     assert alone.whole({"x": X})["x"].tolist() == [2, 4, 6]
 
 
-def test_a_change_of_an_argument_is_noted_and_does_no_harm():
+def test_changing_an_argument_in_place_is_reported_and_harmless():
     def g(x):
         x *= 2
         return x
@@ -122,7 +122,7 @@ def test_a_change_of_an_argument_is_noted_and_does_no_harm():
     assert (found.rule, found.text) == ("writes-into", "g changes its argument 'x' in place; it must work on a copy")
 
 
-def test_a_gradient_that_reads_memory_in_order_is_found():
+def test_a_gradient_that_depends_on_memory_layout_is_found():
     def f(w):
         return (w * np.arange(6.0).reshape(2, 3)).sum()
 
@@ -130,7 +130,7 @@ def test_a_gradient_that_reads_memory_in_order_is_found():
         return np.arange(6.0).reshape(2, 3) if w.flags.c_contiguous else np.arange(6.0).reshape(2, 3, order="F")
 
     (found, *_) = by_hand(f, {"w": W}, g).as_called()
-    assert found.rule == "layout" and "where arrays are in Fortran order" in found.text
+    assert found.rule == "layout" and "if arrays are in Fortran order" in found.text
     assert list(by_hand(f, {"w": W}, lambda w: np.arange(6.0).reshape(2, 3)).as_called()) == []
 
 
@@ -141,17 +141,17 @@ def test_elementwise_derivatives_are_the_diagonal():
     whole = number.whole(number.at)
     np.testing.assert_array_equal(whole["x"], 3 * np.eye(3))
     np.testing.assert_array_equal(whole["k"], X)
-    with pytest.raises(WrongShapeError, match="element by element it must have the output's shape"):
+    with pytest.raises(WrongShapeError, match="with elementwise it must have the output's shape"):
         by_hand(lambda x: x**2, {"x": X}, lambda x: x[:2], elementwise=True).whole({"x": X})
 
 
 @pytest.mark.parametrize(
     ("f", "text"),
     [
-        (np.cumsum, "changes with other elements of the inputs than its own"),
-        (lambda x: x[::-1] * 1.0, "changes with other elements"),
-        (lambda x: x / x.sum(), "changes with other elements"),
-        (lambda x: np.outer(x, x), "'x' has shape (3,), its output (3, 3)"),
+        (np.cumsum, "depends on input elements other than its own"),
+        (lambda x: x[::-1] * 1.0, "depends on input elements"),
+        (lambda x: x / x.sum(), "depends on input elements"),
+        (lambda x: np.outer(x, x), "'x' has shape (3,), but the output (3, 3)"),
     ],
 )
 def test_functions_that_mix_elements_are_not_elementwise(f, text):
@@ -160,14 +160,14 @@ def test_functions_that_mix_elements_are_not_elementwise(f, text):
     assert text in raised.value.message
 
 
-def test_few_digits_of_a_claim_are_noted():
+def test_a_claim_in_float32_is_noted():
     made = by_hand(lambda x: x @ x, {"x": X}, lambda x: (2 * x).astype(np.float32))
     made.whole({"x": X})
     assert made.capabilities.claim_unit == 2.0**-24
-    assert made.notes == ("the claimed derivative comes in float32, and is judged by its digits",)
+    assert made.notes == ("the claimed derivative is float32, so that type sets the tolerance",)
 
 
-def test_complex_outputs_have_pairs_and_complex_inputs_no_single_derivative():
+def test_complex_outputs_give_pairs_and_complex_inputs_do_not_take_complex_gradients():
     made = by_hand(lambda x: 1j * x**2, {"x": X}, lambda x: np.diag(2j * x))
     block = made.whole({"x": X})["x"]
     np.testing.assert_array_equal(block[:, 1], np.diag(2 * X))  # the imaginary part
@@ -194,7 +194,7 @@ def test_forward_may_return_a_cache_for_backward():
     value, pull = with_cache(forward, backward, ["x"])
     assert value(X).tolist() == [1, 4, 9] and pull(np.ones(3), X).tolist() == [2, 4, 6]
     plain = (lambda x: x**2, lambda v, x: 2 * x * v)
-    assert with_cache(*plain, ["x"]) == plain  # its other parameter is the input
+    assert with_cache(*plain, ["x"]) == plain  # backward's other parameter is the input, not a cache
     made = by_hand(forward, {"x": X}, vjp=backward)
     assert made.pull({"x": X}, np.ones(3))["x"].tolist() == [2, 4, 6]
 
@@ -204,7 +204,7 @@ class Layer(NamedTuple):
     b: np.ndarray
 
 
-def test_nested_arguments_are_inputs_by_path():
+def test_nested_arguments_are_inputs_named_by_path():
     def loss(layers, x, name="relu"):
         return sum((layer.w @ x + layer.b).sum() for layer in layers)
 
@@ -251,7 +251,7 @@ def test_an_engine_of_objects_gives_value_and_gradient():
     value, gradient = with_objects(f, f, "f")
     assert value(X, 2 * X) == 28
     assert [g.tolist() for g in gradient(X, 2 * X)] == [[2, 4, 6], [1, 2, 3]]
-    value, gradient = with_objects(lambda x: (x * x).total(), f, "f")  # an engine of arrays takes them whole
+    value, gradient = with_objects(lambda x: (x * x).total(), f, "f")  # an engine of arrays takes whole arrays
     assert value(X) == 14 and gradient(X)[0].tolist() == [2, 4, 6]
     with pytest.raises(CallError, match="returned 3 numbers; --engine object needs one"):
         with_objects(lambda x: x * x, f, "f")[0](X)

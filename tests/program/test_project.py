@@ -1,4 +1,4 @@
-"""Which Python runs a target, and what the nearest pyproject.toml says."""
+"""The choice of the Python that runs a target, and the settings in the nearest pyproject.toml."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_python_that_runs_this_is_recognised_without_starting_it(here, monkeypatch):
+def test_the_running_python_is_recognised_without_starting_it(here, monkeypatch):
     monkeypatch.setattr(sys, "executable", PYTHON)
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.setattr(project, "ask", lambda found: pytest.fail(f"{found.path} was started"))
@@ -28,7 +28,7 @@ def test_the_python_that_runs_this_is_recognised_without_starting_it(here, monke
     assert project.choose(["f.py:g"]) is None
 
 
-def test_another_environment_is_found_by_its_own_answer(here):
+def test_another_environment_is_asked_for_its_version(here):
     (here / ".venv/bin").mkdir(parents=True)
     python = here / ".venv/bin/python"
     python.write_text("#!/bin/sh\necho \"('/elsewhere', (3, 12, 1), 'cpython-312', True)\"\n")
@@ -48,7 +48,7 @@ def test_another_environment_is_found_by_its_own_answer(here):
         ("[tool.gradcli", "cannot be read"),
     ],
 )
-def test_settings_that_cannot_be_used_are_errors(here, text, message):
+def test_invalid_settings_are_errors(here, text, message):
     (here / "pyproject.toml").write_text(text)
     with pytest.raises(GradcliError, match=message):
         project.project_in(["pyproject.toml"])

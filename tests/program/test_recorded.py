@@ -1,4 +1,4 @@
-"""The engine's own derivative as a claim, of functions of Tensors and of scripts: values, products, second order."""
+"""Claims of the engine's own derivatives, for Tensor functions and scripts: values, products, second order."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def product(a, x):
 AT = {"a": A, "x": X}  # a @ x is (5, 11)
 
 
-def test_the_whole_and_its_products_agree():
+def test_the_jacobian_and_the_products_agree():
     made = Traced(product, AT)
     assert made.value_here().tolist() == [25, 121] and made.title == "product"
     whole = made.whole(made.at)
@@ -39,7 +39,7 @@ def test_wrt_limits_what_is_recorded():
         Traced(product, AT, wrt=["z"])
 
 
-def test_inputs_without_influence_have_zeros():
+def test_inputs_without_influence_have_zero_derivatives():
     made = Traced(lambda x, y: x * 2, {"x": X, "y": X})
     assert made.pull(made.at, np.ones(2))["y"].tolist() == [0, 0]
     assert made.push(made.at, {"y": X}).tolist() == [0, 0]
@@ -76,12 +76,12 @@ def test_outputs_are_joined_and_their_layout_is_kept():
         ({"n": gradcli.tensor([1])}, "f returned no Tensor of floating-point numbers"),
     ],
 )
-def test_what_is_not_recorded_is_an_error(result, message):
+def test_results_that_are_not_tensors_are_errors(result, message):
     with pytest.raises(CallError, match=message):
         as_one_output([], result, "f")
 
 
-def test_what_a_function_raises_names_it():
+def test_an_exception_names_the_function():
     def f(x):
         raise ValueError("bad")
 
@@ -103,7 +103,7 @@ def test_a_function_that_needs_a_graph_for_its_values_gets_one():
     assert len(seen) == 1
 
 
-def test_second_derivatives_are_those_of_the_pull():
+def test_second_derivatives_are_derivatives_of_the_pull():
     made = Traced(lambda x: (x**3).sum(), {"x": X})
     pull = made.pull_function(np.array(2.0))
     assert pull.value_here().tolist() == [6, 24] and list(pull.at) == ["x", "gradient"]  # 2 * 3 x**2
@@ -119,7 +119,7 @@ def test_second_derivatives_are_those_of_the_pull():
 CONSTANT = Traced(lambda x: gradcli.ones(2), {"x": X})
 
 
-def test_a_function_that_does_not_depend_has_no_second_derivative():
+def test_a_constant_function_has_no_second_derivative():
     with pytest.raises(CallError, match="does not depend on its inputs through recorded operations"):
         CONSTANT.pull_function(np.ones(2)).value_here()
     assert CONSTANT.pull(CONSTANT.at, np.ones(2))["x"].tolist() == [0, 0]
@@ -141,7 +141,7 @@ def test_custom_functions_are_parts_with_their_own_points():
         described().startswith("the first wrong node is wrong_squareBackward: ") and "test_recorded.py" in described()
     )
     assert last_line(part, wrong_square) is not None
-    assert made.pull_of(made.at, np.ones(2), ["x"]) is not None  # a custom function may ask what is needed
+    assert made.pull_of(made.at, np.ones(2), ["x"]) is not None  # custom functions may read needs_input_grad
     assert Traced(product, AT).pull_of(AT, np.ones(2), ["x"]) is None
     assert part.push(part.at, {"argument 0": X}).tolist() == [6, 24]  # its backward, transposed
 

@@ -1,4 +1,4 @@
-"""Programs at the limits of size: answered or refused, in good time and within 2 GiB."""
+"""Programs at the size limits are answered or refused in good time and within 2 GiB."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ print(json.dumps([done.returncode, done.stdout, done.stderr, used.ru_maxrss << 1
 def measured(*words: str, start: tuple[str, str] = ("-m", "gradcli")) -> tuple[int, str, str, int, float]:
     """Return exit code, output, errors, peak memory in bytes and CPU seconds of a call.
 
-    A small process starts it: what a process has used before it is another program counts, too, and tests use much.
+    A small process starts it, because peak memory includes what the parent used at the fork, which is much in tests.
     """
     command = [sys.executable, "-c", MEASURE, sys.executable, *start, *words]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
@@ -62,9 +62,9 @@ def test_files_of_the_largest_size_stay_within_two_gibibytes(tmp_path, kind):
     with path.open("wb") as file:
         header = {"descr": kind, "fortran_order": False, "shape": (99_999_999,)}
         np.lib.format.write_array_header_1_0(file, header)
-        file.truncate(file.tell() + 99_999_999 * np.dtype(kind).itemsize)  # takes no room on the disk
+        file.truncate(file.tell() + 99_999_999 * np.dtype(kind).itemsize)  # a sparse file: takes no disk space
     code, out, error, peak, _ = measured("grad", "sum(x)", f"x=@{path}")
-    name = "'x'" if kind == "<c16" else f"x: {path}"  # the one can be read, but not computed with
+    name = "'x'" if kind == "<c16" else f"x: {path}"  # <c16 can be read, but not computed with
     hint = "hint: a larger --max-elements raises this limit in proportion\n"
     assert (code, out, error) == (2, "", f"error: {name} would take more than 1.9 GiB of memory\n{hint}")
     assert peak <= 2 * GIB
@@ -81,4 +81,4 @@ def test_a_program_of_one_mebibyte_is_read_and_differentiated(tmp_path, letter):
     assert (code, error) == (0, "")
     assert json.loads(out)["grad"][letter] == count + 1
     assert peak <= GIB
-    assert seconds < 60  # it took minutes when each letter beyond ASCII made the line be read again
+    assert seconds < 60  # took minutes when each non-ASCII letter caused the whole line to be read again

@@ -1,4 +1,4 @@
-"""What a target is: an expression, a file, a function of one, or an address; and what is said of others."""
+"""Targets: an expression, a file, a function in a file, or an address; and the errors for anything else."""
 
 import io
 import os
@@ -32,10 +32,10 @@ from gradcli.request import Request
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    """A working directory with targets; modules of the user's files are put away afterwards."""
+    """Working directory with targets; modules imported from it are removed afterwards."""
     texts = {
         "e.expr": "a = 2\na*x",
-        "e.py": "y = x**2\ny + 1",  # Python that is an expression, too
+        "e.py": "y = x**2\ny + 1",  # Python, but also an expression
         "s.py": "import math\nx = math.pi",
         "f.py": "def f(x):\n    return x**2\n",
         "bad.expr": "x +* y",
@@ -78,9 +78,9 @@ def test_addresses(text, kind):
 def test_addresses_that_are_refused():
     with pytest.raises(GradcliError, match="--safe: cmd:cat would have to be executed"):
         open_address("cmd:cat", Request(safe=True))
-    with pytest.raises(GradcliError, match="--grad: cmd:cat says itself what its derivative is"):
+    with pytest.raises(GradcliError, match="--grad: cmd:cat provides its own derivative"):
         open_address("cmd:cat", Request(grad="g"))
-    with pytest.raises(GradcliError, match=r"--config: m\.fmu takes none; UM-Bridge models do"):
+    with pytest.raises(GradcliError, match=r"--config: m\.fmu takes no configuration; only UM-Bridge models do"):
         open_address("m.fmu", Request(config="{}"))
 
 
@@ -100,7 +100,7 @@ def test_a_file_and_a_name_in_it(text, parts):
     assert split_name(text) == parts
 
 
-def test_a_structure_belongs_to_its_calculator():
+def test_a_structure_is_joined_to_its_calculator():
     words = ["ase:calc.py:make", "CO", "f.py:f", "ase:calc.py:make H2O", "x=1", "ase:emt"]
     assert list(join_structures(words)) == ["ase:calc.py:make CO", "f.py:f", "ase:calc.py:make H2O", "x=1", "ase:emt"]
 
@@ -116,13 +116,13 @@ def test_a_structure_belongs_to_its_calculator():
         ("x:1", "x:1"),
     ],
 )
-def test_modules_are_files(text, found):
+def test_modules_are_resolved_to_files(text, found):
     assert as_file(text) == found
 
 
-def test_installed_modules_are_found_where_it_is_asked_for():
+def test_installed_modules_are_found_on_request():
     assert as_file("json.decoder:JSONDecoder", installed=True).endswith("json/decoder.py:JSONDecoder")
-    for name in ("no_such_package", "math", "json.no_such_part"):  # math is not a file
+    for name in ("no_such_package", "math", "json.no_such_part"):  # math has no file
         with pytest.raises(GradcliError, match=f"no module '{name}' here, in src, or installed"):
             as_file(f"{name}:f", installed=True)
     assert is_module("a.b:c") and is_module("a:b")
@@ -134,7 +134,7 @@ def test_the_nearest_project_comes_first(folder):
     (folder / "src/pyproject.toml").touch()
     below = [str(folder / "src/pyproject.toml"), str(folder / "pyproject.toml")]
     assert list(project_files(["src/pkg/losses.py:mse", "f.py"]))[:2] == below
-    assert list(project_files(["x**2"]))[:1] == below[1:]  # not a file: this folder
+    assert list(project_files(["x**2"]))[:1] == below[1:]  # not a file, so this folder
     assert list(project_files([]))[:1] == below[1:]
 
 
@@ -144,7 +144,7 @@ def test_the_nearest_project_comes_first(folder):
         ("x*y", False, ExpressionProgram, ["x", "y"]),
         ("e.expr", False, ExpressionProgram, ["x", "a"]),
         ("e.py", False, ExpressionProgram, ["x"]),
-        ("e", True, ExpressionProgram, []),  # -e: the constant
+        ("e", True, ExpressionProgram, []),  # with -e: the constant
         ("s.py", False, ScriptProgram, None),
     ],
 )
@@ -155,7 +155,7 @@ def test_the_program_of_a_target(text, inline, kind, inputs):
     assert program.is_script == (kind is ScriptProgram)
 
 
-def test_a_function_of_a_file():
+def test_a_function_in_a_file():
     program = load_program(Target("f.py:f"))
     assert program.input_names() == ["x"]
     assert program.run({"x": np.array(3.0)}).output.item() == 9
@@ -178,13 +178,13 @@ def test_standard_input_is_a_program(monkeypatch):
         ("missing.py:g", "no such file: missing.py", "file"),
     ],
 )
-def test_targets_that_do_not_exist(text, message, kind):
+def test_targets_that_do_not_exist_are_errors(text, message, kind):
     with pytest.raises(GradcliError) as raised:
         load_program(Target(text))
     assert (raised.value.message, raised.value.kind) == (message, kind)
 
 
-def test_mistakes_of_an_expression_are_not_taken_for_a_script():
+def test_an_invalid_expression_is_not_taken_for_a_script():
     with pytest.raises(GradcliError) as raised:
         load_program(Target("bad.expr"))
     assert raised.value.kind == "syntax" and raised.value.span.origin == "bad.expr"
@@ -204,13 +204,13 @@ def test_safe_runs_no_python(text, message):
 
 
 @pytest.mark.parametrize("text", ["x**2", "e.expr", "f.py:f"])
-def test_words_after_dashes_are_for_scripts(text):
+def test_arguments_after_dashes_are_only_for_scripts(text):
     with pytest.raises(GradcliError, match="takes no arguments: --epochs 3"):
         load_program(Target(text, Request(argv=("--epochs", "3"))))
     assert load_program(Target("s.py", Request(argv=("--epochs", "3")))).is_script
 
 
-def test_run_takes_python_files_alone():
+def test_run_takes_only_python_files():
     assert load_script(Target("e.py")).is_script  # although it could be an expression
     with pytest.raises(GradcliError, match=r"e\.expr is not a Python script"):
         load_script(Target("e.expr"))
@@ -228,11 +228,11 @@ def test_a_file_is_executed_as_a_module():
         ("# coding: latin-1\né".encode("latin-1"), "a.py", "# coding: latin-1\né"),
     ],
 )
-def test_text_is_decoded_as_its_kind_is_read(data, place, text):
+def test_text_is_decoded_according_to_its_kind(data, place, text):
     assert decode(data, place) == text
 
 
-def test_text_that_cannot_be_read(folder):
+def test_text_that_cannot_be_read_is_an_error(folder):
     with pytest.raises(GradcliError, match=r"a\.expr is not UTF-8 text \(byte 2 is 0xff\); is it a binary file\?"):
         decode(b"x+\xff", "a.expr")
     with pytest.raises(GradcliError, match="longer than") as raised:

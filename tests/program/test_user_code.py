@@ -1,4 +1,4 @@
-"""Files of the user: which modules they import, what they raise, and that nothing of them stays behind."""
+"""The user's files: which modules they import, what they raise, and that they leave nothing behind."""
 
 import re
 import sys
@@ -38,7 +38,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def write(folder, **texts):
-    """Write Python files; in their names, __ stands for the separator of folders."""
+    """Write Python files; __ in their names stands for a slash."""
     for name, text in texts.items():
         path = folder / f"{name.replace('__', '/')}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ b * 2
 """
 
 
-def test_assignments_at_the_top_level_are_seen():
+def test_assignments_at_the_top_level_are_recorded():
     bound, last = [], []
     names = {BIND: lambda value, *name: bound.append((*name, value)) or value, LAST: last.append}
     exec(instrument(SCRIPT, "s.py"), {**names, "x": type("Object", (), {})})
@@ -82,7 +82,7 @@ def test_names_of_the_last_statement():
     assert last_names("") == []
 
 
-def test_a_syntax_error_has_its_place():
+def test_a_syntax_error_has_a_location():
     source = "x = 1\ny = = 2\n"
     with pytest.raises(SyntaxError) as raised:
         compile(source, "s.py", "exec")
@@ -103,7 +103,7 @@ def test_a_module_is_found_next_to_the_file_that_imports_it(folder):
         assert sys.modules["helper"].WHERE == "b" and sys.path[0] == str(folder / "b")
 
 
-def test_a_package_is_imported_as_one(folder):
+def test_a_file_in_a_package_is_imported_as_part_of_it(folder):
     write(folder, pkg__base="B = 3", pkg__sub__net="from ..base import B\nimport pkg")
     for place, text in [("pkg", ""), ("pkg/sub", "LOADED = []")]:
         (folder / place / "__init__.py").write_text(text)
@@ -118,12 +118,12 @@ def test_a_file_may_have_the_name_of_a_library(folder):
     folders = Folders()
     assert load_module("colorsys.py", folders=folders).MINE
     assert load_module("use.py", folders=folders).MINE
-    import colorsys  # that of the user's files is for these alone
+    import colorsys  # the user's own is visible only to the user's files
 
     assert hasattr(colorsys, "rgb_to_hsv")
 
 
-def test_what_a_file_raises_is_forgotten_and_named(folder):
+def test_a_file_that_raises_is_named_and_its_modules_are_removed(folder):
     write(folder, bad="import helper\n\ndef f(x):\n    return x / 0\n\nf(1)\n", helper="")
     before = set(sys.modules)
     with pytest.raises(TargetError) as raised:
@@ -134,7 +134,7 @@ def test_what_a_file_raises_is_forgotten_and_named(folder):
     assert error.cause_line == ("bad.py", 4) and isinstance(error.cause, ZeroDivisionError)
     assert not {"bad", "helper"} & (set(sys.modules) - before)
     write(folder, bad="VALUE = 2")
-    assert load_module("bad.py", folders=Folders()).VALUE == 2  # the text counts, no .pyc
+    assert load_module("bad.py", folders=Folders()).VALUE == 2  # from the source, not from a .pyc
 
 
 def test_a_file_that_is_loaded_already_is_not_executed_again(folder):
@@ -146,7 +146,7 @@ def test_a_file_that_is_loaded_already_is_not_executed_again(folder):
     assert vars(builtins).pop("counted") == 1
 
 
-def test_printing_goes_where_it_is_asked_to(folder, capsys):
+def test_printed_text_goes_to_the_given_stream(folder, capsys):
     import io
 
     text = io.StringIO()
@@ -172,14 +172,14 @@ def test_surroundings_stay_in_place_without_folders(folder):
         (GeneratorExit(), "f.py raised GeneratorExit"),
     ],
 )
-def test_what_code_raises_is_an_error_of_the_target(error, message):
+def test_an_exception_in_user_code_is_a_target_error(error, message):
     with pytest.raises(TargetError) as raised, blame_user_code("f.py", "it"):
         raise error
     assert raised.value.message.split("\n")[0] == message and raised.value.exit_code == 3
 
 
 @pytest.mark.parametrize("error", [GradcliError("ours"), KeyboardInterrupt(), TimeIsUp()])
-def test_what_is_not_the_codes_error_passes(error):
+def test_other_errors_pass_unchanged(error):
     with pytest.raises(type(error)) as raised, blame_user_code("f.py", "it"):
         raise error
     assert raised.value is error
@@ -201,7 +201,7 @@ def test_an_exception_that_cannot_be_printed_is_named():
         raise OddError
 
 
-def test_a_missing_module_has_advice(folder):
+def test_a_missing_module_has_a_hint(folder):
     write(folder, lib__there="", sub__main="")
     here = hint_on_import(ModuleNotFoundError(name="lib"), "sub/main.py")
     assert here == f"it is in {folder}: put PYTHONPATH={folder} before the command"
@@ -211,14 +211,14 @@ def test_a_missing_module_has_advice(folder):
     assert hint_on_import(ImportError("cannot import name"), "sub/main.py") is None
 
 
-def test_frames_are_the_users_alone(folder):
+def test_tracebacks_show_only_frames_of_the_user(folder):
     write(folder, deep="import json\ndef f():\n    json.loads('{')\ndef g():\n    f()\ndef h():\n    return 1 / 0\n")
     module = load_module("deep.py", folders=Folders())
     with pytest.raises(ValueError, match="Expecting") as raised:
         module.g()
     trace = users_trace(raised.value)
     places = re.findall(r'File "(.*)", line (\d+), in (\w+)', trace)
-    assert places[-2:] == [("deep.py", "5", "g"), ("deep.py", "3", "f")] and len(places) == 3  # and this test
+    assert places[-2:] == [("deep.py", "5", "g"), ("deep.py", "3", "f")] and len(places) == 3  # one is in this test
     assert "json/" not in trace and not raised_by_user(raised.value)  # the library raised it
     with pytest.raises(ZeroDivisionError) as raised:
         module.h()
@@ -228,7 +228,7 @@ def test_frames_are_the_users_alone(folder):
     assert users_trace(None) == ""
 
 
-def test_the_line_that_returns(folder):
+def test_the_place_of_a_return_statement(folder):
     write(folder, op="class Op:\n    def backward(ctx, g):\n        h = 2 * g\n        return h\n")
     backward = load_module("op.py", folders=Folders()).Op.backward
     assert place_of_return(backward) == "op.py:4\n    return h\n    ^^^^^^^^"
@@ -236,11 +236,11 @@ def test_the_line_that_returns(folder):
     assert place_of_return(len) == "len"
 
 
-def test_a_name_in_a_module(folder):
+def test_finding_a_name_in_a_module(folder):
     write(folder, f="class Net:\n    def forward(self): ...\nnet = Net()\nvalue = 3\nμ = 4\n")
     module = load_module("f.py", folders=Folders())
     assert find_in(module, "f.py", "Net.forward") is module.Net.forward
-    assert find_in(module, "f.py", "µ") == 4  # the micro sign is the Greek letter
+    assert find_in(module, "f.py", "µ") == 4  # Python reads the micro sign as the Greek letter
     with pytest.raises(GradcliError, match=r"f\.py defines no 'forwrd'") as raised:
         find_in(module, "f.py", "Net.forwrd")
     assert raised.value.hint == "did you mean 'forward'?"
@@ -248,7 +248,7 @@ def test_a_name_in_a_module(folder):
         check_callable(module.value, "f.py:value")
 
 
-def test_an_exit_in_words():
+def test_exit_codes_in_words():
     assert [exit_text(code) for code in (0, 3, None, "no")] == [
         "exited with status 0",
         "exited with status 3",

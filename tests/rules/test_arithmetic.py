@@ -26,7 +26,7 @@ CHOICES = [  # two choices, and the type that PyTorch gives their mixture
 
 
 @pytest.mark.parametrize(("x", "y", "dtype"), CHOICES, ids=range(len(CHOICES)))
-def test_where_mixes_both_choices(single, x, y, dtype):
+def test_where_promotes_its_operands(single, x, y, dtype):
     chosen = tensor([True, False])
     for pair in ((x, y), (y, x)):
         assert gradcli.where(chosen, *pair).dtype == dtype

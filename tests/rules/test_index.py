@@ -22,11 +22,11 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS, ids=repr)
-def test_elements_are_those_that_numpy_takes(key):
+def test_selected_elements_match_numpy(key):
     np.testing.assert_array_equal(Index(key, PLACES.shape).map, PLACES[key])
 
 
 @pytest.mark.parametrize("key", [[1.0], (0, np.array([2.0])), 1.0, "a", [None, 1.5]], ids=repr)
-def test_only_whole_numbers_and_conditions_are_places(key):
+def test_only_integers_and_booleans_are_indices(key):
     with pytest.raises(IndexError, match="an index must be made of integers"):
         Index(key, PLACES.shape)

@@ -93,9 +93,9 @@ CASES = [
 ]
 CALLS = [Call(Stand(name, function), 0, Sample(*args)) for name, function, args in CASES]
 CHECKS = [
-    net.test_the_gradient_is_the_slope.check,
-    net.test_the_second_gradient_is_the_slope_of_the_first.check,
-    net.test_the_type_is_kept.check,
+    net.test_gradients_match_differences.check,
+    net.test_second_gradients_match_differences.check,
+    net.test_the_dtype_is_kept.check,
     forward.test_forward_mode_is_the_transpose_of_reverse_mode.check,
 ]
 
@@ -119,7 +119,7 @@ def test_batched_cotangents_equal_a_loop(call, create):
 
 
 @pytest.mark.parametrize("call", [c for c in CALLS if c.entry.name.split()[0] not in ("eig", "lstsq")], ids=repr)
-def test_many_points_at_once_equal_a_loop(call):
+def test_a_batch_of_points_equals_a_loop(call):
     arrays = [np.stack([x, x[::-1]]) for x in call.arrays]
     forward.check_batch(call, arrays, (True,) * len(arrays), 2)
 
@@ -151,7 +151,7 @@ NUMPY = {
 
 @pytest.mark.parametrize("name", NUMPY)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_the_value_is_numpys(name, dtype):
+def test_values_match_numpy(name, dtype):
     x = np.random.default_rng(2).normal(size=(3, 3)).astype(dtype)
     got, want = NUMPY[name](Tensor._wrap(x, None)), NUMPY[name](x)
     got, want = ([r] if not isinstance(r, tuple) else list(r) for r in (got, want))
@@ -163,7 +163,7 @@ def test_the_value_is_numpys(name, dtype):
             assert np.asarray(a).dtype == np.asarray(b).dtype or np.asarray(b).dtype.kind == "i"
 
 
-def test_one_triangle_is_read_and_the_gradient_is_the_symmetric_one():
+def test_one_triangle_is_read_and_the_gradient_is_symmetric():
     """PyTorch's convention: half of an off-diagonal slope for each of its two places."""
     x = np.random.default_rng(0).normal(size=(3, 3))
     for triangle in "LU":
@@ -178,19 +178,19 @@ def test_one_triangle_is_read_and_the_gradient_is_the_symmetric_one():
 
 
 @pytest.mark.parametrize("call", [np.linalg.svd, np.linalg.pinv])
-def test_only_a_square_matrix_is_hermitian(call):
+def test_hermitian_requires_a_square_matrix(call):
     with pytest.raises(ValueError, match=r"a square matrix is needed, got shape \(3, 2\)"):
         call(Tensor._wrap(np.ones((3, 2)), None), hermitian=True)
 
 
-def test_repeated_eigenvalues_have_a_gradient_without_vectors():
+def test_the_sum_of_repeated_eigenvalues_has_a_gradient():
     leaf = Tensor._wrap(np.eye(3), None).requires_grad_()
     assert_allclose(grad(np.linalg.eigvalsh(leaf).sum(), leaf)[0]._data, np.eye(3), atol=1e-15)
     assert_allclose(grad(np.linalg.svdvals(leaf).sum(), leaf)[0]._data, np.eye(3), atol=1e-15)
 
 
 @pytest.mark.parametrize("function", [np.linalg.eigh, np.linalg.eig, np.linalg.svd])
-def test_a_loss_that_depends_on_a_phase_is_refused(function):
+def test_a_loss_that_depends_on_a_phase_is_rejected(function):
     rng = np.random.default_rng(1)
     x = rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3))
     leaf = Tensor._wrap(x, None).requires_grad_()
@@ -199,13 +199,13 @@ def test_a_loss_that_depends_on_a_phase_is_refused(function):
         grad(np.imag(vectors[0, 0]), leaf)
 
 
-def test_columns_that_are_not_determined_have_no_gradient():
+def test_undetermined_columns_of_qr_have_no_gradient():
     leaf = Tensor._wrap(np.random.default_rng(1).normal(size=(4, 2)), None).requires_grad_()
     with pytest.raises(RuntimeError, match="not differentiable when mode='complete'"):
         grad(np.linalg.qr(leaf, "complete").Q.sum(), leaf)
 
 
-def test_saved_outputs_lead_back_to_the_tensors_that_the_user_has():
+def test_saved_outputs_are_connected_to_the_users_tensors():
     """The second derivative with respect to an output that the first one reads."""
     x = Tensor._wrap(np.diag([1.0, 2.0]) + 0.5, None).requires_grad_()
     w, v = np.linalg.eigh(x)

@@ -25,7 +25,7 @@ BROADCASTING = [c for c in calls("elementwise") if len({x.shape for x in c.array
 def differs(call) -> bool:
     """Return whether the gradient of a call is not the slope, or is not computed at all."""
     try:
-        net.test_the_gradient_is_the_slope.check(call)
+        net.test_gradients_match_differences.check(call)
     except Exception:
         return True
     return False

@@ -13,7 +13,7 @@ BOUNDS = {"repeat", "diag", "dot", "pad", "convolve", "correlate"}
 
 
 @per_entry([c for c in calls() if c.entry.size is not None])
-def test_the_size_is_that_of_the_result(call):
+def test_predicted_sizes_match_the_results(call):
     said = call.entry.size(*(part(call.arrays) for part in call.template), **call.sample.kwargs)
     size = call.plain(*call.arrays).size
     assert said >= size if call.entry.name in BOUNDS else said == size

@@ -371,7 +371,7 @@ def test_extreme_points(call, function, interval):
     assert not wrong, "\n".join(wrong[:12])
 
 
-def test_every_function_of_one_number_is_there():
+def test_every_unary_elementwise_function_is_covered():
     there = {row[0].split("(")[0] for row in POINTS}
     entries = full_table().items()
     assert {name for name, e in entries if e.kind == "elementwise" and e.arity == 1 and e.samples} <= there
@@ -402,7 +402,7 @@ def undefined(values):
         if entry.kind == "elementwise" and entry.public and entry.arity < 3 and name not in {*POLES, "threshold"}
     ],
 )
-def test_where_the_value_is_nan_so_are_all_derivatives(name):
+def test_derivatives_are_not_finite_where_the_value_is_nan(name):
     function = full_table()[name].function
     for point in PLANE if full_table()[name].arity == 2 else [(x,) for x in ALONG]:
         xs = [gradcli.tensor(x, requires_grad=True) for x in point]

@@ -116,7 +116,7 @@ def test_second_derivatives_of_prod_with_zeros():
     assert rows == [[0, 5, 0], [5, 0, 0], [0, 0, 0]]
 
 
-def test_where_gives_nothing_to_the_branch_not_taken():
+def test_where_gives_no_gradient_to_the_branch_not_taken():
     x = gradcli.tensor([1.0, 4.0], requires_grad=True)
     y = gradcli.tensor([2.0, 3.0], requires_grad=True)
     gradcli.where(x > 2, x, y).sum().backward(gradcli.tensor(INF))
@@ -133,7 +133,7 @@ def test_empty_arrays():
 
 
 @pytest.mark.parametrize(("re", "im"), [(INF, 0.0), (0.0, INF), (1.0, -INF), (NAN, 1.0)])
-def test_complex_keeps_the_parts_that_it_is_given(re, im):
+def test_complex_keeps_infinite_and_nan_parts(re, im):
     x, y = (gradcli.tensor(v, requires_grad=True) for v in (re, im))
     z = gradcli.complex(x, y)
     assert np.array_equal([z.detach().numpy().real, z.detach().numpy().imag], [re, im], equal_nan=True)
@@ -142,14 +142,14 @@ def test_complex_keeps_the_parts_that_it_is_given(re, im):
 
 
 @pytest.mark.parametrize("z", [complex(INF, 0), complex(0, -INF), complex(1e-310, 0), complex(0, 1e308)])
-def test_the_slope_of_the_modulus_is_a_direction(z):
+def test_the_gradient_of_the_modulus_is_its_direction(z):
     x = gradcli.tensor(z, requires_grad=True)
     x.abs().backward()
     assert x.grad.item() == pytest.approx(complex(np.sign(z.real), np.sign(z.imag)))
 
 
 @pytest.mark.parametrize("gap", [0.0, 1.0, 27.0, 36.0, 300.0])
-def test_softmax_keeps_its_digits_beside_a_large_element(gap):
+def test_softmax_is_accurate_next_to_a_large_element(gap):
     """The probability of the other element is sigmoid(-gap), for any way to ask for it."""
     small = mpmath.mp.mpf(1) / (1 + mpmath.mp.exp(gap))
     x = gradcli.tensor([0.0, gap], dtype=gradcli.float64, requires_grad=True)

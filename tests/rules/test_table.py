@@ -30,7 +30,7 @@ def vector_for(call: Call) -> np.ndarray:
 
 
 @per_entry([c for c in calls() if c.entry in BY_NUMPY.values()])
-def test_the_value_is_numpys(call):
+def test_values_match_numpy(call):
     functions = [f for f, entry in BY_NUMPY.items() if entry is call.entry]
     for function in functions:
         if function in (np.clip, np.linalg.solve) or (function is np.std and call.sample.kwargs.get("correction")):
@@ -40,7 +40,7 @@ def test_the_value_is_numpys(call):
 
 
 @per_entry(ALL)
-def test_the_gradient_is_the_slope(call):
+def test_gradients_match_differences(call):
     v = vector_for(call)
     expected = numeric_gradient(call.plain, call.arrays, v)
     for got, want, x in zip(gradients(call, v), expected, call.arrays, strict=True):
@@ -49,7 +49,7 @@ def test_the_gradient_is_the_slope(call):
 
 
 @per_entry(ALL)
-def test_the_second_gradient_is_the_slope_of_the_first(call):
+def test_second_gradients_match_differences(call):
     """Along one direction of each operand, in which every element moves by a length of its own."""
     v = vector_for(call)
     weights, ways = (
@@ -77,7 +77,7 @@ def test_the_second_gradient_is_the_slope_of_the_first(call):
 
 
 @per_entry(ALL)
-def test_a_gradient_with_graph_equals_one_without(call):
+def test_create_graph_does_not_change_the_gradient(call):
     v = vector_for(call)
     for plain, recorded in zip(gradients(call, v), gradients(call, v, create_graph=True), strict=True):
         assert_allclose(recorded._data, plain._data, rtol=1e-14, atol=1e-14)
@@ -101,7 +101,7 @@ def test_batched_cotangents_equal_a_loop(call):
 
 
 @per_entry([c for c in ALL if c.entry.name != "astype"])
-def test_the_type_is_kept(call):
+def test_the_dtype_is_kept(call):
     leaves = call.leaves(np.float32)
     out = call.on(leaves)
     assert out._data.dtype == np.float32
@@ -125,7 +125,7 @@ def ends_in_one_node(call: Call) -> bool:
 
 
 @per_entry([c for c in RULED if ends_in_one_node(c)])
-def test_rules_keep_the_type_by_themselves(call):
+def test_rules_return_cotangents_of_the_operands_dtype(call):
     """The cotangent that a rule returns has the operand's type, before anything is cast."""
     leaves = call.leaves(np.float32)
     out = call.on(leaves)
@@ -143,7 +143,7 @@ def test_results_share_no_memory_unless_they_are_views(call):
 
 
 @per_entry(RULED)
-def test_nothing_is_kept_that_no_rule_reads(call):
+def test_arrays_that_no_rule_reads_are_not_kept(call):
     out = call.on(call.leaves())
     node = out._node
     if node is not None and node.rule.primitive is call.entry:

@@ -1,4 +1,4 @@
-"""Reports as a check would make them, and what rich prints of a result, for tests of how these are shown."""
+"""Sample reports, and the lines that rich prints for a result, for the tests in this folder."""
 
 import io
 
@@ -8,7 +8,7 @@ from gradcli.show.check_results import CheckReport, Element, ElementCounts, Evid
 
 
 def printed(*renderables, width=80):
-    """Return the lines that rich prints, without blanks at their ends."""
+    """Return the lines that rich prints, without trailing blanks."""
     console = Console(file=io.StringIO(), width=width, color_system=None)
     for renderable in renderables:
         console.print(renderable, crop=False)
@@ -20,7 +20,7 @@ def element(claimed=4.0, numeric=2.0, error=1e-9, output=(), place=(), **more):
 
 
 def checked(name="x", verdict="pass", worst=None, shape=(), **more):
-    """Return what was found for an input; its worst element agrees to 1e-9 unless it is given."""
+    """Return the check of an input; unless given, its worst element agrees to within 1e-9."""
     worst = element(2.0) if worst is None else worst
     off = abs(worst.claimed - worst.numeric)
     found = {

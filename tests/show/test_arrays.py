@@ -68,7 +68,7 @@ def test_arrays_as_text(array, text):
         assert plain(array) == text
 
 
-def test_a_file_has_all_elements_and_plain_text_has_dots():
+def test_a_file_has_all_elements_and_ascii_output_has_three_dots():
     assert plain(np.arange(30.0), style=STYLE._replace(whole=True)).count(",") == 29
     assert plain(np.arange(30), style=STYLE._replace(unicode=False)) == "[0, 1, 2, ..., 27, 28, 29]"
     assert plain(1 / 3, style=STYLE._replace(precision=2)) == "0.33"
@@ -94,7 +94,7 @@ def test_colours_follow_sign_and_size():
     assert [shade(x, 1.0) for x in (0.0, 1.0, 0.1, 0.001)] == ["dim", "bold color(28)", "color(28)", "dim color(28)"]
     assert shade(-1.0, 1.0) == "bold color(63)" and shade(1j, 1.0) == "color(30)"
     assert shade(np.nan, 1.0) == shade(-np.inf, 1.0) == "bold reverse red"
-    assert shade(-2.0, 0.0) == "bold color(63)"  # there is no largest
+    assert shade(-2.0, 0.0) == "bold color(63)"  # without a largest value
 
 
 def rows(count):
@@ -102,7 +102,7 @@ def rows(count):
     return [Row(Text("x"), (count,), arrays), Row(Text("k"), (), [None, (np.array(7.0), True)])]
 
 
-def test_arrays_by_name_are_a_table():
+def test_named_arrays_form_a_table():
     heads = ("input", "shape", "value", "gradient")
     assert printed(*table_of_arrays(heads, rows(3), STYLE)) == [
         "input  shape   value      gradient",
@@ -111,7 +111,7 @@ def test_arrays_by_name_are_a_table():
     ]
 
 
-def test_what_does_not_fit_into_a_table_is_below_its_name():
+def test_arrays_too_wide_for_a_table_are_below_their_names():
     style = STYLE._replace(size=(30, 24))
     lines = printed(*table_of_arrays(("input", "shape", "value", "gradient"), rows(15), style), width=30)
     assert lines[0] == "x  15" and lines[1].startswith("  value") and "14]" in "".join(lines)

@@ -1,4 +1,4 @@
-"""What a report says about a check: the worst element, the reason in a line, the place, and rows."""
+"""What a report says about a check: the worst element, the reason in one line, the location, and rows."""
 
 import math
 
@@ -41,11 +41,11 @@ def test_an_element_is_named_by_output_and_input(made, name):
     ("analytic", "numeric", "error", "ratio"),
     [(4, 2, 1e-9, 2.0), (-1, 2, 1e-9, -0.5), (4, 0.0, 1e-9, None), (4, 1e-10, 1e-9, None), (4, math.nan, 1e-9, None)],
 )
-def test_the_ratio_is_known_where_the_numeric_derivative_is_not_zero(analytic, numeric, error, ratio):
+def test_the_ratio_is_known_unless_the_numeric_derivative_may_be_zero(analytic, numeric, error, ratio):
     assert element(analytic, numeric, error).ratio == ratio
 
 
-def test_every_element_has_its_row():
+def test_every_element_has_a_row():
     claimed, numeric = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 2.0], [3.0, 5.0]])
     verdicts = np.array([["pass", "pass"], ["hidden", "fail"]])
     every = Elements(
@@ -104,15 +104,15 @@ ZERO = checked(worst=element(0.0, 0.0, 1e-12), resolution=None, max_rel_error=0.
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (report("pass", inputs=(checked(),)), "9.0 digits agree; an error above 1e-08 relative would have been seen"),
+        (report("pass", inputs=(checked(),)), "9.0 digits agree; a relative error above 1e-08 would have been seen"),
         (
             report("pass", inputs=(checked(resolution=1e-5, digits=5.0), checked("y"))),
-            "5.0 digits agree; an error above 1e-05 relative would have been seen",  # of the input that is known worst
+            "5.0 digits agree; a relative error above 1e-05 would have been seen",  # of the least accurate input
         ),
         (
             report("pass", inputs=(checked(resolution=1e-3, of_largest=1e-7),)),
-            "9.0 digits agree; errors above 1e-07 of the largest slope would have been seen, "
-            "in the smallest elements above 0.001 relative",
+            "9.0 digits agree; errors above 1e-07 of the largest slope would have been seen; "
+            "in the smallest elements, relative errors above 0.001",
         ),
         (
             report("pass", inputs=(checked(),), evidence=ALONG),
@@ -129,7 +129,7 @@ ZERO = checked(worst=element(0.0, 0.0, 1e-12), resolution=None, max_rel_error=0.
         (report("pass", inputs=(checked(),), message="twice"), None),
     ],
 )
-def test_what_a_pass_means(made, text):
+def test_the_headline_of_a_pass(made, text):
     assert made.headline() == (text or f"{made.agreement()}; twice")
 
 
@@ -147,7 +147,7 @@ WHOLE = Finding("nonlinear", "the backward is not linear")
         ),
         (
             report(inputs=(checked("x", "fail", element(4.0, 1e-9, 1e-9)),)),
-            "x: claimed 4, numeric 1e-09 ± 1e-09",  # relative to what may be 0
+            "x: claimed 4, numeric 1e-09 ± 1e-09",  # no relative error, since it may be 0
         ),
         (report(inputs=(checked(),), diagnosis=(WHOLE,), message="b(0) is not 0"), "b(0) is not 0"),
         (UNDECIDED, "noise of 1% hides the derivative"),
@@ -183,7 +183,7 @@ def test_the_rule_of_a_check(made, rule):
     assert made.rule == rule
 
 
-def test_the_place_is_that_of_what_is_wrong(tmp_path, monkeypatch):
+def test_the_location_is_that_of_the_wrong_code(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     claimed = {"claimed_at": (str(tmp_path / "g.py"), 7)}
     assert FAILED.wrong_at == ("f.py", 3)
@@ -235,7 +235,7 @@ def test_the_document_of_a_report():
     }
 
 
-def test_a_list_of_checks_has_places_that_editors_read():
+def test_a_list_of_checks_has_locations_that_editors_understand():
     listed = CheckList("t", (ListedCheck("f", "f.py", 3), ListedCheck("x**2", None, None)))
     assert list(listed.lines()) == [("f.py:3", "f"), ("x**2",)]
     assert list(listed.rows()) == [("f", "f.py", "3"), ("x**2", "", "")]

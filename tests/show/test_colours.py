@@ -1,4 +1,4 @@
-"""Colours can be read on light and on dark backgrounds, and those of numbers are not those of errors."""
+"""Colours are readable on light and dark backgrounds, and numbers do not look like errors."""
 
 import re
 
@@ -18,25 +18,25 @@ def luminance(colour):
 
 
 def contrast(colour, other):
-    """Return the contrast of WCAG 2, from 1 to 21."""
+    """Return the contrast ratio of WCAG 2, from 1 to 21."""
     low, high = sorted((luminance(colour), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("name", [POSITIVE, NEGATIVE, COMPLEX])
 @pytest.mark.parametrize("background", ["#ffffff", "#000000"])
-def test_numbers_on_a_terminal(name, background):
+def test_numbers_are_readable_on_a_terminal(name, background):
     assert contrast(Style.parse(name).color.get_truecolor().hex, background) > 4
 
 
-def test_a_negative_number_is_no_error():
+def test_a_negative_number_does_not_look_like_an_error():
     assert "red" in shade(float("nan"), 1.0)
     assert "red" not in shade(-1.0, 1.0)
     assert shade(-1.0, 1.0) != shade(1.0, 1.0)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages(scheme):
+def test_pages_are_readable(scheme):
     blocks = re.findall(r"\{([^{}]*--ink[^{}]*)\}", STYLE)
     colours = dict(re.findall(r"--(\w+): (#\w{6})", blocks[scheme == "dark"]))
     for name in ("ink", "dim", "pass", "fail", "unsure", "error", "first", "second"):

@@ -40,12 +40,12 @@ def test_a_number_reads_back_equal(x):
     assert not number(x).startswith("-0.0")
 
 
-def test_digits_names_and_truth():
+def test_digits_special_values_and_booleans():
     assert number(1 / 3, 4) == "0.3333" and number(1 / 3 - 2j / 3, 2) == "0.33-0.67j"
     assert (number(None), number(np.True_), number(np.nan), number(-np.inf)) == ("none", "True", "nan", "-inf")
 
 
-def test_json_has_its_own_types_alone():
+def test_json_has_only_its_own_types():
     given = {"x": np.array([[1.0, np.nan], [-np.inf, 0.25]]), "f": np.float32(0.1), "z": np.array(1 + 2j), "n": None}
     found = as_plain_data(
         {**given, "names": np.array(["a", "b"]), "whole": np.array([1, 2]), "t": (np.bool_(True), "s")}
@@ -95,28 +95,28 @@ def test_a_heading_has_a_column_for_each_part_of_a_name():
     assert write_tsv(JACOBIAN, Style()).splitlines()[0] == "out[0]/a,b[0]\t1.0+2.0j"
 
 
-def test_precision_is_the_number_of_digits_everywhere():
+def test_precision_is_the_number_of_digits_in_every_format():
     result = Products("t", "vjp", np.array(1 / 3), {"x": np.array([2 / 3, 2e10 / 3])})
     assert write_raw(result, Style(3)) == "0.667\n6.67e+09\n"
     document = json.loads(write_json(result, Style(3)))
     assert (document["value"], document["vjp"]["x"]) == (0.333, [0.667, 6.67e9])
 
 
-def test_a_document_has_a_head_and_strings_for_what_json_lacks():
+def test_a_document_has_a_header_and_nan_as_a_string():
     document = json.loads(write_json(RESULT, Style(command="grad")))
     head = {"schema": "gradcli/1", "command": "grad", "target": "t", "version": gradcli.__version__}
     assert document == {**head, "value": 2.0, "grad": {"x": [[1.0, 0.1], [0.0, "nan"]], "y": None}}
 
 
-def test_files_of_numpy_read_back_equal():
+def test_numpy_files_read_back_equal():
     found = np.load(io.BytesIO(write_npz(RESULT, Style())))
     assert sorted(found) == ["value", "x"]  # a gradient that is None has no array
     np.testing.assert_array_equal(found["x"], X)
     taken = Products("t", "vjp", np.float64(5.0), {"value": np.array([7.0])})
-    assert np.load(io.BytesIO(write_npz(taken, Style())))["value"].tolist() == [7.0]  # the input of that name
+    assert np.load(io.BytesIO(write_npz(taken, Style())))["value"].tolist() == [7.0]  # the input with that name
     np.testing.assert_array_equal(np.load(io.BytesIO(write_npy(RESULT, Style()))), X)
     two = RESULT._replace(inputs=(InputGradient("x", X, X), InputGradient("y", X, X)))
-    with pytest.raises(GradcliError, match=r"a \.npy file holds one array, and there are x, y"):
+    with pytest.raises(GradcliError, match=r"a \.npy file holds one array, but the result has x, y"):
         write_npy(two, Style())
 
 
@@ -125,11 +125,11 @@ def test_a_sparse_jacobian_is_written_as_one_matrix():
     sizes = {"x": np.zeros(2), "y": np.zeros(1)}
     found = load_npz(io.BytesIO(write_npz(Jacobian("t", np.zeros(2), sizes, parts), Style())))
     assert found.toarray().tolist() == [[0, 1, 0], [0, 0, 2]]
-    with pytest.raises(GradcliError, match="none that is dense"):
+    with pytest.raises(GradcliError, match="no dense array"):
         write_npy(Jacobian("t", np.zeros(2), sizes, parts), Style())
 
 
-def test_an_error_is_a_document_with_its_place():
+def test_an_error_is_a_document_with_its_location():
     error = GradcliError("no 'sinn'", span=Span("a\nsinn(x)", 2, 6, "f.expr"), hint="sin", kind="name")
     assert json.loads(error_document(error)) == {
         "error": {
@@ -140,12 +140,12 @@ def test_an_error_is_a_document_with_its_place():
     assert json.loads(error_document(GradcliError("x")))["error"]["span"] is None
 
 
-def test_controls_in_json_are_escaped_and_keep_their_meaning():
+def test_control_characters_in_json_are_escaped_and_read_back_equal():
     text = json_line({"a\x9b": "\x1b[0m \u202e"})
     assert json.loads(text) == {"a\x9b": "\x1b[0m \u202e"} and text.rstrip("\n").isprintable()
 
 
-def test_formulas_are_text_and_code_is_as_it_is():
+def test_formulas_are_rows_of_text_and_code_is_unchanged():
     result = SimpleNamespace(rows=lambda: [("∂f/∂x", "2*x"), ("∂f/∂y", "1")], code="def f(): ...\n")
     assert write_text(result, Style()) == "∂f/∂x\t2*x\n∂f/∂y\t1\n"
     assert write_text(result, Style(unicode=False)) == "del f/del x\t2*x\ndel f/del y\t1\n"

@@ -1,4 +1,4 @@
-"""The names of findings: what the code can produce has a page, and formats carry the name and the place."""
+"""Names of findings: each has a page, and formats include the name and the location."""
 
 import ast
 import json
@@ -13,7 +13,7 @@ from tests.command import gradcli as command
 PACKAGE = Path(gradcli.__file__).parent
 MODULES = [*PACKAGE.glob("check/*.py"), PACKAGE / "program/as_called.py", PACKAGE / "program/elsewhere/torch_calls.py"]
 MAKERS = {"Finding": 0, "Hypothesis": 0, "moved": 0, "Difference": 0, "undecided": 2}
-"""What takes the kind of a finding, and at which place."""
+"""Functions that take the kind of a finding, with the position of this argument."""
 
 
 def rule_of(kind):
@@ -21,7 +21,7 @@ def rule_of(kind):
 
 
 def strings_in(path):
-    """Yield the strings of a module, and whether each is the kind of a finding for sure."""
+    """Yield each string in a module, and whether it is certainly the kind of a finding."""
     kinds = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):
@@ -38,7 +38,7 @@ def test_every_finding_has_a_page_and_every_page_a_finding():
     pages = {name for name, page in causes().items() if page.group == "gradcheck"}
     assert len(certain) > 25
     assert certain <= pages
-    assert pages - {rule_of("wrong derivative")} <= possible  # the name of what no finding explains
+    assert pages - {rule_of("wrong derivative")} <= possible  # the name if no finding explains the mismatch
 
 
 def test_pages_are_complete():
@@ -64,7 +64,7 @@ def g(x):
 """
 
 
-def test_formats_carry_the_name_and_the_line_of_the_derivative(tmp_path):
+def test_formats_include_the_name_and_the_line_of_the_derivative(tmp_path):
     (tmp_path / "w.py").write_text(WRONG)
 
     def printed(format):

@@ -49,7 +49,7 @@ def test_arrays_are_columns_and_matrices():
         ("x", r"\frac{\partial f}{\partial x}"),
         ("x1", r"\frac{\partial f}{\partial x_{1}}"),
         ("x[0,1]", r"\frac{\partial f}{\partial x_{0,1}}"),
-        ("x1[0]", r"\frac{\partial f}{\partial {x_{1}}_{0}}"),  # two subscripts in a row are an error of LaTeX
+        ("x1[0]", r"\frac{\partial f}{\partial {x_{1}}_{0}}"),  # two subscripts in a row are an error in LaTeX
         ("theta", r"\frac{\partial f}{\partial \theta}"),
         ("rate", r"\frac{\partial f}{\partial \mathrm{rate}}"),
         ("a_b", r"\frac{\partial f}{\partial \mathrm{a\_b}}"),
@@ -62,7 +62,7 @@ def test_a_partial_derivative(name, left):
     assert partial(name) == left
 
 
-def test_names_of_elements_are_listed_up_to_twelve():
+def test_up_to_twelve_names_of_elements_are_listed():
     assert (names("x", ()), names("x", (1,)), names("x", (2,))) == ("x", "x_{0}", "(x_{0}, x_{1})")
     assert names("x", (13,)) == r"(x_{0}, x_{1}, x_{2}, \dots, x_{12})"
     assert names("x", (3, 4)).count(",") == 11 + 12  # between twelve names, and one in each index
@@ -94,7 +94,7 @@ def test_a_jacobian_has_a_row_for_each_output():
     assert written(square, 3)[0].endswith(r"= \begin{bmatrix} 0 & 1 \\ 2 & 3 \end{bmatrix}")
 
 
-def test_a_hessian_is_one_matrix_for_numbers_and_blocks_for_arrays():
+def test_a_hessian_is_one_matrix_for_scalars_and_blocks_for_arrays():
     second = {"x": {"x": np.array(2.0), "y": np.array(1.0)}, "y": {"x": np.array(1.0), "y": np.array(0.0)}}
     result = Hessian("t", np.array(1.0), dict.fromkeys("xy", np.array(0.0)), second)
     assert written(result, 2) == [r"\nabla^{2} f = \begin{bmatrix} 2 & 1 \\ 1 & 0 \end{bmatrix}"]
@@ -109,7 +109,7 @@ def test_a_hessian_is_one_matrix_for_numbers_and_blocks_for_arrays():
 
 
 @pytest.mark.parametrize(("kind", "sign"), [("vjp", r"v^\top J"), ("jvp", "J v"), ("hvp", "H v")])
-def test_products_say_of_what(kind, sign):
+def test_products_name_their_factors(kind, sign):
     result = Products("t", kind, np.array(1.0), {"x1": np.array(5.0)})
     assert written(result) == [rf"\left({sign}\right)_{{x_{{1}}}} = 5.0"]
 
@@ -150,7 +150,7 @@ def test_formulas_in_matrix_form_have_bold_arrays():
     assert line == r"\frac{\partial \mathbf{f}}{\partial \mathbf{A}} = B"
 
 
-def test_numbers_of_many_digits_stay_as_they_are():
+def test_high_precision_numbers_are_not_rounded():
     result = LongNumbers("t", 20, np.array("1.5"), {"x": np.array(["0.1", "0.2"]), "k": None})
     assert written(result, 2) == [
         r"\frac{\partial f}{\partial x_{0}} = 0.1",

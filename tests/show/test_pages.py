@@ -1,4 +1,4 @@
-"""Pages of checks and of backward: what stands in them, that nothing is fetched, and what a browser makes of them."""
+"""HTML pages of checks and traces: their content, that they fetch nothing, and how a browser shows them."""
 
 import html
 import json
@@ -45,9 +45,9 @@ DARK = "--blink-settings=preferredColorScheme=0"
 
 
 def probe(page: Path, script: str, *, width: int = 1280, at: str = "", options: tuple[str, ...] = ()) -> Any:
-    """Open a page headless with one more script behind its own; return what that assigns to `found`.
+    """Open a page in a headless browser with one more script; return what the script assigns to `found`.
 
-    A window is at least 500 pixels wide, so that a narrower page stands in a frame of that width.
+    A window is at least 500 pixels wide, so a narrower page is put into a frame of its width.
     """
     copy = page.with_name(f"probe-{page.name}")
     more = f"<script>let found; {script}; top.document.title = 'found ' + JSON.stringify(found);</script></body>"
@@ -76,7 +76,7 @@ VOID = {"meta", "br", "wbr"}
 
 
 class Reader(HTMLParser):
-    """Reads a page: its tags with attributes, its text, and the cells of its tables; tags must be balanced."""
+    """The content of a page: tags with attributes, text, and cells of tables. Tags must be balanced."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -125,7 +125,7 @@ def trace(tmp_path) -> Path:
 
 
 def assert_fetches_nothing(found: Reader) -> None:
-    """Nothing comes from elsewhere, and the page forbids it besides."""
+    """Check that a page refers to nothing outside itself and that its policy forbids it."""
     for tag, attributes in found.tags:
         assert tag not in ("link", "img", "iframe", "object", "base")
         assert "src" not in attributes and attributes.get("href", "#").startswith("#")
@@ -135,7 +135,7 @@ def assert_fetches_nothing(found: Reader) -> None:
     assert "url(" not in STYLE and "@import" not in STYLE
 
 
-def test_a_report_says_everything(report):
+def test_a_report_is_complete(report):
     text = report.read_text()
     found = Reader(text)
     assert_fetches_nothing(found)
@@ -175,7 +175,7 @@ def test_a_report_draws_maps_and_both_slopes(report):
     assert len(cells) == 2 * (6 + 4) and sum(a["stroke"] == "var(--fail)" for a in cells) == 4
 
 
-def test_at_a_kink_both_slopes_beside_it_are_drawn(tmp_path):
+def test_at_a_kink_the_slopes_of_both_sides_are_drawn(tmp_path):
     words = ["gradcheck", "x.py:f", "--grad", "g", "x=0", "-o", str(tmp_path / "kink.html")]
     (tmp_path / "x.py").write_text("def f(x):\n    return abs(x)\ndef g(x):\n    return 5.0\n")
     assert main([*words[:1], str(tmp_path / "x.py:f"), *words[2:]]) == 1
@@ -193,14 +193,14 @@ def test_a_list_of_checks_is_a_page(tmp_path):
     assert "squares" in found.text and [tag for tag, _ in found.tags].count("tr") == 5
 
 
-def test_boxes_that_scroll_take_the_keyboard(report, trace):
+def test_scrolling_boxes_can_take_the_keyboard_focus(report, trace):
     for path in (report, trace):
         for tag, attributes in Reader(path.read_text()).tags:
             if tag == "pre" or "wide" in attributes.get("class", "").split():
                 assert attributes.get("tabindex") == "0"
 
 
-def test_of_very_many_elements_the_worst_are_shown():
+def test_only_the_worst_of_very_many_elements_are_shown():
     n = MOST_ROWS + 7
     numeric = np.ones((1, n))
     claimed = numeric.copy()
@@ -213,7 +213,7 @@ def test_of_very_many_elements_the_worst_are_shown():
     assert text.count("<tr") == MOST_ROWS + 1
 
 
-def test_a_trace_reads_without_its_script(trace):
+def test_a_trace_is_readable_without_its_script(trace):
     found = Reader(trace.read_text())
     assert_fetches_nothing(found)
     steps = [a for _, a in found.tags if a.get("class") == "step"]
@@ -239,14 +239,14 @@ def test_pages_fit_the_screen_and_fetch_nothing(width, report, trace):
 
 
 @needed
-def test_pages_are_light_and_dark(report):
+def test_pages_follow_the_preferred_colour_scheme(report):
     script = "found = getComputedStyle(document.body).backgroundColor"
     assert probe(report, script) == "rgb(255, 255, 255)"
     assert probe(report, script, options=(DARK,)) == "rgb(13, 17, 23)"
 
 
 @needed
-def test_a_trace_is_stepped_with_keys(trace):
+def test_keys_step_through_a_trace(trace):
     script = """
     found = [];
     const each = (what) => [...document.querySelectorAll(what)];
@@ -260,7 +260,7 @@ def test_a_trace_is_stepped_with_keys(trace):
     found.push(look());
     ['ArrowRight', 'ArrowRight', 'ArrowLeft', 'End', 'ArrowRight', 'Home'].forEach(press)
     """
-    expected = [(1, 1), (2, 2), (3, 0), (2, 2), (4, 0), (4, 0), (1, 1)]  # the step, and the edges it sends along
+    expected = [(1, 1), (2, 2), (3, 0), (2, 2), (4, 0), (4, 0), (1, 1)]  # the step, and how many edges it highlights
     found = probe(trace, script)
     assert found == [[str(n), 1, n - 1, edges, f"#step{n}", 1] for n, edges in expected]
 
@@ -274,7 +274,7 @@ def luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 def test_text_is_readable(theme):
-    """Every colour of text has a contrast of at least 4.5 on every colour behind it."""
+    """Every text colour has a contrast ratio of at least 4.5 with every background colour."""
     colours = dict(re.findall(r"--(\w+): (#\w{6})", re.split("prefers-color-scheme: dark", STYLE)[theme]))
     for back in ("paper", "soft"):
         for name in ("ink", "dim", "pass", "fail", "unsure", "error", "first", "second"):
@@ -296,7 +296,7 @@ def test_notebooks_show_reports():
 
 
 def test_a_report_shows_the_file_as_it_is_now(tmp_path, monkeypatch):
-    """Files of one name in two folders, read by one process."""
+    """One process reads files with the same name in two folders."""
     for folder, remark in (("a", ""), ("b", "  # the other one")):
         (tmp_path / folder).mkdir()
         monkeypatch.chdir(tmp_path / folder)

@@ -10,7 +10,7 @@ from gradcli.show import FORMATS, causes, check_results, graph_results, results,
 MODULES = (results, check_results, study_results, graph_results, causes)
 ROWS = ("rows", "arrays")
 READ = {"tsv": ROWS, "csv": ROWS, "json": ("json",), "text": ROWS, "npz": ("arrays",), "npy": ("arrays",)}
-"""What a format needs one of in a result, whatever its type."""
+"""A format can write a result of any type that has one of these attributes."""
 PICTURES = {"svg", "png"}
 OTHERS = {"int", "None", "bool"}
 
@@ -38,14 +38,14 @@ def takes(form: str, kind: type) -> bool:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_format_of_a_command_takes_its_results(name):
+def test_every_format_of_a_command_can_write_its_results(name):
     types = {key: value for module in MODULES for key, value in vars(module).items()}
     for form, kind in formats_and_results(name):
-        missing = kind == "LongNumbers" and form in {"npz", "npy", *PICTURES}  # numbers of many digits are text
-        missing |= kind == "Tabulated" and form in {"latex", "npy"}  # which say so: test_cases has it
+        missing = kind == "LongNumbers" and form in {"npz", "npy", *PICTURES}  # high-precision numbers are text
+        missing |= kind == "Tabulated" and form in {"latex", "npy"}  # these raise an error, which test_cases tests
         assert takes(form, types[kind]) or missing, f"gradcli {name} -f {form} cannot write {kind}"
 
 
-def test_every_format_is_one_of_a_command():
+def test_every_format_belongs_to_a_command():
     used = {form for name in COMMANDS for form in formats_of(name)}
     assert used == set(FORMATS) - {"report", "notebook"}

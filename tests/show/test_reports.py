@@ -1,4 +1,4 @@
-"""Checks for CI and editors: what each format says of each verdict, and what has to be escaped in it."""
+"""Formats of checks for CI and editors: what they say about each verdict, and what they escape."""
 
 import json
 import xml.etree.ElementTree as ElementTree
@@ -37,14 +37,14 @@ def test_github_marks_the_line_of_each_problem():
     assert shown(EVERY._replace(shown=True), "github") == ""
 
 
-def test_commands_of_github_are_escaped():
-    """As actions/toolkit does: % and line breaks in texts; colons and commas in properties, too."""
+def test_github_commands_are_escaped():
+    """As in actions/toolkit: % and line breaks in text, and in properties also colons and commas."""
     assert escape_command("50%\r\na,b:c") == "50%25%0D%0Aa,b:c"
     assert escape_command("50%\na,b:c", everything=True) == "50%25%0Aa%2Cb%3Ac"
     assert shown(report(name="x,y::z"), "github").startswith("::error file=f.py,line=3,title=gradcheck x%2Cy%3A%3Az::")
 
 
-def test_concise_is_as_compilers_print_it():
+def test_concise_looks_like_messages_of_compilers():
     assert shown(EVERY, "concise").splitlines() == [
         f"f.py:3:5: error: f: {REASON}; the sign is wrong in all elements [sign]",  # column 5: after the blanks
         "f.py:9:1: warning: h: noise of 1% hides the derivative [undecided]",
@@ -63,13 +63,13 @@ def test_gitlab_has_an_issue_for_each_problem(folder):
     assert len({x["fingerprint"] for x in issues}) == 3
 
 
-def test_a_fingerprint_stays_when_lines_move():
+def test_a_fingerprint_does_not_depend_on_the_line():
     assert fingerprint_of(report(line=3)) == fingerprint_of(report("pass", line=99))
     others = [report(name="g"), report(file="g.py"), report(file=None)]
     assert len({fingerprint_of(x) for x in [report(), *others]}) == 4
 
 
-def test_paths_are_relative_inside_of_the_folder(folder):
+def test_paths_are_relative_inside_the_folder(folder):
     assert (
         relative_path(str(folder / "sub/f.py"))
         == relative_path("sub/f.py")
@@ -124,11 +124,11 @@ def test_sarif_has_rules_and_results(folder):
 @pytest.mark.parametrize(
     ("file", "uri"), [("a b.py", "a%20b.py"), ("é.py", "%C3%A9.py"), ("/else/f.py", "file:///else/f.py")]
 )
-def test_places_in_sarif_are_addresses(file, uri):
+def test_locations_in_sarif_are_uris(file, uri):
     (result,) = json.loads(shown(CheckSummary("t", (report(file=file),), 0.0), "sarif"))["runs"][0]["results"]
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == uri
 
 
-def test_a_finding_without_numbers_is_named_once():
+def test_a_repeated_finding_is_named_once():
     found = report(inputs=(WRONG,), diagnosis=(SIGN, SIGN))
     assert shown(found, "concise").count("[sign]") == 1

@@ -1,4 +1,4 @@
-"""Results as rows, documents and exit codes: names of elements, nan and its place, what JSON holds."""
+"""Results as rows, documents and exit codes: names of elements, locations of nan, fields of JSON documents."""
 
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -40,7 +40,7 @@ def jacobian(blocks, **more):
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3), (2, 0), (1, 1, 2), (12,)])
-def test_labels_are_those_of_all_elements_in_order(shape):
+def test_there_is_a_label_for_each_element_in_order(shape):
     assert labels("x", shape) == [label("x", index) for index in np.ndindex(shape)]
 
 
@@ -53,7 +53,7 @@ def test_rows_of_gradients_have_the_last_axis_fastest():
     assert found == [("x[0,0]", 1.0), ("x[0,1]", 2.0), ("x[1,0]", 3.0), ("x[1,1]", 4.0), ("y", 3.0)]
     assert next(iter(rows_of(gradients(with_value=True)))) == ("value", 5.0)
     missing = Gradients("t", None, (InputGradient("x", X, None),), {"k": np.float64(7.0)}, with_value=True)
-    assert list(rows_of(missing)) == [("x", None), ("k", 7.0)]  # there is no value to show, and one row says none
+    assert list(rows_of(missing)) == [("x", None), ("k", 7.0)]  # a missing value has no row, a missing gradient has
 
 
 def test_rows_of_jacobians_name_output_and_input():
@@ -64,7 +64,7 @@ def test_rows_of_jacobians_name_output_and_input():
     ]
 
 
-def test_a_sparse_jacobian_has_rows_for_its_entries_alone():
+def test_a_sparse_jacobian_has_rows_only_for_its_entries():
     sparse = jacobian({"x": coo_array((np.array([7.0]), ([1], [0])), shape=(2, 2))})
     assert not sparse.is_dense and dense_arrays(sparse) == {}
     assert list(rows_of(sparse)) == [(("out[1]", "x[0]"), 7.0)]
@@ -77,7 +77,7 @@ def test_a_formula_is_in_the_row_of_its_number():
     assert list(rows_of(gradients(symbolic=formulas))) == [("x[0]", 1.0, ""), ("x[1]", 2.0, ""), ("y", 3.0, "2*y")]
 
 
-def test_rows_of_a_hessian_are_by_pairs():
+def test_rows_of_a_hessian_name_pairs_of_inputs():
     block = {"x": {"x": np.array(2.0), "y": np.array(1.0)}, "y": {"x": np.array(1.0), "y": np.array(0.0)}}
     result = Hessian("t", np.float64(1.0), {"x": np.zeros(()), "y": np.zeros(())}, block)
     assert list(rows_of(result)) == [(("x", "x"), 2.0), (("x", "y"), 1.0), (("y", "x"), 1.0), (("y", "y"), 0.0)]
@@ -113,7 +113,7 @@ def test_a_document_follows_its_declaration():
         **{"size": 3, "name": "p", "kept": 0, "seconds": 0.12},  # *part comes last: its name replaces that of whole
         "parts": {"a": Part("a", 1), "b": Part("b", 2)},
     }
-    assert document_of(Part("p", 3)) == {"name": "p", "size": 3}  # all fields of a part that declares none
+    assert document_of(Part("p", 3)) == {"name": "p", "size": 3}  # without a declaration: all fields
     assert document_of(whole, "shown=name kept") == {"shown": "w", "kept": 0}
 
 
@@ -152,33 +152,33 @@ NAN, INF = np.nan, np.inf
     ("result", "text", "refused"),
     [
         (gradients(), None, None),
-        (Value("t", np.array([1.0, NAN])), "the value holds nan", "the value is not finite: value[1] is nan"),
+        (Value("t", np.array([1.0, NAN])), "the value contains nan", "the value is not finite: value[1] is nan"),
         (
             gradients(np.array([1.0, NAN])),
-            "the gradient of x holds nan",
+            "the gradient of x contains nan",
             "the gradient of x is not finite: x[1] is nan",
         ),
         (gradients(y=np.float64(-INF)), None, "the gradient of y is -inf"),
         (gradients(y=None), None, None),
         (
             jacobian({"x": np.array([[1.0, 2.0], [NAN, 4.0]])}),
-            "the block of x holds nan first at out[1]/x[0]",
+            "the block of x contains nan first at out[1]/x[0]",
             "the block of x is not finite: out[1]/x[0] is nan",
         ),
         (
             jacobian({"x": coo_array((np.array([1.0, NAN]), ([0, 1], [0, 1])), shape=(2, 2))}),
-            "the block of x holds nan first in row 1, column 1",
+            "the block of x contains nan first in row 1, column 1",
             "the block of x is not finite: row 1, column 1 is nan",
         ),
         (
             Products("t", "hvp", Y, {"x": np.array([NAN])}),
-            "the hvp for x holds nan",
+            "the hvp for x contains nan",
             "the hvp for x is not finite: x[0]",
         ),
         (SimpleNamespace(), None, None),
     ],
 )
-def test_nan_and_infinity_are_named_by_their_place(result, text, refused):
+def test_nan_and_infinity_are_reported_with_their_location(result, text, refused):
     assert nan_in(result) == text
     if refused is None:
         check_finite(result)
@@ -188,9 +188,9 @@ def test_nan_and_infinity_are_named_by_their_place(result, text, refused):
         assert raised.value.message.startswith(refused) and raised.value.exit_code == 1
 
 
-def test_numbers_of_many_digits_are_finite_by_their_text():
+def test_high_precision_numbers_may_exceed_the_range_of_floats():
     block = gradients()._replace(inputs=(InputGradient("x", X, np.array(["1e999", "nan"])),))
-    assert nan_in(block) == "the gradient of x holds nan"  # 1e999 is more than a float holds, and a number
+    assert nan_in(block) == "the gradient of x contains nan"  # 1e999 exceeds the range of floats, but is finite
     assert list(dense_arrays(block)) == []
 
 
@@ -205,7 +205,7 @@ def test_numbers_of_many_digits_are_finite_by_their_text():
         ({"x": np.zeros(0)}, None),  # no elements: nothing is zero
     ],
 )
-def test_gradients_that_need_an_explanation_name_the_command(grads, name):
+def test_notes_suggest_why_if_gradients_are_none_zero_or_nan(grads, name):
     inputs = tuple(InputGradient(key, np.zeros(2), g) for key, g in grads.items())
     result = Gradients("s.py", np.float64(1.0), inputs, {}, why="gradcli why s.py")
     expected = () if name is None else (f"'gradcli why s.py' finds the cause of {name} being none, zero or nan",)
@@ -213,7 +213,7 @@ def test_gradients_that_need_an_explanation_name_the_command(grads, name):
     assert result._replace(why="").notes == ()
 
 
-def test_notes_of_values_that_changed_are_together():
+def test_equal_notes_of_inputs_are_combined():
     inputs = tuple(InputGradient(name, X, X, note) for name, note in [("a", "changed"), ("b", ""), ("c", "changed")])
     assert Gradients("t", np.float64(1.0), inputs, {}).notes == ("a, c: changed",)
 

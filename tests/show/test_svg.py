@@ -58,12 +58,12 @@ def test_a_turned_drawing_has_operands_on_the_left():
     assert all(left < right for left, right in pairwise(order))
 
 
-def test_nothing_is_an_empty_drawing():
+def test_an_empty_graph_is_an_empty_drawing():
     assert draw_layers({}, {}).boxes == {}
 
 
 def places(text, names, direction):
-    """Return where the boxes of leaves are in a drawing."""
+    """Return the positions of the boxes of leaves in a drawing."""
     result = graph_program(load_program(Target(text, inline=True)), dict.fromkeys(names, 2.0), Request())
     drawn = render_graph(result._replace(direction=direction), Style()).decode()
     found = {name: (float(x), float(y)) for x, y, name in re.findall(r'<text x="(.*?)" y="(.*?)".*?>(.*?)<', drawn)}

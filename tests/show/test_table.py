@@ -1,4 +1,4 @@
-"""Results on a terminal: what stands where, and what is left out."""
+"""Tables of results on a terminal: their layout, and what they leave out."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def table(result, width=80, **style):
 X = np.array([1.0, 2.0])
 
 
-def test_gradients_stand_next_to_values():
+def test_gradients_are_shown_next_to_values():
     inputs = (InputGradient("x", X, 2 * X), InputGradient("n", np.array(3.0), None))
     result = Gradients("t", np.array(5.0), inputs, {"k": np.array(7.0)}, "loss")
     assert table(result) == [
@@ -49,14 +49,14 @@ def test_a_summary_of_gradients_has_their_sizes():
         ["w", "2×2", "5", "-4", "3", "50%"],
         *[["z", "1", "5", "5", "5", "0%"], ["u", "2", "none"], ["e", "0", "empty"]],
     ]
-    assert lines[-1].startswith("7 elements: --wrt NAME")
+    assert lines[-1].startswith("7 elements: use --wrt NAME")
 
 
-def test_a_value_is_alone():
+def test_a_value_is_shown_alone():
     assert table(Value("t", np.eye(2))) == ["value [1  0]", "      [0  1]"]
 
 
-def test_a_jacobian_has_a_matrix_for_each_array_and_one_for_all_numbers():
+def test_a_jacobian_has_a_matrix_for_each_array_and_one_for_all_scalars():
     blocks = {"a": np.array([1.0, 2.0]), "x": np.array([[3.0, 4.0], [5.0, 6.0]]), "b": np.array([7.0, 8.0])}
     inputs = {"a": np.array(0.0), "x": X, "b": np.array(0.0)}
     lines = [line.split() for line in table(Jacobian("t", X, inputs, blocks))]
@@ -83,14 +83,14 @@ def test_a_hessian_shows_mirrored_blocks_once():
     assert heads == ["∂²out/∂x∂x", "∂²out/∂x∂y", "∂²out/∂y∂x", "∂²out/∂y∂y"]
 
 
-def test_a_hessian_of_numbers_is_one_matrix():
+def test_a_hessian_of_scalars_is_one_matrix():
     second = {a: {b: np.array(float(i + j)) for j, b in enumerate("xy")} for i, a in enumerate("xy")}
     result = Hessian("t", np.array(1.0), dict.fromkeys("xy", np.array(0.0)), second, "z")
     assert table(result) == ["z 1", "", "Hessian of z", "   x  y", "x  0  1", "y  1  2"]
 
 
 @pytest.mark.parametrize(("kind", "heading"), [("vjp", "input"), ("hvp", "input"), ("jvp", "output")])
-def test_products_are_those_of_inputs_or_of_the_output(kind, heading):
+def test_products_are_listed_by_input_or_by_output(kind, heading):
     lines = table(Products("t", kind, np.array(1.0), {"x": X}))
     assert [line.split() for line in lines[2:]] == [[heading, "shape", kind], ["x", "2", "[1,", "2]"]]
 
@@ -102,10 +102,10 @@ def test_functions_are_lines_or_pages():
     assert table(Operations((sine,), full=True)) == page
 
 
-def test_a_pass_has_its_basis_and_a_fail_its_command():
+def test_a_pass_shows_its_evidence_and_a_fail_its_command():
     assert table(PASSED) == [
         "✓ pass         g  f.py:3",
-        "    9.0 digits agree; an error above 1e-08 relative would have been seen",
+        "    9.0 digits agree; a relative error above 1e-08 would have been seen",
         "    checked 1 element, with 14 calls of the function",
     ]
     assert table(FAILED) == [
@@ -131,7 +131,7 @@ def test_a_command_to_repeat_is_never_broken():
     assert table(long, width=40)[-1] == f"    again: {long.replay}".rstrip()
 
 
-def test_a_report_has_what_else_is_known():
+def test_a_report_shows_taylor_remainders_cross_checks_and_notes():
     taylor = Taylor((TaylorRow(0.1, 0.05, None, False), TaylorRow(0.01, 0.0005, 2.0, False)), 2.0)
     shown = report(
         "pass",
@@ -148,7 +148,7 @@ def test_a_report_has_what_else_is_known():
         ["0.01", "0.0005", "2.00"],
     ]
     assert lines[5:] == [
-        "    rate of the Taylor remainder: 2.00 (2 for a right derivative, 1 for another)",
+        "    rate of the Taylor remainder: 2.00 (2 if right, 1 if wrong)",
         *["    digits that agree with reverse mode: forward mode 15.0, 50 digits 14.5", "    note: held constant"],
         "    found: gradcli.check(f, at={})",
     ]
@@ -174,7 +174,7 @@ def test_every_element_has_a_line():
     assert [line.split() for line in lines[-3:]] == [
         ["element", "claimed", "numeric", "±", "error", "ratio"],
         ["x[0]", "2", "2", "1e-09", "1"],
-        ["x[1]", "0.333333333333", "0.666666666667", "unknown", "FAIL"],  # no ratio to what is not known
+        ["x[1]", "0.333333333333", "0.666666666667", "unknown", "FAIL"],  # no ratio, since the error is unknown
     ]
 
 

@@ -21,7 +21,7 @@ def outer(ctx, x):
     return x * 2
 
 
-def test_nan_is_told_with_the_lines_that_led_to_it():
+def test_nan_is_reported_with_the_forward_lines():
     x, v = leaf(1.0), leaf(1.0)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
@@ -36,7 +36,7 @@ def test_nan_is_told_with_the_lines_that_led_to_it():
     assert len(texts) == 2
 
 
-def test_other_errors_are_told_too_even_where_warnings_are_errors(capsys):
+def test_other_errors_are_reported_even_if_warnings_are_errors(capsys):
     x = leaf(1.0)
     with warnings.catch_warnings(), detect_anomaly():
         warnings.simplefilter("error")
@@ -48,7 +48,7 @@ def test_other_errors_are_told_too_even_where_warnings_are_errors(capsys):
     assert "Error detected in PowBackward0" in capsys.readouterr().err
 
 
-def test_nodes_made_before_have_no_line():
+def test_nodes_recorded_before_anomaly_mode_have_no_line():
     y = broken.apply(leaf(1.0))
     silent = pytest.warns(UserWarning, match="No forward pass information")
     with silent, detect_anomaly(), pytest.raises(RuntimeError, match="returned nan"):
@@ -56,7 +56,7 @@ def test_nodes_made_before_have_no_line():
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly")
-def test_switches():
+def test_switching_anomaly_mode():
     x = leaf(1.0)
     assert not state.anomaly
     with detect_anomaly(check_nan=False):

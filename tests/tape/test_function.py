@@ -87,7 +87,7 @@ def test_setup_context_forward_mode_and_batching():
     ("forward", "methods", "error", "message"),
     [(lambda ctx, x: x * 1, {}, NotImplementedError, "backward"), (None, {}, NotImplementedError, "forward")],
 )
-def test_a_forward_and_one_backward_are_needed(forward, methods, error, message):
+def test_forward_and_backward_are_required(forward, methods, error, message):
     if forward is not None:
         methods = {**methods, "forward": forward}
     made = type("Half", (Function,), {name: staticmethod(f) for name, f in methods.items()})
@@ -95,7 +95,7 @@ def test_a_forward_and_one_backward_are_needed(forward, methods, error, message)
         made.apply(leaf(1.0)).backward()
 
 
-def test_several_outputs_need_no_garbage_collector(no_collector):
+def test_several_outputs_are_freed_without_the_garbage_collector(no_collector):
     @function(lambda ctx, a, b: a + 2 * b)
     def two(ctx, x):
         return x * 1, x * 2
@@ -106,7 +106,7 @@ def test_several_outputs_need_no_garbage_collector(no_collector):
     assert node() is None
 
 
-def test_a_tangent_of_what_is_no_tensor_is_none():
+def test_the_tangent_of_a_non_tensor_is_none():
     tangents = []
 
     class Scale(Function):
@@ -125,7 +125,7 @@ def test_a_tangent_of_what_is_no_tensor_is_none():
     assert tangents == [(g.Tensor, None)]
 
 
-def test_what_a_function_changes_in_place_does_not_overlap():
+def test_inputs_changed_in_place_must_not_overlap():
     @function(lambda ctx, a, b: (2 * a, b))
     def change_both(ctx, x, y):
         ctx.mark_dirty(x, y)
@@ -141,7 +141,7 @@ def test_what_a_function_changes_in_place_does_not_overlap():
         change(leaf(1.0, 2.0, 3.0), 1)
 
 
-def test_a_function_may_return_a_tensor_of_vmap_around_it():
+def test_a_function_may_return_a_tensor_of_the_enclosing_vmap():
     def mapped(x):
         @function(lambda ctx, g: g)
         def give(ctx, one):
@@ -152,11 +152,11 @@ def test_a_function_may_return_a_tensor_of_vmap_around_it():
     assert g.func.vmap(mapped)(g.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
 
 
-def test_calling_a_function_says_apply():
+def test_calling_a_function_suggests_apply():
     class Twice(Function):
         @staticmethod
         def forward(ctx, x):
             return 2 * x
 
-    with pytest.raises(RuntimeError, match=r"called by Twice\.apply\(\.\.\.\)"):
+    with pytest.raises(RuntimeError, match=r"call a custom Function as Twice\.apply\(\.\.\.\)"):
         Twice()(leaf(1.0))

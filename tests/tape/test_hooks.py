@@ -92,7 +92,7 @@ def test_second_derivatives_use_the_unpacked_values():
     assert grad(first.sum(), x)[0].tolist() == [24.0, 36.0]
 
 
-def test_the_innermost_pair_counts_and_ends():
+def test_the_innermost_pair_of_hooks_applies():
     x = leaf(1.0)
     with saved_tensors_hooks(lambda t: 3 * t, same):
         with saved_tensors_hooks(lambda t: 5 * t, same):
@@ -102,7 +102,7 @@ def test_the_innermost_pair_counts_and_ends():
     assert [grad(out, x)[0].item() for out in (y, z, w)] == [10.0, 6.0, 2.0]
 
 
-def test_what_hooks_may_not_do():
+def test_invalid_hooks_are_rejected():
     x = leaf(1.0)
     changes = pytest.raises(RuntimeError, match="pack hook is modifying its input in place")
     with saved_tensors_hooks(lambda t: t.add_(1), same), changes:
@@ -113,7 +113,7 @@ def test_what_hooks_may_not_do():
         y.backward()
 
 
-def test_a_node_with_a_hook_after_it_is_watched_too():
+def test_in_place_changes_are_detected_at_nodes_with_hooks():
     a = leaf(2.0) * 1
     y = a * a
     y.grad_fn.register_hook(lambda inputs, outputs: None)
@@ -123,7 +123,7 @@ def test_a_node_with_a_hook_after_it_is_watched_too():
 
 
 @pytest.mark.filterwarnings("ignore:Anomaly")
-def test_nodes_show_their_names_while_traced_and_packed():
+def test_nodes_keep_their_names_in_anomaly_mode_with_packing():
     x = leaf(2.0)
     with detect_anomaly(), saved_tensors_hooks(same, same):
         y = x.exp() * 2
@@ -132,7 +132,7 @@ def test_nodes_show_their_names_while_traced_and_packed():
     assert x.grad.item() == 2 * float(np.exp(2.0))
 
 
-def test_nothing_is_left_behind(no_collector):
+def test_graphs_with_hooks_have_no_reference_cycles(no_collector):
     x = leaf(2.0)
     out = (x * x).exp()
     with saved_tensors_hooks(lambda t: t.detach(), same):

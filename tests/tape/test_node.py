@@ -35,7 +35,7 @@ def rule(name="OddBackward0", factors=(2.0,), **more):
 
 
 @pytest.mark.parametrize("arity", [None, 1, 2])
-def test_parents_and_kept_values_are_tuples_wherever_they_are(arity):
+def test_parents_and_kept_values_are_tuples_for_every_arity(arity):
     node = Node()
     node.rule = rule(arity=arity)
     count = arity or 3
@@ -47,7 +47,7 @@ def test_parents_and_kept_values_are_tuples_wherever_they_are(arity):
         _ = node.nonesuch
 
 
-def test_a_rule_gives_a_cotangent_for_each_parent():
+def test_a_rule_returns_a_cotangent_for_each_parent():
     node = new_node(rule(factors=(2.0, 3.0)), ("p", None))
     assert node.rule.vjp(node, 5.0) == (10.0, 15.0)
     assert [*node.rule.send(node, 5.0)] == [("p", 10.0), (None, 15.0)]
@@ -59,7 +59,7 @@ def test_a_newer_node_has_a_smaller_number():
     assert new_node(rule(), ()).seq > new_node(rule(), ()).seq
 
 
-def test_what_backward_freed_is_refused():
+def test_values_freed_by_backward_cannot_be_used():
     x = leaf(1.0, 2.0)
     y = (x * x).sum()
     product = y.grad_fn.next_functions[0][0]
@@ -72,7 +72,7 @@ def test_what_backward_freed_is_refused():
     assert str(raised.value) == USED_UP
 
 
-def test_saved_values_that_were_changed_are_noticed():
+def test_changes_of_saved_values_are_detected():
     array, spare = np.ones(2), np.ones(2)
     node = new_node(rule(saves=True), (None,), (None, array, (spare,)))
     node.check_unchanged()
@@ -83,7 +83,7 @@ def test_saved_values_that_were_changed_are_noticed():
     later.check_unchanged()  # the change came before it
 
 
-def test_users_see_names_classes_and_the_next_functions():
+def test_public_names_classes_and_next_functions():
     x = leaf(1.0, 2.0)
     y = gradcli.exp(x) * 3.0
     node = y.grad_fn
@@ -96,7 +96,7 @@ def test_users_see_names_classes_and_the_next_functions():
     assert len((x**2).grad_fn.next_functions) == 1  # PyTorch does not count the exponent
 
 
-def test_outputs_share_a_node_and_have_numbers():
+def test_outputs_share_a_node_and_are_numbered():
     values, vectors = gradcli.linalg.eigh(leaf([[2.0, 1.0], [1.0, 3.0]]))
     assert values.grad_fn is vectors.grad_fn and values.grad_fn.output_count == 2
     assert (values.output_nr, vectors.output_nr) == (0, 1)
@@ -110,12 +110,12 @@ def test_outputs_share_a_node_and_have_numbers():
     assert main.output(1).index == 1  # a new one, if the user dropped the tensor
 
 
-def test_cotangents_of_outputs_add_up_place_by_place():
+def test_cotangents_of_outputs_add_up_slot_by_slot():
     total = Slots({0: 1.0, 2: 5.0}) + Slots({2: 6.0, 1: 3.0})
     assert total == {0: 1.0, 1: 3.0, 2: 11.0} and isinstance(total, Slots)
 
 
-def test_handles_remove_hooks_once_and_again():
+def test_handles_remove_their_hook_and_may_be_used_twice():
     table = HookTable()
     assert not table
     handles = [add_hook(table.pre, hook) for hook in (print, len)]
@@ -129,7 +129,7 @@ def test_handles_remove_hooks_once_and_again():
     handles[1].remove()  # the node is gone
 
 
-def test_packed_values_are_unpacked_the_last_first():
+def test_packed_values_are_unpacked_last_first():
     order = []
 
     def packed(x):
@@ -145,7 +145,7 @@ def accumulated(x, *cotangents, owned=False, create=False):
     return x.grad
 
 
-def test_a_leaf_adds_gradients_up_in_the_tensor_that_is_there():
+def test_a_leaf_accumulates_into_its_existing_gradient():
     x, g = leaf(1.0, 2.0), np.array([1.0, 10.0])
     first = accumulated(x, g)
     assert first.tolist() == [1, 10] and not np.shares_memory(first.numpy(), g)
@@ -162,7 +162,7 @@ def test_a_gradient_has_the_type_of_its_leaf():
     assert accumulated(leaf(1j), np.array([2.0])).dtype == gradcli.cdouble
 
 
-def test_a_gradient_that_cannot_be_changed_is_replaced():
+def test_a_read_only_gradient_is_replaced():
     x = leaf(1.0, 2.0)
     fixed = np.array([1.0, 1.0])
     fixed.flags.writeable = False
@@ -170,7 +170,7 @@ def test_a_gradient_that_cannot_be_changed_is_replaced():
     assert accumulated(x, np.array([1.0, 2.0])).tolist() == [2, 3] and fixed.tolist() == [1, 1]
 
 
-def test_a_frozen_leaf_gets_nothing_and_a_dropped_one_is_rebuilt():
+def test_a_frozen_leaf_gets_no_gradient_and_a_dropped_one_is_rebuilt():
     x = leaf(1.0)
     node = x._node
     x.requires_grad_(False)
@@ -207,7 +207,7 @@ def test_gradients_with_a_graph_keep_it():
         (gradcli.zeros(2, dtype=gradcli.float32), RuntimeError, "a gradient with dtype 'float'"),
     ],
 )
-def test_what_cannot_be_a_gradient(value, error, text):
+def test_invalid_gradients_are_rejected(value, error, text):
     x = leaf(1.0, 2.0)
     with pytest.raises(error) as raised:
         check_assigned_grad(x, x if value == "self" else value)
@@ -225,7 +225,7 @@ def test_a_gradient_is_cleared_to_none_or_zero():
     assert x.grad is None
 
 
-def test_a_refusing_node_raises_in_backward_alone():
+def test_a_refusing_node_raises_only_in_backward():
     x = leaf(1.0)
     result = gradcli.Tensor._wrap(np.ones(1), refusing_node(((1,), np.dtype(float)), "not here", (x._node,)))
     assert result.requires_grad
@@ -233,7 +233,7 @@ def test_a_refusing_node_raises_in_backward_alone():
         result.backward()
 
 
-def test_leaves_with_hooks_are_known():
+def test_leaves_with_hooks_are_registered():
     x = leaf(1.0)
     assert x._node not in AccumulateGrad.hooked
     x.register_hook(lambda g: None)

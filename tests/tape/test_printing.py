@@ -14,7 +14,7 @@ def few_elements():
     gradcli.set_printoptions(**before)
 
 
-def test_axes_longer_than_both_edges_are_cut():
+def test_axes_longer_than_both_edges_are_abbreviated():
     assert repr(gradcli.zeros(6)) == "tensor([0., 0., 0., 0., 0., 0.])"
     assert repr(gradcli.zeros(7)) == "tensor([0., 0., 0.,  ..., 0., 0., 0.])"
     assert repr(gradcli.zeros(6, 1)).count("...") == 0

@@ -58,13 +58,13 @@ CALLS = [
 
 
 @pytest.mark.parametrize("call", CALLS, ids=map(str, range(len(CALLS))))
-def test_value_and_slopes_are_those_of_numpy(call):
+def test_values_match_numpy_and_gradients_match_differences(call):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(call, (X,), call(X))
 
 
-def test_places_and_tests_have_no_gradient():
+def test_indices_and_predicates_have_no_gradient():
     x = gradcli.tensor(X, requires_grad=True)
     for call in (np.argwhere, np.flatnonzero, lambda a: np.searchsorted(V[:1], a), lambda a: np.isclose(a, 2.0)):
         found = call(x)
@@ -74,7 +74,7 @@ def test_places_and_tests_have_no_gradient():
     assert np.array_equiv(x, X)
 
 
-def test_the_last_two_axes_numbers_and_types():
+def test_matrix_transpose_python_numbers_and_dtypes():
     x = gradcli.tensor(X, requires_grad=True)
     assert_allclose(x.reshape(2, 2, 3).mT.detach().numpy(), X.reshape(2, 2, 3).swapaxes(1, 2))
     assert complex(gradcli.tensor(1 + 2j)) == 1 + 2j
@@ -85,7 +85,7 @@ def test_the_last_two_axes_numbers_and_types():
     assert (gradcli.tensor([1], dtype=gradcli.int32) + gradcli.tensor([1])).dtype is gradcli.int64
 
 
-def test_in_asks_all_elements():
+def test_in_searches_all_elements():
     x = gradcli.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     assert 4.0 in x
     assert gradcli.tensor(2.0) in x

@@ -50,14 +50,14 @@ def run(how, name, *operands):
 
 
 @pytest.mark.parametrize("name", [*BINARY, *UNARY])
-def test_the_quick_path_computes_what_the_general_one_does(name):
+def test_the_quick_path_matches_the_general_one(name):
     operands = [[0.5, 1.5, 2.5], [1.25, 0.75, 2.0]][: 2 if name in BINARY else 1]
     quick = run(lambda e, xs: e.function(*xs), name, *operands)
     general = run(lambda e, xs: ENGINE.record(e, xs, {}), name, *operands)
     assert quick == general
 
 
-def test_an_operation_leaves_a_node_where_a_gradient_is_wanted():
+def test_a_node_is_recorded_only_if_a_gradient_is_needed():
     x, y = leaf(1.0, 2.0), gradcli.tensor([3.0, 4.0])
     product = record(entry("multiply"), (x, y), {})
     assert product.tolist() == [3, 8] and product._node.parents == (x._node, None)
@@ -74,7 +74,7 @@ def kept(name, *needed):
     return " ".join(words[flag] for flag in keep_flags(entry(name), needed))
 
 
-def test_only_what_the_rules_read_is_kept():
+def test_only_values_that_the_rules_read_are_kept():
     assert kept("multiply", True, True) == "- array array"
     assert kept("multiply", True, False) == "- - array"  # d/dx (x y) is y
     assert kept("multiply", False, True) == "- array -"
@@ -91,7 +91,7 @@ def test_a_constant_slope_of_zero_stays_zero():
     np.testing.assert_array_equal(scale_by_constant(g, 2.5), 2.5 * g)
 
 
-def test_large_products_reuse_memory_that_nobody_else_holds():
+def test_large_products_reuse_memory_that_nothing_else_uses():
     def product(g, factor, saved=()):
         expected = np.asarray(g) * factor
         found = times_factor(g, factor, saved)
@@ -132,7 +132,7 @@ TYPES = [  # operands, and PyTorch's type of their sum
 
 
 @pytest.mark.parametrize(("operands", "dtype"), TYPES, ids=range(len(TYPES)))
-def test_operands_of_mixed_types_are_cast_as_pytorch_does(operands, dtype):
+def test_mixed_types_are_promoted_as_in_pytorch(operands, dtype):
     for pair in (operands, operands[::-1]):
         assert record(entry("add"), pair, {}).dtype == dtype
 
@@ -158,7 +158,7 @@ def test_integers_become_the_default_type():
     assert record(entry("sqrt"), (truths,), {}).dtype == gradcli.float64  # NumPy would make float16 of it
 
 
-def test_what_cannot_be_recorded_is_refused():
+def test_invalid_operands_are_rejected():
     with pytest.raises(TypeError, match=r"add\(\): None is not a number"):
         unpack_operands(entry("add"), (leaf(1.0), None))
     with pytest.raises(RuntimeError, match="must match the size"):
@@ -167,7 +167,7 @@ def test_what_cannot_be_recorded_is_refused():
         record(entry("maximum"), (leaf(1j), 0.0), {})
 
 
-def test_several_outputs_are_nodes_of_one():
+def test_several_outputs_share_a_parent_node():
     x = leaf([[2.0, 1.0], [1.0, 3.0]])
     values, vectors = dispatch(entry("eigh_outputs"), (x,))
     assert isinstance(values._node, OutputNode) and values._node.parent is vectors._node.parent
@@ -178,7 +178,7 @@ def test_several_outputs_are_nodes_of_one():
         assert dispatch(entry("eigh_outputs"), (x,))[0]._node is None
 
 
-def test_broadcasting_is_undone_on_the_way_back():
+def test_backward_sums_over_broadcast_axes():
     x, y = leaf([[1.0, 2.0, 3.0]]), leaf([[10.0], [20.0]])
     (x * y).sum().backward()
     assert x.grad.tolist() == [[30, 30, 30]] and y.grad.tolist() == [[6], [6]]
@@ -210,7 +210,7 @@ class Counting(Mode):
         return self.below.record(primitive, operands, params)
 
 
-def test_modes_are_a_stack():
+def test_modes_form_a_stack():
     x, outer, inner = leaf(1.0), Counting(), Counting()
     with recording(outer):
         x + 1
@@ -234,7 +234,7 @@ def test_a_mode_may_end_before_those_above_it():
     assert recorder() is ENGINE
 
 
-def test_a_mode_is_active_in_its_thread_alone():
+def test_a_mode_is_active_only_in_its_thread():
     mode, seen = Counting(), []
     with recording(mode):
         thread = threading.Thread(target=lambda: seen.append((recorder() is ENGINE, (leaf(1.0) * 2).tolist())))
@@ -243,13 +243,13 @@ def test_a_mode_is_active_in_its_thread_alone():
     assert seen == [(True, [2])] and mode.names == []
 
 
-def test_a_mode_that_raises_ends():
+def test_a_mode_ends_when_its_block_raises():
     with pytest.raises(ValueError, match="stop"), recording(Engine()):
         raise ValueError("stop")
     assert recorder() is ENGINE
 
 
-def test_casts_are_recorded_where_a_gradient_is_wanted():
+def test_casts_are_recorded_if_a_gradient_is_needed():
     x = leaf(1.0, 2.0)
     assert cast(x, np.dtype(float)) is x and cast(2.5, np.dtype(np.float32)) == 2.5
     single = cast(x, np.dtype(np.float32))

@@ -53,7 +53,7 @@ def test_small_program(common, program):
     exec("\n".join(waiting), names)
 
 
-def test_programs_are_found_and_a_wrong_value_or_error_is_noticed():
+def test_programs_are_found_and_wrong_results_are_detected():
     assert len({path.stem for path in FILES}) >= 2
     for wrong in (
         "1 + 1 -> 3",

@@ -1,4 +1,4 @@
-"""Plan a sweep from the command line, run what is missing of it, and put the result together."""
+"""Plan a sweep from the command line, compute its missing parts, and join the result."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ def choose_inputs(
 
 def unknown_columns(points: Points, names: Sequence[str]) -> GradcliError:
     near = did_you_mean(names[0], points.names)
-    others = f"its columns are {', '.join(points.names)}; values that are the same for all rows: NAME=VALUE"
+    others = f"its columns are {', '.join(points.names)}; for a value that is the same in all rows, use NAME=VALUE"
     mark = next((mark for mark in (";", "|", ":", " ") if len(points.names) == 1 and mark in points.names[0]), "")
     if set(names) <= set(points.names[0].split(mark or None)):
-        near = f"its columns seem to be separated by '{mark}': --delimiter '{mark}'" if mark else near
+        near = f"its columns seem to be separated by '{mark}': use --delimiter '{mark}'" if mark else near
     message = f"{points.title} has no column for {', '.join(map(repr, names))}"
     return GradcliError(message, hint=near or others, kind="name")
 
@@ -115,7 +115,7 @@ def plan_sweep(
     if options.dask is not None:
         need("distributed", "dask", "--dask")
     if os.path.exists(options.table) and os.path.samefile(options.table, points.path):
-        raise GradcliError(f"-o {options.table}: that is the table of points", hint="name another file")
+        raise GradcliError(f"-o {options.table}: this file is the table of points", hint="name another file")
     known = inputs_of(program, points.names)
     columns = choose_inputs(program, given, points, known)
     check_known(request.wrt or (), columns if known is None else known, "--wrt")
@@ -142,7 +142,7 @@ def plan_sweep(
 
 
 def run_sweep(sweep: Sweep, path: str, report: Report, stream: Callable[[bytes], None]) -> Swept:
-    """Compute the missing parts of a sweep, and join all. stream: writes bytes to standard output."""
+    """Compute the missing parts of a sweep, and join all parts. stream: writes bytes to standard output."""
     begun, options = time.perf_counter(), sweep.options
     if options.table == STREAM:
         with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
@@ -154,7 +154,7 @@ def run_sweep(sweep: Sweep, path: str, report: Report, stream: Callable[[bytes],
 
 
 def fill_file(sweep: Sweep, wanted: dict[str, Any], report: Report) -> int:
-    """Compute the missing parts of a file, join all, return its number of rows not finite. wanted: their identity."""
+    """Compute the missing parts of a file, join all, and count the non-finite rows. wanted: their identity."""
     options = sweep.options
     record, folder = Record(options.table, sweep.folder), Folder(sweep.folder, sweep.ending)
     if options.restart or not record.found:
@@ -178,7 +178,7 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], report: Report) -> int:
             folder.remove()
     if len(done) < sweep.parts:
         hint = "does another sweep write the same file? Run the same command to continue"
-        raise GradcliError(f"parts of {options.table} were removed while it was made", hint=hint, kind="file")
+        raise GradcliError(f"parts of {options.table} were removed while it was being written", hint=hint, kind="file")
     from ...files import replacing
 
     with replacing(options.table) as file:

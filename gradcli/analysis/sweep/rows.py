@@ -1,4 +1,4 @@
-"""Compute a program's value and derivatives for a block of rows in one call, each row by itself."""
+"""Compute a program's value and derivatives for a block of rows in one call, each row independently."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Columns = Mapping[str, np.ndarray]  # arrays by name, all with one item per row 
 EvaluateBlock = Callable[[Columns], dict[str, np.ndarray]]  # from inputs to results, named as in `result_names`
 
 ROWS = 65_536  # rows of a block: enough to hide the cost of a call of the engine (200 µs), few enough for the cache
-LOOPED = 64  # rows of a block if each row is a run of its own
+LOOPED = 64  # rows of a block if each row needs its own run
 PART_ROWS = 2 * ROWS
-PART_SECONDS = 1.0  # intended time for a part of the result, judging by a few rows
-BYTES = 1 << 26  # memory that a block may take, where rows are wide
-SAMPLE = 65  # rows to measure how much memory a row takes
-UNMEASURED = 10  # so few rows are done one at a time: measuring memory takes five times as long as a block
+PART_SECONDS = 1.0  # intended time for a part of the result, estimated from a few rows
+BYTES = 1 << 26  # memory that a block may take; matters if rows are wide
+SAMPLE = 65  # rows with which to measure how much memory a row takes
+UNMEASURED = 10  # up to this many rows run one at a time: measuring memory takes as long as five blocks
 
 
 class Question(NamedTuple):
     """What to compute at every row.
 
     given: values of inputs that are the same for all rows. columns: the inputs that have a column. wrt: the inputs to
-    differentiate. outs: names of outputs, (None,) for the program's own. diag: whether to compute second derivatives by
-    the same input, too.
+    differentiate. outs: names of outputs, (None,) for the program's own. diag: whether to also compute the
+    second derivative by each input.
     """
 
     program: Program
@@ -68,14 +68,14 @@ class RowError(GradcliError):
 class Interpreted:
     """Evaluates blocks with the engine, mapped over the rows if the program allows it, else row by row.
 
-    looped: why it goes row by row, known from the first block on. gaps: whether a singular matrix makes its row nan
-    instead of an error.
+    looped: why it goes row by row, or "" if it does not, known after the first block. gaps: whether the results of a
+    row with a singular matrix are nan instead of an error.
     """
 
     def __init__(self, question: Question, gaps: bool = True):
         self.question, self.gaps = question, gaps
         self.names = result_names(question)
-        self.looped = "it is run anew for each row" if question.program.dtype is None else ""
+        self.looped = "a script starts again for each row" if question.program.dtype is None else ""
         self.functions: list[Callable] = []
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
@@ -101,7 +101,7 @@ class Interpreted:
             if self.looped:
                 raise reason
             results = self.one_by_one(part)
-            self.looped = "it does what cannot be mapped"
+            self.looped = "it uses an operation that cannot be mapped"
             return results
         except Exception as error:
             if not (self.gaps and isinstance(error.__context__, np.linalg.LinAlgError)):
@@ -127,8 +127,8 @@ class Interpreted:
         functions = []
         for out in self.question.outs:
             call, values = self.question.program.as_function({**self.question.given, **row}, out)
-            if not set(row) <= set(values):  # whole numbers are not Tensors
-                self.looped = "a column holds whole numbers, which are not tensors"
+            if not set(row) <= set(values):  # integers are not Tensors
+                self.looped = "a column contains integers, which are not tensors"
                 return
             self.fixed = {name: Tensor._wrap(x[()], None) for name, x in values.items() if name not in row}
             self.order = list(values)
@@ -140,7 +140,7 @@ class Interpreted:
 
         def scalar(*tensors: Tensor) -> Tensor:
             if not active.levels:
-                self.looped = "it branches on the numbers, or does what cannot be mapped"
+                self.looped = "it branches on values, or uses an operation that cannot be mapped"
             result = call(*tensors)
             check_number(
                 result, "a sweep needs a real number per row", "of a row ", "take one element, the sum, or --out"
@@ -197,7 +197,7 @@ def second(function: Callable, place: int) -> Callable:
 
 
 class Portions(NamedTuple):
-    """The number of rows in a block and in a part of the result. loop: why rows are done one by one, if they are."""
+    """The number of rows in a block and in a part of the result. loop: why rows run one by one, or ""."""
 
     block: int
     part: int
@@ -209,7 +209,7 @@ def portion(question: Question, first: Columns, rows: int) -> Portions:
     evaluate = Interpreted(question)
     seconds = time_of(evaluate, first)
     if seconds < PART_SECONDS:
-        seconds = time_of(evaluate, first)  # without the preparations of the first call
+        seconds = time_of(evaluate, first)  # without the setup of the first call
     if not evaluate.looped and rows > UNMEASURED:
         few = min(SAMPLE, rows)
         block = rows_in_memory(evaluate, first, few)

@@ -46,7 +46,7 @@ def form_of(path: str, form: str | None) -> str:
 
 
 class Folder:
-    """The folder for the parts of a result. A part is named NUMBER.COUNT.ENDING, with its count of rows not finite."""
+    """The folder for the parts of a result. A part is named NUMBER.COUNT.ENDING; COUNT is its non-finite rows."""
 
     def __init__(self, path: str, ending: str):
         self.path, self.ending = path, ending
@@ -65,7 +65,7 @@ class Folder:
         return os.path.join(self.path, f"{number:07d}.{not_finite}{self.ending}")
 
     def write(self, number: int, tables: Iterable[tuple[Table, int]], kinds: Mapping[str, Any], size: int) -> int:
-        """Write a part; return its number of rows not finite. size: bytes of the whole result as text, roughly."""
+        """Write a part; return its number of non-finite rows. size: bytes of the whole result as text, roughly."""
         temporary = os.path.join(self.path, f"{number:07d}.{os.getpid()}.tmp")
         counts: list[int] = []
 
@@ -93,7 +93,7 @@ class Folder:
 
 
 def as_text(table: Table, separator: str, arrow: Any = None) -> bytes:
-    """Write rows as CSV. arrow: pyarrow, if loaded; for floats alone it takes an eighth of the time."""
+    """Write rows as CSV. arrow: pyarrow, if loaded; with it, floats alone take an eighth of the time."""
     columns = list(table.values())
     if arrow is not None and all(map(holds_floats, columns)):
         join = arrow.compute.binary_join_element_wise
@@ -169,7 +169,7 @@ def list_array(lengths: list[int], items: np.ndarray) -> Any:
 
 
 def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, Any]) -> None:
-    """Write rows in bounded row groups, without dictionaries, which do not help numbers: 0.3 of the time."""
+    """Write rows in bounded row groups. Without dictionaries, which do not help numbers, it takes 0.3 of the time."""
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     writer: Any = None
     held: list[Any] = []
@@ -216,7 +216,7 @@ def read_groups(parquet: Any, paths: list[str]) -> Iterator[Any]:
                 yield part.read_row_group(group)
 
 
-CELL_BYTES = 18  # of a number as text, with a separator
+CELL_BYTES = 18  # of a number as text and its separator
 
 Report = Callable[[int, int], None]  # called with the number of rows just done, and of those not finite among them
 Done = tuple[int, int]  # the number of a part, and how many of its rows are not finite
@@ -225,7 +225,7 @@ Done = tuple[int, int]  # the number of a part, and how many of its rows are not
 class SweepOptions(NamedTuple):
     """The options of `gradcli sweep` alone.
 
-    table: the output. shard: (3, 16) is the third of sixteen. dask: the address of a scheduler. delimiter: of cells.
+    table: the output. shard: (3, 16) is the third of sixteen. dask: a scheduler's address. delimiter: between cells.
     """
 
     table: str = "-"
@@ -242,8 +242,8 @@ class SweepOptions(NamedTuple):
 class Sweep(NamedTuple):
     """All that is needed to compute a part.
 
-    question: without its program in other processes, which load that from the target. handed: input columns in the
-    result, before the computed ones. kept: other columns, after these. start, stop: the rows to compute.
+    question: in other processes, it lacks the program, which they load from the target. handed: input columns to copy
+    to the result, before the computed ones. kept: other columns, after these. start, stop: the rows to compute.
     """
 
     target: Target
@@ -364,8 +364,8 @@ class Record:
         known = self.found["made from"]
         other = [name for name in wanted if json.loads(json.dumps(wanted[name])) != known.get(name)]
         if other:
-            message = f"the parts of {self.output} that are there were made with another {' and '.join(other)}"
-            raise GradcliError(message, hint="name another output with -o, or begin anew with --restart")
+            message = f"the existing parts of {self.output} were computed with a different {' and '.join(other)}"
+            raise GradcliError(message, hint="name another output with -o, or start again with --restart")
 
     def write(self, wanted: dict[str, Any], portions: Portions) -> None:
         from ...files import replacing

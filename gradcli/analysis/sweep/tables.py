@@ -43,7 +43,7 @@ def need(module: str, extra: str, what: str) -> Any:
 
 
 def load_arrow(size: int) -> Any:
-    """Return pyarrow if it is installed and worth its start for `size` bytes, else None. It changes no result."""
+    """Return pyarrow if it is installed and worth loading for `size` bytes, else None. Results are the same."""
     if size < WORTH_ARROW:
         return None
     try:
@@ -57,8 +57,8 @@ def load_arrow(size: int) -> Any:
 class Points:
     """A table. names: its columns. title: its name in messages. mark: the decimal mark of text.
 
-    `prepare` sets rows, their number; inputs and kept, the columns to read; kinds, the types for texts of kept columns:
-    int, float or str. A table can be pickled for other processes, which open the file themselves.
+    `prepare` sets rows, the number of rows; inputs and kept, the columns to read; and kinds, the types of kept columns
+    of text: int, float or str. A table can be pickled for other processes, which open the file themselves.
     """
 
     names: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Points:
             yield block
 
     def take(self, start: int, count: int, step: int) -> Block:
-        """Return `count` rows, quickly if they follow the last ones. May raise whatever a reader raises."""
+        """Return `count` rows, quickly if they follow those read last. May raise whatever a reader raises."""
         place, held, pieces = self.cursor
         if place != start:
             held, pieces = None, self.pieces(start, step)
@@ -131,8 +131,8 @@ class NumpyPoints(Points):
         super().__init__(path, title)
         array: Any = np.lib.format.open_memmap(path, mode="r")
         if array.dtype.names is None or array.ndim != 1:
-            message = f"{path} holds a plain array of shape {array.shape}; the columns of a sweep have names"
-            hint = "save one dimension of a structured type: numpy.array(rows, dtype=[('x', float), ('y', float)])"
+            message = f"{path} contains a plain array of shape {array.shape}; a sweep needs named columns"
+            hint = "save a one-dimensional structured array: numpy.array(rows, dtype=[('x', float), ('y', float)])"
             raise GradcliError(message, hint=hint, kind="file")
         self.names, self.rows, self.dtype, self.begin = array.dtype.names, len(array), array.dtype, array.offset
 
@@ -140,7 +140,7 @@ class NumpyPoints(Points):
         for name in self.inputs:
             kind = self.dtype[name].base
             if kind.kind not in "biuf":
-                raise GradcliError(f"{self.path}: column '{name}' holds {kind}, not real numbers", kind="value")
+                raise GradcliError(f"{self.path}: column '{name}' contains {kind}, not real numbers", kind="value")
 
     def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
         for first in range(start, self.rows, step):
@@ -173,7 +173,7 @@ class ParquetPoints(Points):
             while types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
                 kind = kind.value_type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
-                message = f"{self.title}: column '{name}' holds {kind}, not real numbers or lists of them"
+                message = f"{self.title}: column '{name}' contains {kind}, not real numbers or lists of them"
                 raise GradcliError(message, kind="value")
 
     def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
@@ -199,7 +199,7 @@ def as_rows(items: list) -> np.ndarray:
 
 
 def column_as_array(column: Any) -> np.ndarray:
-    """Convert a column of Arrow to floats; lists become a matrix if all have one length, else separate arrays."""
+    """Convert a column of Arrow to floats; lists become a matrix if all have the same length, else separate arrays."""
     kind, types = column.type, import_module("pyarrow").types
     is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     return as_lists(column) if is_list else arrow_floats(column)
@@ -228,7 +228,7 @@ PIECE = 4 << 20  # bytes to read at a time
 
 
 class TextPoints(Points):
-    """A CSV or TSV file whose first row names the columns. Cells hold numbers, nothing (nan), or lists as in JSON.
+    """A CSV or TSV file whose first row names the columns. A cell is a number, empty (nan), or a JSON list.
 
     places: the first row of each piece and its place in the file. failed: the row and the cell of the last error.
     """
@@ -243,7 +243,7 @@ class TextPoints(Points):
             raise GradcliError(f"{self.title} is empty", hint="the first row names the columns", kind="file")
         if not is_heading(cells):
             hint = "the first row names the columns: x,y"
-            raise GradcliError(f"{self.title} has no heading: its first row holds numbers", hint=hint, kind="file")
+            raise GradcliError(f"{self.title} has no heading: its first row contains numbers", hint=hint, kind="file")
         other = next((c for c in ";,\t" if len(cells) == 1 and c in cells[0]), None)
         if other is not None:
             message = f"{self.title}: cells are separated by {other!r}, not {separator!r}"
@@ -260,7 +260,7 @@ class TextPoints(Points):
                 lines = [data, file.readline()]
                 quotes, size = sum(line.count(b'"') for line in lines), sum(map(len, lines))
                 while quotes % 2 and size < MAX_TEXT and (line := file.readline()):
-                    lines.append(line)  # a quoted cell goes on behind the end of the line
+                    lines.append(line)  # a quoted cell continues in the next line
                     quotes, size = quotes + line.count(b'"'), size + len(line)
                 yield place, b"".join(lines)
                 place = file.tell()
@@ -299,7 +299,7 @@ class TextPoints(Points):
         return self.latest[1]
 
     def parse_numbers(self, data: bytes, text: str) -> Block | None:
-        """Parse a piece in which each input is a number without quotes or empty; None for other pieces."""
+        """Parse a piece in which each input is an unquoted number or empty; None for other pieces."""
         if '"' in text or ("(" in text and "nan(" in text.lower()):  # Arrow reads nan(1) as nan
             return None
         arrow = load_arrow(self.opened[0])
@@ -308,7 +308,7 @@ class TextPoints(Points):
         return None if self.kept else self.parse_with_numpy(text)
 
     def parse_with_arrow(self, arrow: Any, data: bytes) -> Block | None:
-        """Parse as without Arrow, in a seventh of the time; None if Arrow cannot."""
+        """Parse with Arrow, with the same result in a seventh of the time; None if Arrow cannot."""
         if set(self.inputs).intersection(self.kept):
             return None
         columns = {name: f"f{self.names.index(name)}" for name in (*self.inputs, *self.kept)}
@@ -360,14 +360,14 @@ class TextPoints(Points):
         numbers: dict[str, list] = {name: [] for name in self.inputs}
         for i, cells in enumerate(rows):
             if len(cells) != len(self.names):
-                raise self.unreadable(row + i, f"it has {len(cells)} cells, the heading {len(self.names)}")
+                raise self.unreadable(row + i, f"it has {len(cells)} cells, but the heading has {len(self.names)}")
             by_name = dict(zip(self.names, cells, strict=True))
             for k, name in enumerate(self.inputs):
                 try:
                     numbers[name].append(parse_cell(by_name[name], self.mark))
                 except ValueError:
                     why = f"'{by_name[name]}' in column '{name}' is not a number"
-                    others = ", and others have decimal commas" if self.mark == "," else ""
+                    others = "; other cells have decimal commas" if self.mark == "," else ""
                     raise self.unreadable(row + i, why + others, k) from None
         kept = {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept}
         return Block({name: as_rows(column) for name, column in numbers.items()}, kept, len(rows))
@@ -375,7 +375,7 @@ class TextPoints(Points):
     def unreadable(self, row: int, why: str, cell: int = -1) -> GradcliError:
         """Return the error for a row that cannot be read. row: its number, from 0 below the heading."""
         self.failed = (row, cell)
-        hint = "row 1 is the first below the heading"
+        hint = "row 1 is the first one below the heading"
         return GradcliError(f"{self.title}, row {row + 1}: {why}", hint=hint, kind="file")
 
 
@@ -425,7 +425,7 @@ def narrow(kind: type, column: np.ndarray) -> type:
         try:
             np.array([kind(cell) for cell in column], kind)
             return kind
-        except OverflowError:  # so long a number is probably an identifier
+        except OverflowError:  # such a long number is probably an identifier
             return str
         except ValueError:
             kind = float if kind is int else str

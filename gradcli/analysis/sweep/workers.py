@@ -77,15 +77,15 @@ def do_part_in_thread(sweep: Sweep, number: int) -> Done:
 def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
     """Compute several parts at a time on this machine.
 
-    Threads do what NumPy and Arrow do without the interpreter lock: 10^7 rows take 0.56 of the time, while processes
-    take 1.5 of it because of their start. Processes do text, programs that run row by row, and users' code.
+    Threads are used if NumPy and Arrow do the work, without the interpreter lock: 10^7 rows take 0.56 of the time, and
+    1.5 of it in processes, which are slow to start. Text, row by row programs and users' code need processes.
     """
     unheld = isinstance(sweep.question.program, ExpressionProgram) and not sweep.portions.loop
     if unheld and not isinstance(sweep.points, TextPoints) and FORMS[sweep.ending] is None:
         pool: Executor = ThreadPoolExecutor(jobs)
         work, do = sweep, do_part_in_thread
     else:
-        ignored = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started them
+        ignored = (signal.SIGINT, signal.SIG_IGN)  # the process that started them handles Ctrl-C
         pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), signal.signal, ignored)
         work, do = sendable(sweep), do_sent_part
     with pool:
@@ -94,7 +94,7 @@ def run_at_once(sweep: Sweep, missing: list[int], jobs: int) -> Iterator[Done]:
                 yield future.result()
         except BrokenProcessPool:
             hint = "finished parts are kept: run the same command to continue"
-            raise GradcliError("one of the processes died", hint=hint, kind="target", exit_code=EXIT_TARGET) from None
+            raise GradcliError("a worker process died", hint=hint, kind="target", exit_code=EXIT_TARGET) from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
@@ -127,5 +127,5 @@ def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.
             return distributed.Client(scheduler_file=address, timeout=CONNECT_SECONDS)
         return distributed.Client(address, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
-        hint = "start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or say --dask local"
+        hint = "start one with `dask scheduler`, and workers with `dask worker ADDRESS`; or use --dask local"
         raise GradcliError(f"--dask {address}: no scheduler answers there: {error}", hint=hint) from None

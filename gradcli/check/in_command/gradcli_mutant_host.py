@@ -2,7 +2,7 @@
 """Runs inside the user's command, in its Python: replaces a function by a mutant, in memory only.
 
 It needs only the standard library. GRADCLI_MUTATE names a file with the function and its mutants; GRADCLI_MUTANT is
-the number of the mutant, or `record` for the original, whose calls are noted.
+the number of the mutant, or `record` for the original, whose calls are recorded.
 """
 
 import atexit
@@ -21,7 +21,7 @@ import warnings
 POINTS = 20
 SECONDS = 20.0
 MOST_WRITTEN = 24  # elements of a call that a test may spell out
-CALLS = 25  # calls of the original that are noted
+CALLS = 25  # calls of the original to record
 
 
 class Job:

@@ -1,9 +1,9 @@
 '''The commands.
 
-A command is a function of its name in a module here, and a line in `GROUPS` of `cli/main.py` (and in `HOMES` if the
-module has another name: related commands share a module, and each imports what the others do not need). It is called
-with a `Call`, which has the target and the request, and with the options that are not part of the request. It returns a
-result, which a lower layer computes:
+A command is a function with the command's name in one of these modules, and a line in `GROUPS` of `cli/main.py`. If
+the module has a different name, because related commands share it, `HOMES` names the module; what only one of its
+commands needs is imported inside that function. The arguments are a `Call`, which holds the target and the request, and
+the options that are not part of the request. The function returns a result, which a lower layer computes:
 
 ```python
 from gradcli.cli.options import Call, target_command
@@ -26,9 +26,9 @@ def ascent(call: Call):
 ascent(["x * y", "x=3", "y=4", "-f", "csv"])  # name,value / x,0.8 / y,0.6
 ```
 
-Its help, options and page of the manual follow (`make man`); `formats=` lists its formats, by default those of arrays.
-If it has JSON, `schema/NAME.json` describes the keys. Tests run the examples of its epilog, with the files of
-`tests/manual/`. A new type of result is a class in `show` with its JSON fields (`@declare(json=...)`) and `rows`, which
-give tsv, csv and json, and `arrays` if it has any, in which nan is searched for; tables, pages and pictures have a
-function in `WRITERS` of the format's module.
+The decorator adds help and options, and `make man` writes the manual page. `formats=` lists the output formats, by
+default those of arrays. If there is JSON output, `schema/NAME.json` describes its keys. Tests run the examples of the
+epilog with the files of `tests/manual/`. A new type of result is a class in `show`. It declares its JSON fields
+(`@declare(json=...)`) and `rows`, from which tsv, csv and json are written, and `arrays` if it has any, which are
+searched for nan. Tables, pages and pictures need a function in `WRITERS` of the format's module.
 '''

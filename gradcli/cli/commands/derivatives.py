@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...show.study_results import Formulas, LongNumbers
 
 MOST_LISTED = 50
-"""Elements of a script's parameters; if there are more, a terminal shows only sizes."""
+"""If a script's parameters have more elements than this, a terminal shows only their sizes."""
 
 
 @target_command(
@@ -160,7 +160,7 @@ def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
 
         program, values = call.program()
         return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)
-    from ...analysis.symbolic import derive_formulas  # importing sympy does not count for --timeout
+    from ...analysis.symbolic import derive_formulas  # importing sympy does not count towards --timeout
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 

@@ -1,4 +1,4 @@
-"""gradcli gradcheck: the checks that a command line selects, and a verdict on each."""
+"""gradcli gradcheck: run the checks that a command line selects, and report a verdict on each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ...check.search import SavedPoints
 
 EXIT_SKIP = 125
-"""The exit code by which `git bisect run` skips a revision."""
+"""The exit code that makes `git bisect run` skip a revision."""
 
 
 @target_command(
@@ -66,7 +66,7 @@ def gradcheck(
     FILE.py                 a Python script, if it declares no checks
     FILE.py, FOLDER         all checks that @gradcli.check declares there
     FILE.py:FUNCTION        a Python function
-    http://HOST:PORT/MODEL  an UM-Bridge model
+    http://HOST:PORT/MODEL  a UM-Bridge model
     http://HOST:PORT        a Tesseract
     'cmd:COMMAND'           a program that answers requests in JSON
     MODEL.fmu               a Functional Mock-up Unit (FMI 2.0)
@@ -80,11 +80,11 @@ def gradcheck(
 
     If an input z = a + ib is complex and the output L is real, the gradient is dL/da + i dL/db. If the output is also
     complex, the gradient is the complex derivative. --hess 'x,y=FORMULA' gives a second derivative of a scalar output.
-    It is compared with numeric derivatives of the gradient, which gradcheck computes in high precision.
+    To check it, gradcheck computes the gradient in high precision and differentiates that numerically.
 
     Inputs without a value get random values at which the function is finite. --shape makes such an input an array. A
     formula is checked at 20 random points, or at 5 for --hess; --samples changes this number. If the formula passes,
-    SymPy checks whether it equals the derivative. If it fails, the report gives a counterexample with small numbers.
+    SymPy also checks whether it equals the derivative. If it is wrong at a point, the report gives a counterexample.
     """
     began = time.perf_counter()
     output = call.output
@@ -122,7 +122,7 @@ def gradcheck(
 
 
 def use_points(checks: Sequence[Check | CheckReport], path: str, search: int) -> SavedPoints:
-    """Give checks the points that a file has for them, and return its content. Raises GradcliError."""
+    """Give each check the points that a file has saved for it, and return all saved points. Raises GradcliError."""
     if not search and not os.path.exists(path):
         raise GradcliError(f"--save-points: no such file {path}", hint="--search 100 finds points to save")
     from ...check.search import SavedPoints
@@ -137,10 +137,10 @@ def use_points(checks: Sequence[Check | CheckReport], path: str, search: int) ->
 def run_checks(
     call: Call, checks: Sequence[Check | CheckReport], began: float, stop: bool
 ) -> tuple[CheckSummary, list[tuple[str, str]] | None]:
-    """Run checks and show their reports in order, those of files that could not be imported first; return all reports.
+    """Run checks, show their reports in order, and return all reports. Files that could not be imported come first.
 
-    The second value is None unless Ctrl-C interrupted the checks: then the names of those under way, and what they had
-    found. began: when the command did. stop: at the first fail.
+    The second value is None unless Ctrl-C interrupted the checks. Then it lists the checks that were running, by name,
+    and what they had found. began: when the command started. stop: whether to stop at the first fail.
     """
     start, output = time.perf_counter(), call.output
     streamed = FORMATS[output.form].streamed and output.path is None
@@ -204,15 +204,15 @@ def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
 
 
 LONG = 1.0
-"""Checks that take more seconds are long."""
+"""Seconds after which the progress of a check is shown."""
 OFTEN = 0.1
 MANY = 5
 
 
 class Waiting:
-    """Progress of checks on standard error: one line that changes on a terminal, else nothing.
+    """Shows the progress of checks on standard error, in one line that is rewritten; nothing without a terminal.
 
-    names: of all checks. done: how many are. known: what checks under way have found so far, by number.
+    names: the names of all checks. done: how many have finished. known: what running checks have found, by number.
     """
 
     def __init__(self, names: list[str]):
@@ -222,7 +222,7 @@ class Waiting:
         self.changes = messages.shows_progress()
 
     def report_progress(self, place: int, what: str, done: int, total: int, known: str = "") -> None:
-        """Show the progress of check number `place` if it takes long, and note what it has found so far."""
+        """Show the progress of check number `place` if it takes long. known: what it has found so far."""
         if known:
             self.known[place] = known
         if known or not self.changes:
@@ -260,10 +260,10 @@ def duration(seconds: float) -> str:
 
 
 VALUE = re.compile(r"@.|(?:\d+\.)*[^\W\d][\w.\[\]]*=[^=]")
-"""NAME=VALUE, also 0.weight=VALUE; NAME==... is an expression."""
+"""Matches NAME=VALUE, also 0.weight=VALUE, but not NAME==..., which is an expression."""
 
 FEW_TARGETS = 4
-"""A report names as many targets one by one."""
+"""A report lists up to this many targets by name."""
 
 
 def target_words(call: Call) -> list[str]:
@@ -294,7 +294,7 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
         if check.is_script and str(check.file).endswith(".py"):
             messages.note(f"{check.file} declares no checks, so it runs as a script, and its own gradient is checked")
     if "samples" in call.request.named and not any(isinstance(c, Check) and c.random for c in checks):
-        raise GradcliError("--samples needs an input that is drawn at random", hint="--shape x=3 draws one")
+        raise GradcliError("--samples needs an input with random values", hint="--shape x=3 gives x random values")
     pattern = call.request.keyword
     exact = any(c.name == pattern for c in checks if isinstance(c, Check))
     chosen = [
@@ -305,7 +305,7 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
         or (c.name == pattern if exact else pattern.lower() in f"{c.file}:{c.name}".lower())
     ]
     if not chosen:
-        raise GradcliError(f"-k {pattern}: no check has that in its name", hint="--list shows their names", kind="name")
+        raise GradcliError(f"-k {pattern}: no check has this in its name", hint="--list shows their names", kind="name")
     return chosen
 
 
@@ -327,21 +327,21 @@ def request_of(call: Call) -> Request:
     asked = call.request
     ways = ("grad", "value_and_grad", "vjp", "jvp")
     if asked.dtype in SHORT_TYPES and asked.reference is None:
-        hint = "add --reference NAME, the function that computes the same plainly"
+        hint = "add --reference NAME, a plain function that computes the same"
         raise GradcliError(f"--dtype {asked.dtype} needs --reference", hint=hint)
     claims = [way.replace("_", "-") for way in ways if getattr(asked, way) not in (None, False)]
     if len(claims) > 1 and claims != ["vjp", "jvp"]:
         raise GradcliError(f"--{claims[0]} and --{claims[1]} cannot be combined", hint="check one, then the other")
     if claims and asked.symbolic and not call.is_any("expression"):
-        raise GradcliError(f"--{claims[0]} is a function of arrays, not symbols", hint="leave out --symbolic")
+        raise GradcliError(f"--{claims[0]} takes arrays, so it cannot run on symbols", hint="leave out --symbolic")
     typed = {name: text for name, _, text in (w.partition("=") for w in words)}
-    show = "all" if call.output.form in ("csv", "html") else asked.show  # these formats hold every element
+    show = "all" if call.output.form in ("csv", "html") else asked.show  # these formats contain every element
     return asked._replace(values=values, shapes=shapes, typed=typed, repeated=repeated_options(), show=show)
 
 
 APART = """words expression format output precision color quiet verbose jobs junit list stop keyword
 allow_inconclusive exit_zero seed samples timeout show"""
-"""Options that do not change what is checked, or that a replay line has anyway."""
+"""Options that do not change what is checked, or that a replay line contains anyway."""
 
 
 def repeated_options() -> str:

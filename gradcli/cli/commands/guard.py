@@ -1,4 +1,4 @@
-"""gradcli lock, mutate and watch: guard gradients by a file, by tests, and in the programs that use them."""
+"""gradcli lock, mutate and watch: guard gradients with a file, with tests, and in the programs that use them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TARGET = ("words", "expression", "engine", "config", "torch")
 CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
-"""The options that a lock keeps, so that it is verified without naming them again."""
+"""Options that a lock file stores, so that --verify works without repeating them."""
 
 
 @target_command(
@@ -39,12 +39,12 @@ def lock(call: Call, *, verify: str | None) -> Lock | Verification:
     """Write the gradients of declared checks to a file, and compare with it later (--verify FILE).
 
     TARGET is the same as for gradcheck. The file has a line for each check: its file, name, point, value and gradient,
-    and the errors of both. The error of a number is its uncertainty by rounding: 32 ulps plus the larger of two
-    amounts, five times its change when the inputs move by up to two ulps, and its scatter about a smooth curve nearby.
+    and the errors of both. The error of a number is its uncertainty due to rounding: 32 ulps plus five times the
+    larger of its change when the inputs move by up to two ulps and its scatter about a smooth curve nearby.
 
-    With --verify, value and gradient are computed again, at the points in the file. If they agree within both errors,
+    With --verify, value and gradient are computed again at the points in the file. If they agree within both errors,
     the check is same. Otherwise it is changed, and the exit code is 1; the report shows both numbers with their errors.
-    A check is new if the file lacks it, and gone if only the file has it. Without TARGET, that of the file is used.
+    A check is new if the file lacks it, and gone if only the file has it. Without TARGET, the one in the file is used.
     """
     from ...check.lock import lock as lock_checks
     from ...check.lock import read_lock
@@ -97,7 +97,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 )
 @option(
     "--timeout S",
-    "Time limit in seconds for a run [5 times that without a mutant, at least 10]. A slower mutant is noticed.",
+    "Time limit in seconds for a run [5 times the time without a mutant, at least 10]. Slower mutants count as killed.",
     callback=as_positive,
 )
 @OPTIONS["command_python"]
@@ -112,9 +112,9 @@ def mutate(target: str, at_least: float, timeout: float | None, python: str | No
     Some wrong versions (mutants) change the results of the function: they multiply them by 1 + 10^-k for k = 1 to 12,
     reverse their sign, set them to zero, shift them by one, transpose them, drop the last element, or double one.
     Others change the source: they drop a term or a factor, or change a sign, an index or a constant. Mutants that give
-    the same values at 20 random points near those of the command's calls are left out.
+    the same values at 20 random points near those of COMMAND's calls are left out.
 
-    The command must pass with the function itself. It then runs once for each mutant; if it fails, it has noticed
+    COMMAND must pass with the original function. It then runs once for each mutant; if it fails, it has noticed
     (killed) the mutant. Mutants exist only in memory, and no file changes. The exit code is 1 if a mutant with an error
     above --at-least survives.
     """
@@ -140,7 +140,7 @@ def progress(mutants: Sequence[Any]) -> Iterator[Any]:
 
 FORMATS = (*TEXT, "csv", "github", "junit", "sarif", "concise", "gitlab", "html")
 WITH_USES = ("table", "tsv", "csv", "json")
-"""The formats that show the role and the uses of a derivative; the others show a check."""
+"""Formats that show the role and the uses of a derivative; the others show only its check."""
 
 
 @click.command(
@@ -149,7 +149,7 @@ WITH_USES = ("table", "tsv", "csv", "json")
 )
 @option("--points N", "Check each derivative at the arguments of N of its calls [3].", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@option("--timeout S", "Time limit in seconds for each of these checks [30].", callback=as_positive, default="30")
+@option("--timeout S", "Time limit in seconds for the check of one call [30].", callback=as_positive, default="30")
 @OPTIONS["command_python"]
 @OPTIONS["allow_inconclusive"]
 @option("-q --quiet", "Report only the derivatives that fail.")
@@ -182,10 +182,10 @@ def watch(
     JAX                the rules of custom_vjp and custom_jvp functions
     HIPS autograd      the derivatives of custom primitives
 
-    While COMMAND runs, `watch` records the arguments with which these derivatives are called. At the end of a process,
-    it checks them with the method of gradcheck, by default for the first, the last and a middle call. For a solver,
-    one more call is one at which the objective was larger than at the call before. Each of these calls is a separate
-    check.
+    While COMMAND runs, `watch` records the arguments with which the program calls these derivatives. When a process
+    ends, `watch` checks each of its derivatives as `gradcli gradcheck` does, at the arguments of up to three calls: the
+    first, a middle and the last one. `--points` changes this number. If the objective of a solver ever increased from
+    one call to the next, `watch` also checks the derivative after the last such increase.
 
     The output of COMMAND does not change. The report goes to standard error, or to a file with -o.
     """

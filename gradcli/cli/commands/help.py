@@ -1,4 +1,4 @@
-"""gradcli help, ops and schema: pages of the manual, functions of the language, and the form of JSON."""
+"""gradcli help, ops and schema: pages of the manual, functions of the language, and JSON schemas."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ops(call: Call) -> Operations:
 
     call.output.check()
     names = call.request.words
-    table = full_table()  # which fills NAMES
+    table = full_table()  # this also fills NAMES
     public = {name: entry for name, entry in NAMES.items() if entry.public}
     for name in names:
         if name not in public:
@@ -106,7 +106,7 @@ def help(topic: str | None, skill: bool) -> None:
 
 
 def page_of_rule(topic: str) -> str | None:
-    """Return the page of a finding, or for `rules` the list of all; None for any other topic."""
+    """Return the page of a finding, or the list of all findings for `rules`; None for any other topic."""
     from ...show.causes import causes
 
     if topic in ("rules", "why-rules"):

@@ -1,4 +1,4 @@
-"""gradcli eval, plot, precision and sweep: a target at many points, in ranges of inputs or at the rows of a table."""
+"""gradcli eval, plot, precision and sweep: a target at a point, over ranges of inputs, or at the rows of a table."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def eval(call: Call, *, over: tuple[str, ...], points: int | None) -> Value | Ta
 
     ranges, digits = take_ranges(call, over), call.request.digits
     if points and not ranges:
-        raise GradcliError("--points needs a range, and no input has one", hint="write NAME=FROM:TO, such as x=-3:3")
+        raise GradcliError("--points needs a range, but no input has one", hint="write NAME=FROM:TO, such as x=-3:3")
     if digits and ranges:
-        raise GradcliError("--digits is for one point, and there is a range", hint="leave out one")
+        raise GradcliError("--digits works at a single point, not over a range", hint="leave out one")
     program, values = call.program()
     if digits:
         from ...analysis.precision import value_in_digits
@@ -103,7 +103,7 @@ def precision(call: Call, *, over: tuple[str, ...], points: int) -> Precision:
     call.bound_time(target)
     ranges = take_ranges(call, over)
     if call.request.input_dtype.kind == "c":
-        raise GradcliError("precision measures real numbers", hint="--dtype float32 or float64")
+        raise GradcliError("precision works with real numbers only", hint="use --dtype float32 or float64")
     values = call.values()
     if not ranges and len(values) == 1 and np.size(*values.values()) == 1:
         ((name, point),) = values.items()
@@ -123,7 +123,7 @@ def take_ranges(call: Call, over: tuple[str, ...]) -> dict[str, tuple[float, flo
     if len(found) < len(ranges):
         raise GradcliError("an input has two ranges", hint="leave out one")
     if len(found) > 2:
-        raise GradcliError(f"{len(found)} inputs have a range; two may", hint="give the others a value")
+        raise GradcliError(f"{len(found)} inputs have a range; at most two can", hint="give the others a value")
     target = call.request.words[: len(call.request.words) - len(call.words)]
     call.request = call.request._replace(words=(*target, *(word for word in call.words if word not in words)))
     return found
@@ -137,7 +137,7 @@ def parse_range(call: Call, text: str, option: str = "--over ") -> tuple[str, tu
         raise GradcliError(f"{option}{text}: write NAME=FROM:TO", hint=f"for example: {option}x=-3:3")
     if ":" in high:
         raise GradcliError(
-            f"{option}{text}: a range is FROM:TO, its two ends, without a step",
+            f"{option}{text}: a range has two ends, FROM:TO, and no step",
             hint=f"for example: {option}{name}={low}:{high.partition(':')[0]} --points 50",
         )
     first, last = (read_value(end, call.request, f"{option}{name}") for end in (low, high))
@@ -201,10 +201,10 @@ def sweep(call: Call, **chosen: Any) -> Swept | None:
                 result = run_sweep(plan, path, progress.update, output.write)
             except KeyboardInterrupt:
                 if os.path.isdir(plan.folder):
-                    messages.note("the parts that are done are kept: the same command goes on from there")
+                    messages.note("finished parts are kept: run the same command to continue")
                 raise
     if result.not_finite:
-        messages.note(f"{result.not_finite} of {result.rows} rows not finite: they hold nan or inf")
+        messages.note(f"{result.not_finite} of {result.rows} rows contain nan or inf")
     if asked.format == "json":
         return result
     messages.detail(f"{result.rows} rows, {result.seconds:.1f} s")
@@ -214,8 +214,8 @@ def sweep(call: Call, **chosen: Any) -> Swept | None:
 class Progress:
     """Shows rows, rate, rows that are not finite, and the remaining time while a block runs.
 
-    Only if standard error is a terminal, and not with -q; else rich is not loaded. shown: False if the rows themselves
-    go to the terminal, where a bar would break their lines.
+    With -q, or if standard error is not a terminal, it shows nothing and does not load rich. shown: False if the rows
+    themselves go to the terminal, where a bar would break their lines.
     """
 
     def __init__(self, rows: int, shown: bool):

@@ -73,8 +73,8 @@ def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
 def why(call: Call) -> Explanation:
     """Run SCRIPT, and explain why gradients in it are None, zero, nan or infinite.
 
-    The report names the line that is the cause. A word in brackets names the kind of cause; `gradcli help WORD`
-    explains it. SCRIPT may use PyTorch or gradcli's own engine.
+    The report names the line that is the cause and, in square brackets, the kind of cause. `gradcli help KIND` explains
+    it. SCRIPT may use PyTorch or gradcli's own engine.
 
     NAME is a tensor or a parameter, such as x or net.0.weight. Without NAME, `why` reports leaf tensors, parameters,
     and tensors whose .grad the script reads.
@@ -114,7 +114,7 @@ def step_through(output: Output, result: Trace) -> None:
     """Print a trace step by step. Any key shows the next step, a the rest without waiting, q ends."""
     from ...show.trace import trace_lines
 
-    messages.say("any key: the next step   a: all the rest   q: the end")
+    messages.say("any key: next step   a: all remaining steps   q: quit")
     key = ""
     for i, text in enumerate(trace_lines(result, Style(output.precision, True, "trace"))):
         key = click.getchar() if i and key not in ("a", "A") else key

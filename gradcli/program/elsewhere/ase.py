@@ -1,4 +1,4 @@
-"""Calculators of ASE: their forces and stress as derivatives of the energy of a structure."""
+"""Calculators of ASE: forces and stress as derivatives of the energy of a structure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..target import KINDS, Target, load_named
 from ..user_code import blame_user_code
 
 FARTHEST = {"positions": 0.5, "strain": 0.1}
-"""How far from the point the energy is asked for, in Å and 1: where atoms meet, a call may take minutes."""
+"""The farthest from the point that the energy is computed, in Å and 1: if atoms collide, a call may take minutes."""
 
 
 def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
@@ -42,7 +42,7 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 
 
 class Energy(Claim):
-    """The energy of atoms at positions (n, 3), and under a strain (6,) in Voigt order; both derivatives by ASE."""
+    """The energy of atoms at positions (n, 3) and under a strain (6,) in Voigt order; ASE gives both derivatives."""
 
     capabilities = Capabilities(vjp=True, costly=True)
 
@@ -54,15 +54,15 @@ class Energy(Claim):
                 raise unknown_name(f"{title} has no input '{name}'", name, own, "its inputs are")
             in_shape(x, own[name].shape, f"'{name}'")
         super().__init__(title, {**own, **inputs})
-        self.jitter = {"positions": 0.05}  # in Å: forces that are 0 by symmetry agree with many formulas
+        self.jitter = {"positions": 0.05}  # in Å: forces that are 0 by symmetry agree with many wrong formulas
         moved = np.abs(self.at["positions"] - own["positions"]).max(initial=0.0)
-        meaning = "minus the forces" + (", that by strain the stress times the volume" if request.stress else "")
-        where = f"atoms are up to {moved:.2g} Å from their places in the structure"
-        self.notes = (f"the derivative by positions is {meaning}; {where}",)
+        meaning = "minus the forces" + (", and for strain the stress times the volume" if request.stress else "")
+        where = f"atoms are up to {moved:.2g} Å from their positions in the structure"
+        self.notes = (f"the derivative with respect to positions is {meaning}; {where}",)
         self.free = "free_energy" in getattr(atoms.calc, "implemented_properties", ())
 
     def put(self, arrays: Arrays) -> np.ndarray:
-        """Move the atoms, strained with their cell; return the deformation, which is symmetric."""
+        """Move the atoms and strain them with their cell; return the deformation, which is symmetric."""
         from ase.stress import voigt_6_to_full_3x3_strain
 
         deformation = voigt_6_to_full_3x3_strain(arrays.get("strain", np.zeros(6)))
@@ -77,7 +77,7 @@ class Energy(Claim):
         self.budget.made += 1
         for name, x in arrays.items():
             if (np.abs(x - self.at[name]) > FARTHEST[name]).any():
-                raise CallError(f"{self.title}: {name} more than {FARTHEST[name]} away are not tried")
+                raise CallError(f"{self.title}: {name} more than {FARTHEST[name]} from the point are not evaluated")
         with failing_as(self.title):
             self.put(arrays)
             return self.energy(self.free)

@@ -28,7 +28,7 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 
 
 class Fmu(Claim):
-    """A model's outputs and its fmi2GetDirectionalDerivative. Inputs without a value keep the model's default."""
+    """A model's outputs, with fmi2GetDirectionalDerivative. Inputs without a value keep the model's default."""
 
     capabilities = Capabilities(jvp=True, costly=True)
 
@@ -41,7 +41,7 @@ class Fmu(Claim):
         refuse_unknown(inputs, own, f"{title} has no input", "its inputs and parameters are")
         if not inputs:
             words = " ".join(f"{name}={value:g}" for name, value in own.items())
-            raise GradcliError(f"{title} needs a value for an input", hint=f"its own are: {words}", kind="name")
+            raise GradcliError(f"{title} needs a value for an input", hint=f"its defaults are: {words}", kind="name")
         refuse_unknown([] if out is None else [out], outputs, f"--out: {title} has no", "its outputs are")
         super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
         self.wrt = [name for name in self.at if wrt is None or name in wrt]
@@ -70,7 +70,7 @@ class Fmu(Claim):
 def as_number(title: str, name: str, x: Any) -> np.ndarray:
     raw = np.asarray(x)
     if raw.ndim or raw.dtype.kind not in "biuf":
-        raise GradcliError(f"{title}: '{name}' is a single real number", kind="shape")
+        raise GradcliError(f"{title}: '{name}' must be a single real number", kind="shape")
     return raw.astype(float)
 
 

@@ -40,7 +40,7 @@ class FrameworkCall(Claim):
     """A call of a function of a framework.
 
     Values are computed in double precision, the claimed derivative in `dtype`. With one of SHORT_TYPES, values are in
-    that type, too. Several outputs are flattened and joined; complex numbers become pairs along a last axis.
+    this type, too. Several outputs are flattened and joined; complex numbers become pairs along a last axis.
     """
 
     engine = ""
@@ -70,7 +70,7 @@ class FrameworkCall(Claim):
             short, name = max(self.short_types(), default=(0.0, ""))
         if name and self.short is None:
             unit = max(unit or 0.0, short)
-            self.notes = (*self.notes, f"it computes in {name}, of {-np.log10(short):.1f} digits")
+            self.notes = (*self.notes, f"it computes in {name}, which has {-np.log10(short):.1f} digits")
         self.capabilities = Capabilities(
             self.goes_backward, self.goes_forward, second=True, pulls_first=True, value_unit=short, claim_unit=unit
         )
@@ -80,7 +80,7 @@ class FrameworkCall(Claim):
         yield from ()
 
     def settle(self) -> bool:
-        """Report whether the function takes double precision; if not, use single. Raises CallError."""
+        """Report whether the function takes double precision; if not, use single precision. Raises CallError."""
         try:
             with contextlib.suppress(CallError):  # at another point, so that caching of the first call shows up
                 self.value(nearby_point(self.at))
@@ -95,7 +95,7 @@ class FrameworkCall(Claim):
             except CallError:
                 self.at = inputs
                 raise error from error.__cause__
-            self.notes = (f"{FRAMEWORKS[self.engine]} in float32: the function takes no float64",)
+            self.notes = (f"{FRAMEWORKS[self.engine]} in float32: the function does not accept float64",)
             return False
 
     def goes_backward(self) -> bool:
@@ -113,7 +113,7 @@ class FrameworkCall(Claim):
             except Exception as error:
                 self.forward_mode = False
                 if not self.lacks_forward(error):
-                    note = f"forward mode is not judged: it raised {describe_error(error.__cause__ or error)}"
+                    note = f"forward mode is not checked: it raised {describe_error(error.__cause__ or error)}"
                     self.notes = (*self.notes, note)
         return self.forward_mode
 
@@ -180,7 +180,7 @@ class FrameworkCall(Claim):
     ) -> list[Any]:
         """Note the layout of the arrays in an output, and return them. Raises CallError if there are none."""
         if not arrays:
-            raise CallError(f"{self.title} returned {type(result).__name__}, and no {word} of real numbers")
+            raise CallError(f"{self.title} returned {type(result).__name__}, which contains no {word} of real numbers")
         self.layout = layout_of(arrays, is_complex)
         return [x for _, x in arrays]
 
@@ -198,7 +198,7 @@ class FrameworkCall(Claim):
 
     @classmethod
     def on_device(cls, device: str) -> contextlib.AbstractContextManager:
-        """Return a context in which arrays are made on a device. Raises GradcliError without one."""
+        """Return a context in which arrays are created on a device. Raises GradcliError if there is none."""
         raise GradcliError("--device is for functions of PyTorch and JAX")
 
     @classmethod
@@ -222,7 +222,7 @@ class FrameworkCall(Claim):
         raise NotImplementedError
 
     def product(self, *given: Any) -> tuple:
-        """Return the products with a cotangent, the last argument, for inputs in order; differentiable."""
+        """Return differentiable products for each input in order. given: the inputs, and then the cotangent."""
         raise NotImplementedError
 
     def pull_function(self, cotangent: np.ndarray) -> FrameworkCall:
@@ -253,12 +253,12 @@ def to_single(x: Any) -> np.ndarray:
 
 def adapter_of(engine: str) -> Any:
     if engine not in ADAPTED:
-        raise GradcliError(f"no engine '{engine}'", hint=f"there are {', '.join(ENGINES)}")
+        raise GradcliError(f"no engine '{engine}'", hint=f"the engines are {', '.join(ENGINES)}")
     try:
         return import_module(f"{__package__}.{engine}").Adapter
-    except Exception as error:  # a broken installation raises anything
+    except Exception as error:  # a broken installation can raise anything
         missing = isinstance(error, ModuleNotFoundError) and error.name == engine
-        hint = f"pip install {engine}" if missing else f"python -c 'import {engine}' fails, too: install it anew"
+        hint = f"pip install {engine}" if missing else f"python -c 'import {engine}' fails, too: reinstall it"
         raise GradcliError(f"--engine {engine}: {describe_error(error)}", hint=hint) from error
 
 
@@ -271,9 +271,9 @@ def framework_call(
     wrt: Sequence[str] | None = None,
     dtype: str | None = None,
 ) -> FrameworkCall:
-    """Return the call of a function with arguments by name in a framework; numbers outside `wrt` stay fixed.
+    """Return the call of a framework's function with arguments by name; numbers outside `wrt` stay fixed.
 
-    If it fails, whole numbers are passed as integers, one argument after another.
+    If the call fails, try whole numbers as integers, one argument after another and then all.
     """
     adapter = adapter_of(engine)
 
@@ -290,13 +290,13 @@ def framework_call(
         for names in [*([name] for name in whole), *([whole] if len(whole) > 1 else [])]:
             with contextlib.suppress(CallError):
                 call = made(names)
-                call.notes = (*call.notes, f"{', '.join(names)} taken as whole, and not differentiated")
+                call.notes = (*call.notes, f"{', '.join(names)} passed as integers, and not differentiated")
                 return call
         raise error from error.__cause__
 
 
 def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], title: str) -> dict[str, Any]:
-    """Return arguments in the order of parameters, with integers for whole numbers. Raises GradcliError."""
+    """Return arguments in the order of parameters, as integers if declared so. Raises GradcliError."""
     signature = adapter_of(engine).signature(function, title)
     if signature is None:
         return by_path(given)

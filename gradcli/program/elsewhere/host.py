@@ -1,7 +1,7 @@
-"""Evaluates a shared library or a Functional Mock-up Unit for another process, by JSON lines on standard streams.
+"""Evaluate a shared library or a Functional Mock-up Unit for another process, with lines of JSON on standard streams.
 
-It runs as a separate file that does not import gradcli, so that foreign code can crash only this process. Its prints
-go to standard error.
+This file runs as a process that does not import gradcli, so that foreign code can crash only this process. Output of
+that code goes to standard error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Library:
         self.functions = ctypes.CDLL(path)
 
     def call(self, request):
-        """Return the result of a call and its arrays afterwards; arguments are [type, value], with lists as arrays."""
+        """Return the result of a call, and its arrays after it. Arguments are [type, value], with lists as arrays."""
         function = getattr(self.functions, request["function"])
         function.restype = None if request["returns"] == "void" else c_type(request["returns"])
         arguments, arrays = [], []
@@ -41,7 +41,7 @@ class Library:
 class Model:
     """A model that stays in initialization mode. folder: for its unpacked binaries.
 
-    In that mode, FMI 2.0 (section 2.1.6) allows to set inputs and parameters, and to get outputs and directional
+    In that mode, FMI 2.0 (section 2.1.6) allows setting inputs and parameters, and getting outputs and directional
     derivatives, at one instant.
     """
 
@@ -67,7 +67,7 @@ class Model:
         self.references = {v.name: v.valueReference for v in description.modelVariables if v.type == "Real"}
 
     def describe(self, _):
-        """Return inputs and parameters with their values, the outputs, and whether it has derivatives."""
+        """Return the inputs and parameters with their values, the outputs, and whether the model has derivatives."""
         real = [v for v in self.description.modelVariables if v.type == "Real"]
         inputs = [v.name for v in real if v.causality == "input"]
         inputs += [v.name for v in real if v.causality == "parameter"]

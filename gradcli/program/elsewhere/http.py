@@ -16,7 +16,7 @@ from .process import LONGEST_ANSWER, error_text, shorten_answer
 CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError)
 """Errors of a persistent connection that the server has closed."""
 NOT_THE_MODEL = (401, 403, 404, 405, 407, 502, 503, 504)
-"""Statuses from a proxy or login in front of the model: another point would get the same."""
+"""Statuses from a proxy or login in front of the model, which would be the same at another point."""
 
 
 class Server:
@@ -60,7 +60,7 @@ class Server:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise GoneError(f"{where}: {reason}") from None
         if 300 <= status < 400:
-            raise GoneError(f"{where}: answered with status {status}, to go on at {location}; that is not followed")
+            raise GoneError(f"{where}: status {status} redirects to {location}; gradcli does not follow redirects")
         return read_answer(where, status, text)
 
     def exchange(self, path: str, body: dict[str, Any] | None) -> tuple[int, str, str | None]:
@@ -72,7 +72,7 @@ class Server:
         with self.connection.getresponse() as response:
             text = response.read(LONGEST_ANSWER + 1)
             if len(text) > LONGEST_ANSWER:
-                raise http.client.HTTPException(f"an answer of more than {LONGEST_ANSWER >> 20} MiB")
+                raise http.client.HTTPException(f"the answer is longer than {LONGEST_ANSWER >> 20} MiB")
             return response.status, text.decode("utf-8", "replace"), response.getheader("Location")
 
     def close(self) -> None:

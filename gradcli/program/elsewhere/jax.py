@@ -28,16 +28,14 @@ ROUNDINGS = 1024.0  # rounding units by which compiled code may differ, which su
 MOST_UNIT = 1e-7  # the largest rounding unit in this comparison, for types shorter than float32
 RULES = ("custom_vjp", "custom_jvp")
 MOST_USES = 3  # calls of one custom rule inside a function that are checked alone: a choice
-FLOAT0 = (
-    "the derivative computes with the gradient or tangent of an integer, a float0 that has no numbers; leave that out"
-)
+FLOAT0 = "the derivative uses the gradient or tangent of an integer, which is a float0 without numbers; leave it out"
 LOOPS = {"while", "scan", "cond"}  # primitives that JAX compiles anew in each call unless the caller is compiled
 
 Linearized = tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]
 
 
 class Choice:
-    """Functions as written, replaced by compiled ones after some calls if those give the same values.
+    """Functions as written, replaced by compiled ones after some calls if these give the same values.
 
     run: calls the functions at a point. wait: the number of calls before they are compiled.
     """
@@ -47,7 +45,7 @@ class Choice:
         self.chosen = written
 
     def compile(self, at: Arrays) -> None:
-        """Choose the compiled functions if they agree with those as written, at a point and at one near it."""
+        """Choose the compiled functions if they agree with those as written, at a point and at a point near it."""
         compiled = [jax.jit(function) for function in self.written]
         points = [as_jax(at), as_jax(nearby_point(at))]
         with contextlib.suppress(Exception):  # the code cannot be traced, or raises near the point
@@ -87,7 +85,7 @@ class Adapter(FrameworkCall):
     @classmethod
     def on_device(cls, device: str) -> contextlib.AbstractContextManager:
         if device == "cuda" and jax.default_backend() != "gpu":
-            raise GradcliError(f"JAX {jax.__version__} finds no cuda device here")
+            raise GradcliError(f"JAX {jax.__version__} finds no CUDA device")
         return jax.default_device(jax.devices(device)[0])
 
     @functools.cached_property
@@ -158,7 +156,7 @@ class Adapter(FrameworkCall):
         return linearized(self.choose(self.reverse_by, at), at)
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
-        """Return it without compiling: only then does code that caches values of a call run."""
+        """Return the products without compiling; only then does Python code run that caches values of a call."""
         at = self.claimed(arrays)
         self.budget.made += 2
         with self.running("the backward pass of ", self.is_narrow(at)):
@@ -178,9 +176,9 @@ class Adapter(FrameworkCall):
         return join_real(self.note_layout(result, inexact_in(result), jnp.iscomplexobj), jnp)
 
     def as_called(self) -> Iterator[Difference]:
-        """Yield how gradients of an output differ if it is used alone, and that a rule computes with a float0.
+        """Yield differences in the gradients of an output that is used alone, and uses of a float0 by a rule.
 
-        A rule may get symbolic zeros for the outputs that are not used, and it gets a float0 for those of integers.
+        A rule may get symbolic zeros for unused outputs, and it gets a float0 for outputs that are integers.
         """
         integers = any(map(meets_integers, self.equations_of(RULES)))
         if not integers and (len(self.layout) < 2 or not self.equations_of(RULES[0])):
@@ -198,7 +196,7 @@ class Adapter(FrameworkCall):
                 cotangents = [drawn(part) if i == k else jnp.zeros_like(x) for i, x in enumerate(out)]
                 (usual,) = vjp(cotangents)
                 calls = functools.partial(self.pull_part, k, cotangents[k], at), lambda some=cotangents: vjp(some)[0]
-                words = f"where output {k} alone is used", "where the others get zeros"
+                words = f"if only output {k} is used", "if the others get zeros"
                 yield from compare("unused-output", usual, usual, calls, self.single, *words)
 
     def equations_of(self, kinds: str | tuple[str, ...]) -> list[Any]:
@@ -235,7 +233,7 @@ def rules_called(run: Callable) -> list[tuple[Any, tuple]]:
     """Return the user's custom rules that a run differentiates, in order, with the arguments of some of their calls."""
     kinds = [inspect.unwrap(getattr(jax, kind).__call__).__code__ for kind in RULES]
     calls: list[tuple[Any, tuple]] = []
-    inside: list[Any] = []  # what a rule calls is not differentiated
+    inside: list[Any] = []  # the rules being called; what they call is not differentiated
 
     def watch(frame: Any, event: str, _: Any) -> None:
         if frame.f_code not in kinds or event not in ("call", "return"):
@@ -247,7 +245,7 @@ def rules_called(run: Callable) -> list[tuple[Any, tuple]]:
         inside.append(rule)
         wanted = len(inside) == 1 and [known for known, _ in calls].count(rule) < MOST_USES
         if wanted and not str(function.__module__).startswith("jax."):
-            with contextlib.suppress(Exception):  # a value that is traced
+            with contextlib.suppress(Exception):  # for traced values
                 bound = inspect.signature(function).bind(*frame.f_locals["args"], **frame.f_locals["kwargs"])
                 bound.apply_defaults()
                 calls.append((rule, jax.tree_util.tree_map(concrete, bound.args)))
@@ -262,7 +260,7 @@ def rules_called(run: Callable) -> list[tuple[Any, tuple]]:
 
 
 def concrete(x: Any) -> Any:
-    """Return the value of an argument, of a batch the first one."""
+    """Return the value of an argument; of a batch, the first one."""
     while isinstance(x, jax.core.Tracer):
         x = x.primal if hasattr(x, "primal") else jnp.take(x.val, 0, x.batch_dim)
     return np.asarray(x) if isinstance(x, jax.Array) else x
@@ -281,7 +279,7 @@ def describe_rule(title: str, rule: Any) -> str:
 
 
 def linearized(functions: Sequence[Callable], at: Arrays) -> Linearized:
-    """Return the output and the pullback at a point. functions: jax.vjp, and the application of its result."""
+    """Return the output and the pullback at a point. functions: jax.vjp, and a function that applies its result."""
     record, pull = functions
     out, vjp = record(as_jax(at))
 
@@ -341,7 +339,7 @@ def meets_integers(equation: Any) -> bool:
 
 
 def inexact_in(result: Any) -> list[tuple[Path, Any]]:
-    """Return the floating-point arrays in an output with their paths, also in classes that JAX knows as pytrees."""
+    """Return the floating-point arrays in an output with their paths, including those in registered pytrees."""
     leaves = jax.tree_util.tree_leaves_with_path(result)
     arrays = [(Path(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
     return [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]

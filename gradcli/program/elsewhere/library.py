@@ -70,7 +70,7 @@ def read_declaration(text: str) -> Declaration:
     match = DECLARATION.match(text)
     if not match:
         message = f"'{text}' is not a declaration of a C function"
-        raise GradcliError(message, hint="write the line of the header: 'double f(int n, const double *x)'")
+        raise GradcliError(message, hint="copy it from the header, for example 'double f(int n, const double *x)'")
     returns = plain_type(match["returns"])
     if returns not in RESULT_TYPES:
         raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void")
@@ -110,13 +110,13 @@ FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")  # of
 
 
 class Library(Claim):
-    """A C function and derivatives from its library; integers are sizes, unless given. process: runs the library."""
+    """A C function and derivatives from its library; integers without a value are sizes. process: runs the library."""
 
     def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, request: Request):
         self.f = read_declaration(declaration)
         given = (request.grad, request.vjp, request.jvp)
         self.grad, self.back, self.forward = (text and read_declaration(text) for text in given)
-        self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)' as its header has it"
+        self.advice = f"--grad 'void {self.f.name}_grad(int n, const double *x, double *g)', as declared in its header"
         self.capabilities = Capabilities(vjp=bool(self.grad or self.back), jvp=bool(self.forward), costly=True)
         # inputs are numbers, const arrays, and other arrays with a given value
         names = [p.name for p in self.f.parameters if p.kind != "whole" and (p.kind != "output" or p.name in inputs)]
@@ -149,7 +149,7 @@ class Library(Claim):
                 if x.dtype.kind not in "biuf":
                     raise GradcliError(f"{self.f.name}: '{p.name}' must be real numbers", kind="value")
                 if p.kind == "number" and x.ndim:
-                    raise GradcliError(f"{self.f.name}: '{p.name}' is a single number", kind="shape")
+                    raise GradcliError(f"{self.f.name}: '{p.name}' must be a single number", kind="shape")
                 points[p.name] = (x if p.kind == "number" else np.atleast_1d(x)).astype(p.type)
         return points
 
@@ -163,7 +163,7 @@ class Library(Claim):
             candidates = [p for p in candidates if p.name == out]
         if len(candidates) != 1:
             names = ", ".join(p.name for p in written)
-            what = f"several outputs: {names}" if names else "no output: it returns no number, and has no double *"
+            what = f"several outputs: {names}" if names else "no output: it returns no number and has no double *"
             hint = f"choose one with --out: {names}" if names else None
             raise GradcliError(f"{self.f.name} has {what}", hint=hint)
         return candidates[0]
@@ -179,9 +179,9 @@ class Library(Claim):
         for function in self.derivatives:
             roles = self.roles(function)
             if any(p.kind == "number" and roles[p.name] in mine for p in function.parameters if p.kind != "whole"):
-                return ()  # one number: a derivative takes it by value
-        message = f"{self.f.name}: the size of '{self.result.name}' cannot be known"
-        raise GradcliError(message, hint=f"give it: --shape {self.result.name}=3")
+                return ()  # a single number, because a derivative takes it by value
+        message = f"{self.f.name}: the size of '{self.result.name}' is unknown"
+        raise GradcliError(message, hint=f"pass its shape, such as --shape {self.result.name}=3")
 
     def sizes(self, function: Declaration) -> dict[str, int]:
         """Return the values of a function's integers. Raises GradcliError for an unknown one."""
@@ -307,5 +307,5 @@ def as_argument(p: Parameter, x: Any) -> Any:
 def whole_number(name: str, x: Any) -> int:
     raw = np.asarray(x)
     if raw.ndim or raw.dtype.kind not in "iuf" or raw != np.round(raw):
-        raise GradcliError(f"'{name}' is an integer", kind="value")
+        raise GradcliError(f"'{name}' must be an integer", kind="value")
     return int(raw)

@@ -1,4 +1,4 @@
-"""Processes that answer requests by lines of JSON."""
+"""Processes that answer requests with lines of JSON."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..claim import GoneError
 
 LONGEST_ANSWER = 1 << 29  # bytes: a choice
 HOST = os.path.join(os.path.dirname(__file__), "host.py")
-LINES_KEPT = 8  # printed lines that the error shows if the process dies
+LINES_KEPT = 8  # printed lines that the error message shows if the process dies
 LONGEST_IN_FULL = 1 << 16  # longer lines on standard error are printed in parts
 LATE_SECONDS, REQUESTS_WATCHED = 0.01, 8
-"""Seconds to wait for a second answer to a request, and the number of requests after which that stops."""
-GRACE_SECONDS = 0.5  # seconds to wait for the end of a process and its last prints, after its standard output ended
+"""Seconds to wait for a second answer to a request, and the number of requests after which the wait ends."""
+GRACE_SECONDS = 0.5  # seconds to wait for the end of a process and its last output, after its standard output has ended
 
 
 class Process:
     """A process that reads one JSON object per line, and answers each with one.
 
-    It starts with the first request, and again after its end. Other lines that it prints go to standard error.
+    It starts with the first request, and again after it has ended. Other lines that it prints go to standard error.
     Requests carry an id; answers with another id are ignored. timeout: seconds for one answer. holds: an object that
     must live as long as this one.
     """
@@ -94,11 +94,11 @@ class Process:
         return None
 
     def drop_surplus(self, process: Any) -> None:
-        """Drop further answers to the last request, so that they do not answer the next; wait for them at first."""
+        """Drop further answers to the last request, so that none answers the next one; wait for them at first."""
         watched = self.surplus or self.asked <= REQUESTS_WATCHED
         while self.asked and self.exchange(process, LATE_SECONDS if watched else 0) is not None:
             self.surplus = True
-            print(f"{self.title}: more than one answer to a request; the first counts", file=sys.stderr)
+            print(f"{self.title}: more than one answer to a request; only the first is used", file=sys.stderr)
 
     def start(self) -> Any:
         """Return the running process; start it if there is none, or if it belongs to the parent of this process."""
@@ -130,7 +130,7 @@ class Process:
         rest += data
         if answers and len(rest) > LONGEST_ANSWER:
             self.close()
-            raise GoneError(self.describe_end(f"an answer of more than {LONGEST_ANSWER >> 20} MiB"))
+            raise GoneError(self.describe_end(f"the answer is longer than {LONGEST_ANSWER >> 20} MiB"))
         if data and b"\n" not in data and (answers or len(rest) <= LONGEST_IN_FULL):
             return None
         *lines, last = rest.split(b"\n")
@@ -160,7 +160,7 @@ class Process:
         print(visible(text), file=sys.stderr, flush=True)
 
     def await_end(self, process: Any, method: str) -> str:
-        """Describe how a process ended; read its last prints."""
+        """Describe how a process ended; read its last output."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(GRACE_SECONDS)
         self.exchange(process, GRACE_SECONDS)

@@ -55,7 +55,7 @@ class Call(Function):
 
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Any:
-        """Return the products; as calls elsewhere if they are to be differentiated again."""
+        """Return the products, as calls elsewhere if they may be differentiated again."""
         capabilities = ctx.call.capabilities
         if not (state.grad and capabilities.second and capabilities.pull):
             return products(ctx, cotangent)
@@ -69,13 +69,13 @@ class Call(Function):
     def jvp(ctx: Any, _call: Any, _names: Any, *tangents: Tensor | None) -> Tensor:
         call = ctx.call
         if not call.capabilities.push:
-            raise TargetError(f"{call.title} gives no Jacobian-vector products", hint="gradcli vjp goes backward")
+            raise TargetError(f"{call.title} gives no Jacobian-vector products", hint="gradcli vjp uses reverse mode")
         given = {name: t for name, t in zip(ctx.names, tangents, strict=True) if t is not None}
         arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
         return tensor(call.push(arrays, arrays_of(given, given.values())))
 
 
-@functools.partial(once_differentiable, message="what runs elsewhere gives first derivatives only")
+@functools.partial(once_differentiable, message="a function that runs elsewhere has only first derivatives")
 def products(ctx: Any, cotangent: Tensor) -> tuple:
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
     arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}

@@ -1,4 +1,4 @@
-"""Tesseracts over HTTP: inputs and outputs by name, and products with the derivative if the server has them.
+"""Tesseracts over HTTP: named inputs and outputs, and products with the derivative if the server has them.
 
 Source: the OpenAPI document of each server, and https://docs.pasteurlabs.ai/projects/tesseract-core.
 """
@@ -59,10 +59,10 @@ class Tesseract(Claim):
         for name in wrt or ():
             if name not in names:
                 message = f"--wrt: {self.title} does not differentiate '{name}'"
-                raise GradcliError(message, hint=f"it does {', '.join(map(own_name, known))}", kind="name")
+                raise GradcliError(message, hint=f"it differentiates {', '.join(map(own_name, known))}", kind="name")
         if not names:
             words = " ".join(f"{own_name(path).replace('[]', '[0]')}=1" for path in known) or "x=1"
-            message = f"{self.title} needs values for what it differentiates"
+            message = f"{self.title} needs a value for an input that it differentiates"
             raise GradcliError(message, hint=f"add to the command line: {words}", kind="name")
         return names if wrt is None else list(wrt)
 
@@ -134,7 +134,7 @@ class Tesseract(Claim):
 
 
 def differentiable(schemas: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the differentiable arrays of a schema by name, with shape and type if it has them."""
+    """Return the differentiable arrays of a schema by name, with shape and type if given."""
     listed = object_at(schemas, name).get("differentiable_arrays", {})
     if isinstance(listed, dict):
         return dict(listed)

@@ -33,7 +33,7 @@ from .torch_calls import (
 
 
 class TypesComputed(TorchFunctionMode):
-    """A context that notes the types of all tensors computed in it, also in custom Functions."""
+    """A context that notes the types of all tensors computed in it, including those in custom Functions."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,14 +49,14 @@ class TypesComputed(TorchFunctionMode):
 OPERATORS = (torch._library.custom_ops.CustomOpDef, torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 SMALL_INPUTS = 10_000
-"""Below this many elements one thread is used: several took 9 ms instead of 60 us on a busy machine."""
+"""Below this many elements, one thread is used: several threads took 9 ms instead of 60 us on a busy machine."""
 
 
 class Adapter(FrameworkCall):
     """A call in PyTorch: reverse mode by torch.autograd.grad, forward mode by torch.autograd.forward_ad."""
 
     engine = "torch"
-    records = False  # whether values need a graph: the function differentiates inside, or registers hooks
+    records = False  # whether values need a graph, because the function differentiates inside or registers hooks
 
     @classmethod
     def of(
@@ -84,7 +84,7 @@ class Adapter(FrameworkCall):
     @classmethod
     def on_device(cls, device: str) -> contextlib.AbstractContextManager:
         if device == "cuda" and not torch.cuda.is_available():
-            raise GradcliError(f"PyTorch {torch.__version__} finds no cuda device here")
+            raise GradcliError(f"PyTorch {torch.__version__} finds no CUDA device")
         return torch.device(device)
 
     @contextlib.contextmanager
@@ -126,7 +126,7 @@ class Adapter(FrameworkCall):
         return as_given(tensor(x).requires_grad_()) if self.records else tensor(x)
 
     def record(self, at: Arrays, chosen: Collection[str] | None = None) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """Return leaves, which require grad if chosen [all], and the joined output with its graph."""
+        """Return leaves (those chosen, or all, require grad) and the joined output with its graph."""
         with torch.enable_grad():
             leaves = {n: tensor(x).requires_grad_(chosen is None or n in chosen) for n, x in at.items()}
             return leaves, self.join_result(self.result({name: as_given(x) for name, x in leaves.items()}))
@@ -151,7 +151,7 @@ class Adapter(FrameworkCall):
 
     @functools.cached_property
     def drops_tangents(self) -> bool:
-        """Whether forward mode silently ignores part of the function: what torch.compile made, and operators."""
+        """Whether forward mode silently ignores part of the function: code from torch.compile, or a custom operator."""
         functions = functions_in(self.record(self.at)[1].grad_fn)
         return any(f.__name__ == "CompiledFunction" or operator_behind(f) for f in functions)
 
@@ -159,7 +159,7 @@ class Adapter(FrameworkCall):
         from torch.autograd import forward_ad
 
         if self.drops_tangents:
-            raise NotImplementedError("forward mode does not support code from torch.compile, or an operator")
+            raise NotImplementedError("forward mode does not support code from torch.compile or operators")
         with forward_ad.dual_level():
             duals = {n: forward_ad.make_dual(self.as_argument(x), tensor(tangents[n])) for n, x in at.items()}
             out = self.join_result(self.result(duals))
@@ -210,7 +210,7 @@ class Adapter(FrameworkCall):
 
 
 def pull(leaves: Mapping[str, torch.Tensor], out: torch.Tensor, cotangent: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the products of a cotangent by reverse mode, by leaf."""
+    """Return by leaf the product of a cotangent with the derivative, in reverse mode."""
     xs = list(leaves.values())
     if not out.requires_grad:
         return gradients(leaves, [None] * len(xs))
@@ -305,12 +305,12 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
 
 
 def forward_of(module: Any) -> Callable:
-    """Return the forward with the names of a module's inputs; a compiled module has them in its original."""
+    """Return the forward method with the names of a module's inputs: of a compiled module, that of the original."""
     return getattr(module, "_orig_mod", module).forward
 
 
 def as_callable(function: Any, title: str) -> Any:
-    """Return a function for a Function or operator, a module for a class of modules. Raises CallError."""
+    """Return a function for a Function or an operator, and a module for a class of modules. Raises CallError."""
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
         return as_function(function)
     if isinstance(function, OPERATORS):
@@ -323,8 +323,8 @@ def as_callable(function: Any, title: str) -> Any:
             return function()
     except TypeError as error:
         name = title.rpartition(":")[2]
-        advice = f"make one in the file, net = {name}(...)"
-        raise CallError(f"{title} cannot be made without arguments ({error}): {advice}") from error
+        advice = f"create one in the file, net = {name}(...)"
+        raise CallError(f"{title} cannot be created without arguments ({error}): {advice}") from error
 
 
 def has_setup(function: Any) -> bool:
@@ -332,7 +332,7 @@ def has_setup(function: Any) -> bool:
 
 
 def as_function(function: Any) -> Callable:
-    """Return a Function as a function, with None for the outputs that it marks as non-differentiable."""
+    """Return a function for a Function, with None for the outputs that it marks as non-differentiable."""
     parameters = list(inspect.signature(function.forward).parameters.values())
     marked: list[set[int]] = []
 
@@ -353,7 +353,7 @@ def as_function(function: Any) -> Callable:
 def as_operator(operator: Any) -> Callable:
     """Return an operator of torch.library as a function with the arguments of its schema."""
     operator = getattr(operator, "_opoverload", operator)
-    operator = getattr(operator, "default", operator)  # of a packet of overloads
+    operator = getattr(operator, "default", operator)  # if it is a packet of overloads
     named = operator._schema.arguments
     call: Any = with_parameters(operator, [as_parameter(x) for x in named])
     call.constants = [x.name for x in named if "Tensor" not in str(x.type)]

@@ -16,8 +16,8 @@ from ..as_called import FILLING, compare
 from ..claim import Difference
 from .framework import FrameworkCall
 
-MOST_OUTPUTS = 8  # outputs up to which each is used alone
-CONTIGUOUS = "where it is contiguous"
+MOST_OUTPUTS = 8  # if there are more outputs, none is used alone
+CONTIGUOUS = "if it is contiguous"
 
 Grads = dict[str, np.ndarray]
 Grad = Callable[[], Grads]
@@ -31,7 +31,7 @@ class RecordedCall:
     def __init__(self, call: FrameworkCall, layout: Layout = lambda _, x: as_given(x)):
         self.wrt = [name for name in call.at if name in call.wrt]
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
-            torch.default_generator.manual_seed(0)  # dropout takes the same elements in every run
+            torch.default_generator.manual_seed(0)  # dropout drops the same elements in every run
             leaves = {n: tensor(x).requires_grad_(n in self.wrt) for n, x in call.claimed(call.at).items()}
             self.given = {n: layout(n, x) if n in self.wrt else as_given(x) for n, x in leaves.items()}
             before = {n: (x.detach().clone(), x.grad_fn) for n, x in self.given.items()}
@@ -55,7 +55,7 @@ class RecordedCall:
         return any(not f.__module__.startswith("torch.") or operator_behind(f) for f in functions)
 
     def pull(self, cotangents: Cotangents) -> list[torch.Tensor | None]:
-        """Return the gradients of the inputs; an output whose cotangent is None is not used."""
+        """Return the gradients of the inputs; an output is unused if its cotangent is None."""
         used = [(out, g) for out, g in zip(self.outs, cotangents, strict=True) if g is not None]
         outs, given = zip(*used, strict=True)
         return list(torch.autograd.grad(outs, self.inputs, given, retain_graph=True, allow_unused=True))
@@ -94,10 +94,10 @@ class Ways:
         with contextlib.suppress(Exception):
             for name, grad in zip(record.wrt, record.pull(given), strict=True):
                 if name in record.written and grad is not None:
-                    text = f"forward overwrites {name}, and autograd does not know"
+                    text = f"forward overwrites {name} without telling autograd"
                     yield Difference("writes-into", f"{text}: work on a clone(), or call ctx.mark_dirty({name})")
             if not all(map(same, given, self.cotangents)):
-                text = "backward overwrites the gradient that it is given, which other nodes may still need"
+                text = "backward overwrites its incoming gradient, which other nodes may still need"
                 yield Difference("writes-into", f"{text}: work on grad_output.clone(), or use operations without _")
             for name, x in record.given.items():
                 if not same(x, record.kept[name]):
@@ -114,14 +114,14 @@ class Ways:
         for name, change in LAYOUTS.items():
             others = [change(x) for x in self.cotangents]
             if any(x is not y for x, y in zip(self.cotangents, others, strict=True)):
-                yield from self.with_cotangents(others, f"where grad_output is {name}")
+                yield from self.with_cotangents(others, f"if grad_output is {name}")
 
     def cotangents_seen(self) -> Iterator[Difference]:
         for grads in (self.call.seen or ({}, ()))[1]:
             pairs = list(zip(self.cotangents, grads, strict=False))
             if len(pairs) == len(self.cotangents) and all(g is None or g.shape == x.shape for x, g in pairs):
                 some = [g if g is None else laid_out_like(g.to(x.dtype), g) for x, g in pairs]
-                yield from self.with_cotangents(some, "where it is called as in the run")
+                yield from self.with_cotangents(some, "if it is called as in the run")
 
     def unused_outputs(self) -> Iterator[Difference]:
         count = len(self.cotangents)
@@ -129,19 +129,19 @@ class Ways:
         for used in [*alone, *({*range(count)} - one for one in alone if count > 2)]:
             names = " and ".join(f"output {k}" for k in sorted(used))
             some = [x if k in used else None for k, x in enumerate(self.cotangents)]
-            yield from self.with_cotangents(some, f"where {names} alone {'is' if len(used) == 1 else 'are'} used")
+            yield from self.with_cotangents(some, f"if only {names} {'is' if len(used) == 1 else 'are'} used")
 
     def with_cotangents(self, some: Cotangents, here: str) -> Iterator[Difference]:
-        """Yield how gradients differ from those for contiguous cotangents, with zeros for None."""
+        """Yield differences from the gradients for contiguous cotangents, with zeros instead of None."""
         usual = [torch.zeros_like(x) if g is None else plain(g) for x, g in zip(self.cotangents, some, strict=True)]
-        rule, there = ("unused-output", "zeros") if any(g is None for g in some) else ("layout", "contiguous ones")
+        rule, there = ("unused-output", "zeros") if any(g is None for g in some) else ("layout", "contiguous gradients")
         plainly, so = lambda: self.record.arrays(usual), lambda: self.record.arrays(some)
         yield from self.compare(rule, plainly(), so, plainly, here, f"with {there}")
 
     def other_inputs(self) -> Iterator[Difference]:
         for name, change in list(LAYOUTS.items())[1:]:
             layout = lambda _, x, change=change: change(x) if change(x) is not x else as_given(x)  # noqa: E731
-            yield from self.with_inputs(layout, f"where the input is {name}")
+            yield from self.with_inputs(layout, f"if the input is {name}")
 
     def inputs_seen(self) -> Iterator[Difference]:
         tensors, _ = self.call.seen or ({}, ())
@@ -149,10 +149,10 @@ class Ways:
         def layout(name: str, x: torch.Tensor) -> torch.Tensor:
             return laid_out_like(x, tensors[name]) if isinstance(tensors.get(name), torch.Tensor) else as_given(x)
 
-        yield from self.with_inputs(layout, "where the input lies in memory as in the run")
+        yield from self.with_inputs(layout, "if the input is laid out in memory as in the run")
 
     def with_inputs(self, layout: Layout, here: str) -> Iterator[Difference]:
-        """Yield how values and gradients differ for inputs in another layout."""
+        """Yield differences in values and gradients for inputs in another layout."""
         call, record = self.call, self.record
         if isinstance(call.function, torch.nn.Module) or record.changed:
             return
@@ -203,7 +203,7 @@ LAYOUTS = {
     "transposed": transposed,
     "a slice with steps of 2 and an offset": sliced,
 }
-"""Memory layouts of tensors in programs: by sum, mean, transposition, slices and unbind."""
+"""Memory layouts that occur in programs: from sum, mean, transposition, slices and unbind."""
 
 
 def plain(x: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Record what a script does with PyTorch: a TorchFunctionMode sees all operations, also those outside the graph."""
+"""Record what a script does with PyTorch: a TorchFunctionMode sees all operations, even outside the graph."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class TorchRecorder(Recorder, TorchFunctionMode):
             self.take_note("freeze", args[0])
             return func(*args, **kwargs)
         recorded = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
-        for x in (*args, *kwargs.values()):  # an operation in place may give it another node
+        for x in (*args, *kwargs.values()):  # an in-place operation may give it another node
             if isinstance(x, torch.Tensor):
                 self.value(x)
         result = func(*args, **kwargs)

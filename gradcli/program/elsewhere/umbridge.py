@@ -1,4 +1,4 @@
-"""UM-Bridge 1.0 models, over HTTP or by lines of JSON with a process.
+"""UM-Bridge 1.0 models, over HTTP or with lines of JSON to a process.
 
 Source: Seelinger et al., "UM-Bridge: Uncertainty quantification and modeling bridge", JOSS 8 (2023), and
 https://um-bridge-benchmarks.readthedocs.io/en/docs/umbridge/protocol.html.
@@ -23,7 +23,7 @@ from .process import Process, error_text, shorten_answer
 
 
 def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
-    """Connect to a process or server; without a model's name, the server is a Tesseract. Raises GradcliError."""
+    """Connect to a process or server; a server without a model's name is a Tesseract. Raises GradcliError."""
     seconds = request.timeout or ANSWER_SECONDS
     connection: Any = None
     if text.startswith("cmd:"):
@@ -57,7 +57,7 @@ class RefusedError(CallError):
 
 
 class UmBridge(Claim):
-    """A model of vectors, x0, x1, ... to y0, y1, ... laid end to end. connection: its `ask` answers a method."""
+    """A model from vectors x0, x1, ... to y0, y1, ..., which are joined. connection: its `ask` calls a method."""
 
     def __init__(self, title: str, connection: Any, inputs: Arrays, config: Mapping[str, Any], request: Request):
         self.connection, self.config = connection, config
@@ -114,7 +114,7 @@ class UmBridge(Claim):
         parts = self.outputs(arrays)
         lengths = [len(part) for part in parts]
         if lengths != self.lengths:
-            raise CallError(f"Evaluate: outputs of length {lengths}; OutputSizes says {self.lengths}")
+            raise CallError(f"Evaluate: the outputs have lengths {lengths}, but OutputSizes says {self.lengths}")
         return np.concatenate([parts[i] for i in self.chosen])
 
     def sum(self, method: str, key: str, arrays: Arrays, terms: Sequence[tuple[int, str, np.ndarray]]) -> np.ndarray:
@@ -124,7 +124,7 @@ class UmBridge(Claim):
             body = {"outWrt": out, "inWrt": self.names.index(name), "input": self.vectors(arrays), key: vector.tolist()}
             products.append(vector_of_numbers(self.part(method, body, "output", list), method))
         if len({len(product) for product in products}) != 1:
-            raise CallError(f"{method}: products of different lengths, {[len(product) for product in products]}")
+            raise CallError(f"{method}: the products have different lengths, {[len(product) for product in products]}")
         return functools.reduce(np.add, products)
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:

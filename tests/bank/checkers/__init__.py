@@ -9,6 +9,6 @@ import numpy as np
 
 
 def agrees(claimed: np.ndarray, slope: np.ndarray, error: np.ndarray) -> bool:
-    """Whether a claim is finite and within ten estimated errors, or within 1e-9 of its size, of a numeric gradient."""
+    """Check that a claim is finite and within ten estimated errors, or 1e-9 of its size, of a numeric gradient."""
     gap = np.abs(claimed - np.ravel(slope))
     return bool((gap <= np.maximum(10 * np.ravel(error), 1e-9 * np.abs(claimed))).all() and np.isfinite(claimed).all())

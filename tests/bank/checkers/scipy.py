@@ -1,4 +1,4 @@
-"""SciPy: scipy.optimize.check_grad, which returns the size of the difference; here it may be 1e-5 of the claim's."""
+"""SciPy: scipy.optimize.check_grad, which returns the norm of the difference; up to 1e-5 of the claim's passes."""
 
 import numpy as np
 from scipy.optimize import check_grad

@@ -1,1 +1,1 @@
-"""Functions that run somewhere else: servers, processes and libraries, all of them real ones."""
+"""Functions that run elsewhere: in real servers, processes and libraries."""

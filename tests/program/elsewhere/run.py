@@ -1,4 +1,4 @@
-"""The command, as these tests call it."""
+"""Helpers that run the command for these tests."""
 
 import json
 import shlex
@@ -22,7 +22,7 @@ def gradcheck(*words: object, cwd: Any = None) -> tuple[int, dict[str, Any], str
 
 
 def judge(respond: Respond, *words: object, path: str = "/forward", **options: Any) -> tuple[list, dict[str, Any], Any]:
-    """Check a model that a server has; return the exit code and the verdicts as a list, JSON, and the server."""
+    """Check a model behind a server; return [exit code, *verdicts], the JSON document, and the server."""
     with serve(respond, **options) as server:
         code, found, _ = gradcheck(f"{server.url}{path}", *words)
     return [code, *verdicts(found)], found, server
@@ -33,7 +33,7 @@ def verdicts(found: dict[str, Any]) -> list[str]:
 
 
 def message_of(found: dict[str, Any]) -> str:
-    """Return what an error, or the only check, says."""
+    """Return the message of the error, or of the only check."""
     return (
         f"{found['error']['message']} {found['error']['hint']}" if "error" in found else found["checks"][0]["message"]
     )
@@ -53,7 +53,7 @@ for line in sys.stdin:
 
 
 def model(folder: Path, evaluate: str = "pass") -> str:
-    """Return the target of a process that sums cubes; evaluate: what it does besides."""
+    """Return a target, a process that sums cubes; evaluate: a statement to run before it answers Evaluate."""
     path = folder / f"model{len(evaluate)}.py"
     path.write_text(MODEL % evaluate)
     return f"cmd:{shlex.quote(sys.executable)} {shlex.quote(str(path))}"

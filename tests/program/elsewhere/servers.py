@@ -1,4 +1,4 @@
-"""Servers on the loopback interface that speak UM-Bridge and Tesseract, and run in a thread of the test."""
+"""Servers on the loopback interface that speak UM-Bridge and Tesseract and run in a thread of the test."""
 
 import contextlib
 import json
@@ -9,12 +9,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Respond = Callable[[str, dict], tuple[int, Any]]
-"""Returns status and document (or text, or a header Location) for a path and a body."""
+"""Returns status and document (or text) for a path and a body; a status of 3xx adds a Location header."""
 
 
 @contextlib.contextmanager
 def serve(respond: Respond, kept: bool = True, tls: ssl.SSLContext | None = None) -> Iterator[Any]:
-    """Yield a running server; `requests` holds the paths that it was asked, `connections` how often it was met."""
+    """Yield a running server; `requests` lists the requested paths, and `connections` counts the connections."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1" if kept else "HTTP/1.0"
@@ -69,7 +69,7 @@ def umbridge(
     apply_jacobian: Callable[..., list[float]] | None = None,
     name: str = "forward",
 ) -> Respond:
-    """Return what answers for a model: evaluate(input, config), gradient(out, in, input, sens, config) and
+    """Answer for a model given by evaluate(input, config), gradient(out, in, input, sens, config) and
     apply_jacobian(out, in, input, vec, config).
     """
 

@@ -1,4 +1,4 @@
-"""Commands that print derivatives print those that a server, process or library gives; nothing is our engine's."""
+"""Commands print the derivatives that a server or process returns, not those of gradcli's own engine."""
 
 import shlex
 
@@ -11,7 +11,7 @@ from .test_http import ROSENBROCK
 
 
 def wrong(out, wrt, x, vector, config):
-    """A derivative that is none, so that nobody but the server can have told it."""
+    """A made-up derivative, which can only come from the server."""
     return [vector[0] * 7.0, vector[0] * 11.0]
 
 
@@ -46,9 +46,9 @@ MODELS = {
     "three by reverse": umbridge(three, pull_three, ([2], [3])),
     "three by forward": umbridge(three, None, ([2], [3]), push_three),
 }
-"""Models of one output, with a wrong derivative, and of three outputs, with an option; by the products they have."""
+"""Models with one output and a wrong derivative, and with three outputs and an option, by the products they have."""
 JACOBIAN = [[15, 10], [4, 0], [0, 1]]
-"""Of (5 x y, x^2, y) at (2, 3)."""
+"""Jacobian of (5 x y, x^2, y) at (2, 3)."""
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def url():
         ("three", "grad -g [1,1,1] --check", {"x0": [19, 11]}),
     ],
 )
-def test_what_is_printed_is_what_the_server_gives(name, line, expected):
+def test_commands_print_what_the_server_returns(name, line, expected):
     command, *words = line.split()
     with serve(MODELS[name]) as server:
         given = (f"{server.url}/forward", "x0=[2,3]", "--config", '{"a": 5}', "--timeout", "9")
@@ -85,7 +85,7 @@ def test_what_is_printed_is_what_the_server_gives(name, line, expected):
 
 
 UNKNOWN = [
-    ("hvp {url} x0=[2,3] -t x0=[1,0]", 3, "first derivatives only"),
+    ("hvp {url} x0=[2,3] -t x0=[1,0]", 3, "only first derivatives"),
     ("jvp {model} x0=[2,3] -t x0=[1,0]", 3, "gives no Jacobian-vector products"),
     ("grad {dying} x0=[2,3] -g [1]", 3, "status 4"),
     ("grad cmd:cat x0=[2,3] --safe", 2, "--safe"),
@@ -95,14 +95,14 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("line", "code", "message"), UNKNOWN)
-def test_what_cannot_be_told_is_an_error(line, code, message, url, tmp_path):
+def test_derivatives_that_are_not_available_are_errors(line, code, message, url, tmp_path):
     targets = {"url": url, "model": model(tmp_path), "dying": model(tmp_path, "os._exit(4)")}
     got, found = run(*(word.format(**targets) for word in shlex.split(line)))
     assert (got, message in message_of(found)) == (code, True), found
 
 
-def test_all_kinds_of_targets_in_one_call(url, tmp_path):
-    """Servers and processes, right ones, a wrong one and one that dies, in two processes."""
+def test_servers_and_processes_in_one_call(url, tmp_path):
+    """Servers and processes (two right ones, a wrong one, and one that dies), checked by two workers."""
     with serve(ROSENBROCK) as server:
         targets = [f"{server.url}/forward", url, model(tmp_path), model(tmp_path, "os._exit(4)")]
         code, found, _ = gradcheck(*targets, "x0=[1.2,2]", "-j", "2")
@@ -111,7 +111,7 @@ def test_all_kinds_of_targets_in_one_call(url, tmp_path):
 
 
 @pytest.mark.parametrize(("command", "vector"), [("grad", ["-g", "[1]"]), ("jacobian", []), ("vjp", ["-g", "[2]"])])
-def test_check_judges_what_a_server_gives(command, vector, url, tmp_path):
+def test_check_checks_what_a_server_returns(command, vector, url, tmp_path):
     for target, code, verdict in ((model(tmp_path), 0, "pass"), (url, 1, "fail")):
         got, found = run(command, target, "x0=[2,3]", *vector, "--check")
         assert (got, found["check"]["verdict"]) == (code, verdict)

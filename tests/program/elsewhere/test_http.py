@@ -1,4 +1,4 @@
-"""Models behind HTTP: UM-Bridge and Tesseract, right and wrong ones, and servers that fail."""
+"""UM-Bridge and Tesseract models behind HTTP: right ones, wrong ones, and servers that fail."""
 
 import base64
 import contextlib
@@ -33,13 +33,13 @@ def rosenbrock_gradient(out, wrt, x, sens, config):
 ROSENBROCK = umbridge(rosenbrock, rosenbrock_gradient, ([2], [1]))
 
 
-# d/dy = 200 (y - x^2) = 112, d/dx = 2 (1.2 - a) - 480 (0.56), which is -268.4 where a is 1
+# d/dy = 200 (y - x^2) = 112, d/dx = 2 (1.2 - a) - 480 (0.56), which is -268.4 for a = 1
 @pytest.mark.parametrize(
     ("kept", "words", "slope"),
     [(True, (), -268.4), (False, (), -268.4), (True, ("--config", '{"a": 3}'), -272.4)],
     ids=["kept", "closed", "config"],
 )
-def test_a_right_model_passes_on_one_kept_connection(kept, words, slope):
+def test_a_right_model_passes_with_kept_or_closed_connections(kept, words, slope):
     ended, found, server = judge(ROSENBROCK, "x0=[1.2,2]", *words, kept=kept)
     (check,) = found["checks"]
     assert (ended, check["name"]) == ([0, "pass"], f"{server.url}/forward")
@@ -94,7 +94,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_wrong_ones_fail(kind):
+def test_wrong_models_fail(kind):
     ended, found, _ = judge(*WRONG[kind])
     assert ended == [1, "fail"]
     assert kind in [finding["kind"] for finding in found["checks"][0]["diagnosis"]]
@@ -114,34 +114,34 @@ def test_wrong_ones_fail(kind):
         (("x0=[1,2]", "--grad", "g"), "--grad"),
     ],
 )
-def test_what_the_command_line_lacks(words, message):
+def test_mistakes_on_the_command_line_are_errors(words, message):
     ended, found, _ = judge(ROSENBROCK, *words)
     assert ended == [2]
     assert message in message_of(found)
 
 
-def test_a_budget_counts_what_the_server_is_asked():
+def test_a_call_budget_counts_evaluations_by_the_server():
     ended, found, server = judge(ROSENBROCK, "x0=[1.2,2]", "--calls", "4")
     evidence = found["checks"][0]["evidence"]
     assert ended == [4, "inconclusive"]
     assert evidence["points"] <= server.requests.count("/Evaluate") <= 4 < evidence["calls_needed"]
 
 
-def test_random_points():
+def test_several_random_points():
     ended, found, _ = judge(ROSENBROCK, "--shape", "x0=2", "--samples", "3")
     assert ended == [0, "pass"]
     assert "3 samples" in found["checks"][0]["notes"]
 
 
 def answers(status, document):
-    """What answers every Evaluate so, and all else as a right model does."""
+    """Answer every Evaluate with this document, and anything else as a right model does."""
     return lambda path, body: (status, document) if path == "/Evaluate" else ROSENBROCK(path, body)
 
 
 ERRORS = [
     (answers(400, {"error": {"type": "InvalidInput", "message": "too hot"}}), "InvalidInput: too hot"),
     (answers(500, "the pump broke"), "status 500: the pump broke"),
-    (answers(302, ""), "that is not followed"),
+    (answers(302, ""), "does not follow redirects"),
     (answers(200, "<html>"), "is not JSON: <html>"),
     (answers(200, {"outputs": [[1]]}), "no list 'output'"),
     (answers(200, {"output": [["a"]]}), "is not a vector of numbers"),
@@ -173,7 +173,7 @@ def test_more_points_are_searched(wrong):
     assert ended == ([1, "fail"] if wrong else [0, "pass"])
 
 
-def test_nobody_listens():
+def test_a_refused_connection_is_an_error():
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         code, found, _ = gradcheck(f"http://127.0.0.1:{other.getsockname()[1]}/forward", "x0=[1.2,2]")
@@ -183,7 +183,7 @@ def test_nobody_listens():
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 def test_https(tmp_path, monkeypatch):
-    """A server whose certificate is trusted passes; one whose certificate nobody knows is no answer."""
+    """A server with a trusted certificate passes; an unknown certificate is an error."""
     words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
     command = ["openssl", *words.split(), "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"]
     subprocess.run(command, check=True, capture_output=True)
@@ -196,7 +196,7 @@ def test_https(tmp_path, monkeypatch):
     assert judge(ROSENBROCK, "x0=[1.2,2]", tls=context)[0] == [0, "pass"]
 
 
-def test_a_hang_ends_in_time():
+def test_a_server_that_hangs_times_out():
     def hang(path, body):
         if path == "/Gradient":
             time.sleep(30)
@@ -210,7 +210,7 @@ def test_a_hang_ends_in_time():
 
 
 @pytest.mark.parametrize("head, drop", [("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n", " "), ("", "H")])
-def test_an_answer_that_trickles_ends_in_time(head, drop):
+def test_an_answer_that_trickles_in_times_out(head, drop):
     def trickle():
         connection, _ = listener.accept()
         with connection, contextlib.suppress(OSError):
@@ -228,7 +228,7 @@ def test_an_answer_that_trickles_ends_in_time(head, drop):
     assert "no answer within 1 seconds" in message_of(found)
 
 
-def test_a_server_that_stops_answering_is_an_error_and_others_are_unharmed():
+def test_a_server_that_stops_answering_is_an_error_and_does_not_affect_others():
     count = 0
 
     def respond(path, body):
@@ -258,7 +258,7 @@ def unpacked(document):
 
 
 def tesseract(dtype="float64", encoding="json", factor=1.0, products=("vector", "jacobian")):
-    """A Tesseract: loss = sum(sin(w) * scale) with w a matrix inside of `model`, and squares = w * w."""
+    """A Tesseract: loss = sum(sin(w) * scale), where w is a matrix inside `model`, and squares = w * w."""
     give = functools.partial(array, encoding=encoding)
     outline = {"shape": [None, None], "dtype": dtype}
     schemas = {
@@ -305,7 +305,7 @@ POINT = ("model.w=[[0.3,0.7,1],[1.5,2,-1]]", "scale=1.5")
 @pytest.mark.parametrize("encoding", ["json", "base64"])
 @pytest.mark.parametrize("products", [("vector",), ("jacobian",), ("vector", "jacobian")])
 @pytest.mark.parametrize("more", [(), ("--out", "loss"), ("--out", "squares", "--wrt", "model.w")])
-def test_a_tesseract(encoding, products, more):
+def test_a_right_tesseract_passes(encoding, products, more):
     ended, found, server = judge(tesseract("float64", encoding, 1.0, products), *POINT, "steps=3", *more, path="")
     assert ended == [0, "pass"], found
     assert list(found["checks"][0]["inputs"]) == (["model.w"] if "--wrt" in more else ["model.w", "scale"])
@@ -319,7 +319,7 @@ def test_a_tesseract_in_float32():
 
 
 @pytest.mark.parametrize("products", [("vector",), ("jacobian",)])
-def test_a_wrong_tesseract(products):
+def test_a_wrong_tesseract_fails(products):
     ended, found, _ = judge(tesseract(factor=1.01, products=products), *POINT, "--out", "loss", path="")
     assert ended == [1, "fail"]
     worst = found["checks"][0]["inputs"]["scale"]["worst"]
@@ -339,14 +339,14 @@ def test_a_wrong_tesseract(products):
         ((*POINT, "--config", "{}"), "--config"),
     ],
 )
-def test_what_a_tesseract_is_not_given(words, message):
+def test_mistakes_in_the_inputs_of_a_tesseract_are_errors(words, message):
     ended, found, _ = judge(tesseract(), *words, path="")
     assert message in message_of(found)
     assert ended == [2] or "--out" in words
 
 
 def nested(factor):
-    """A Tesseract of a list and an object: z = sin(layers[0]) * layers[1] + loads.top**2, inside of `o`."""
+    """A Tesseract with a list and an object: o.z = sin(layers[0]) * layers[1] + loads.top**2."""
     vector = {"shape": [None], "dtype": "float64"}
     known = {"ApplyInputSchema": {"layers.[]": vector, "loads.{}": vector}, "ApplyOutputSchema": {"o.z": vector}}
     schemas = {name: {"differentiable_arrays": arrays} for name, arrays in known.items()}
@@ -382,7 +382,7 @@ SPOILT = [
 
 
 @pytest.mark.parametrize("document, message", SPOILT)
-def test_what_is_no_tesseract(document, message):
+def test_what_is_not_a_tesseract_is_an_error(document, message):
     ended, found, _ = judge(lambda path, body: (200, document if path == "/openapi.json" else [1]), "x=1", path="")
     assert ended == [3, "error"]
     assert message in message_of(found)

@@ -1,4 +1,4 @@
-"""Declarations of C functions, as headers have them."""
+"""Parsing of C declarations as they are written in headers."""
 
 import pytest
 
@@ -37,12 +37,12 @@ def test_declarations(text, name, returns, parameters):
         "double f(struct point p)", "double f(double (*g)(double))",
     ],
 )  # fmt: skip
-def test_what_is_not_read(text):
+def test_unsupported_declarations_are_errors(text):
     with pytest.raises(GradcliError) as raised:
         read_declaration(text)
     assert raised.value.kind == "usage"
 
 
-def test_a_parameter_without_a_name_is_named():
+def test_a_parameter_without_a_name_is_reported():
     with pytest.raises(GradcliError, match="the parameter 'double' cannot be read"):
         read_declaration("double f(double x, double)")

@@ -19,7 +19,7 @@ POINT = "x0=[1.2,2]"
 
 
 def command_of(suffix: str, folder: Path, edit: tuple[str, str] | None = None) -> str:
-    """Return the target of a sample, with a text of it replaced; skip where its tool is missing."""
+    """Return the target of a sample, with `edit` applied to its text; skip the test if its tool is missing."""
     tool = TOOLS[suffix]
     if shutil.which(tool) is None:
         pytest.skip(f"there is no {tool} here")
@@ -36,11 +36,11 @@ def command_of(suffix: str, folder: Path, edit: tuple[str, str] | None = None) -
 
 
 RIGHT = {"c": "s * 200 * d", "f90": "200 * d]", "R": "200 * d)", "js": "s * 200"}
-"""How each says what is right, which with 202 is wrong."""
+"""Part of the right derivative in each sample; with 202 instead of 200 it is wrong."""
 
 
 @pytest.mark.parametrize("suffix", TOOLS)
-def test_the_samples_pass_and_fail_when_spoilt(suffix, tmp_path):
+def test_the_samples_pass_and_fail_with_a_mistake(suffix, tmp_path):
     code, found, errors = gradcheck(command_of(suffix, tmp_path), POINT)
     assert (code, verdicts(found)) == (0, ["pass"])
     assert errors.startswith("1 passed in ") and errors.count("\n") == 1
@@ -55,7 +55,7 @@ def test_the_samples_pass_and_fail_when_spoilt(suffix, tmp_path):
     assert worst["analytic"] == pytest.approx(202 * 0.56, rel=1e-12)
 
 
-def test_a_process_is_started_anew_after_its_end(tmp_path):
+def test_a_process_that_ended_is_restarted(tmp_path):
     path = tmp_path / "once.py"
     path.write_text("print('{\"pid\": %d}' % __import__('os').getpid(), flush=True); input(); input()")
     process = Process([sys.executable, str(path)], "once", 60)
@@ -66,12 +66,12 @@ def test_a_process_is_started_anew_after_its_end(tmp_path):
     process.close()
 
 
-def test_an_answer_or_a_word_without_end(monkeypatch, capfd):
-    """Neither fills the memory; the first is no answer, the second is handed on in pieces."""
+def test_endless_answers_and_endless_output_to_stderr(monkeypatch, capfd):
+    """Neither fills the memory: the answer is an error, and the other output is passed on in pieces."""
     monkeypatch.setattr("gradcli.program.elsewhere.process.LONGEST_ANSWER", 1 << 24)
     code = "import os, sys\nfor i in range({}): os.write({}, b'x' * 100000)\nprint('{{}}', flush=True); input()"
     process = Process([sys.executable, "-c", code.format(1000, 1)], "floods", 60)
-    with pytest.raises(GoneError, match="an answer of more than 16 MiB"):
+    with pytest.raises(GoneError, match="the answer is longer than 16 MiB"):
         process.ask("a", {})
     process = Process([sys.executable, "-c", code.format(100, 2)], "floods", 60)
     assert process.ask("a", {}) == {}
@@ -80,7 +80,7 @@ def test_an_answer_or_a_word_without_end(monkeypatch, capfd):
 
 
 def test_long_lines_in_both_directions():
-    """More than the pipes hold: nobody waits for the other."""
+    """Lines longer than the buffers of the pipes do not cause a deadlock."""
     code = "import sys\nfor line in sys.stdin: print('x' * 10**6 + chr(10) + line, end='', flush=True)"
     process = Process([sys.executable, "-c", code], "echo", 20)
     numbers = list(range(300_000))

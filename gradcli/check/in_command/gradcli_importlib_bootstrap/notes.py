@@ -212,7 +212,7 @@ def judge_all():
             close_pipes(report)
         judge(watch, report)
     except BaseException:
-        message = f"gradcli could not judge what was noted: {traceback.format_exc(limit=-3)}"
+        message = f"gradcli could not check the recorded derivatives: {traceback.format_exc(limit=-3)}"
         os.write(report, pickle.dumps(("trouble", message)))
     finally:
         if apart:
