@@ -22,11 +22,12 @@ from .field import Field, Literal, exact, exact_numbers
 class Multiprecision(Field):
     """Real and complex numbers with a given number of decimal digits, in a separate mpmath context."""
 
+    advice = "it can be computed only in floating point"
+
     def __init__(self, digits: int, decimal: bool = True):
         """decimal: convert a float from its shortest decimal form, not from its exact value."""
         self.context = mpmath.MPContext()
         self.context.dps = digits
-        self.name = f"{digits} digits"
         self.decimal = decimal
         self.functions = functions_of(self.context)
         self.constants = {"pi": self.context.pi + 0, "e": self.context.e + 0, "tau": 2 * self.context.pi}

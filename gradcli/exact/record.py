@@ -35,7 +35,7 @@ class Exact(Engine):
         try:
             out = self.compute(primitive, raws, params)
         except NoTwinError as error:
-            raise GradcliError(f"{error}", hint=f"compute it without {self.field.name}", kind="exact") from None
+            raise GradcliError(f"{error}", hint=self.field.advice, kind="exact") from None
         if isinstance(out, ExactArray) and out.size > 1 and out.is_complex:  # then all become complex, as in NumPy
             out = exact(map_elements(self.field.as_complex, (as_plain(out),)))
         wanted = state.grad and primitive.rules and any(node is not None for node in nodes)
@@ -88,7 +88,7 @@ class Exact(Engine):
                 raise NoTwinError(f"{what} needs to compare values, which symbols do not have") from None
             if isinstance(error, ValueError):  # shapes that do not match
                 raise as_pytorch(error, raws) from None
-            raise NoTwinError(f"{name_for_users(primitive)} has no exact twin") from None
+            raise NoTwinError(f"{name_for_users(primitive)} has no exact form") from None
         if not isinstance(out, np.ndarray | tuple):
             out = np.asarray(out)  # a single truth value, or the result for an empty array
         if primitive.kind == "constant" or isinstance(out, tuple):

@@ -99,7 +99,7 @@ class minimum(ExtremeBase):  # noqa: N801 - its name in programs
 class Symbolic(Field):
     """Expressions in real symbols."""
 
-    name = "symbols"
+    advice = "compute its derivative as numbers, with 'gradcli grad'"
     lazy_pieces = False
     constants: Mapping[str, Any] = {"pi": sympy.pi, "e": sympy.E, "tau": 2 * sympy.pi}
 

@@ -18,7 +18,7 @@ Field = Any
 
 
 class NoTwinError(Exception):
-    """An operation has no exact twin. The message names it and says why."""
+    """An operation has no exact form. The message names it and says why."""
 
 
 def map_elements(function: Callable, operands: tuple) -> Any:

@@ -190,7 +190,7 @@ def exp_forward(x):
 
 
 def exact_exp(*_):
-    raise NoTwinError("matrix_exp has no exact twin")
+    raise NoTwinError("matrix_exp has no exact form")
 
 
 def exp_vjp(g, _, x):

@@ -1,4 +1,4 @@
-"""The graph of a program: what is known of results that were not observed; tests/cases/graph.txt has the commands."""
+"""The graph of a program: shapes and types of unobserved results; tests/cases/graph.txt has the commands."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ SINGLE = ((2, 3), np.dtype("float64"))
     ("outline", "known"),
     [
         (SINGLE, ((2, 3), "float64")),
-        ([SINGLE, ((), np.dtype("int64"))], ((2, 3), "float64")),  # of several results, the first
+        ([SINGLE, ((), np.dtype("int64"))], ((2, 3), "float64")),  # the first of several results
         ([], (None, None)),
         (None, (None, None)),
     ],

@@ -1,4 +1,4 @@
-"""Formulas of matrices: the book's identities, random programs against the engine, and the code that is written."""
+"""Matrix formulas: identities of the Matrix Cookbook, random programs compared with the engine, generated code."""
 
 import inspect
 import random
@@ -39,7 +39,7 @@ def evaluate(text, values):
 
 
 def draw(program, shapes, lengths, seed, spd=(), symmetric=()):
-    """Return random values of the inputs, and of the dimensions that formulas read."""
+    """Return random values of the inputs, and the dimensions that formulas read."""
     rng = np.random.default_rng(seed)
     values = {name: np.float64(n) for name, n in lengths.items()}
     for name in program.free_names(shapes):
@@ -88,7 +88,7 @@ ELEMENTWISE = ("tanh", "exp", "sin", "sigmoid", "softplus", "abs", "square")
 
 
 def random_text(kind, depth, rng):
-    """Return a random program whose value has these dimensions, a letter each."""
+    """Return a random program whose value has these dimensions, one letter each."""
     if depth == 0:
         return rng.choice([name for name, dims in SHAPES.items() if "".join(dims) == kind])
 
@@ -154,7 +154,7 @@ def engine(program, values, kind, labels):
 
 
 def formulas_of(seed):
-    """Return a random program, its shapes and its formulas; of those without a matrix form, the next."""
+    """Return a random program, its shapes and its formulas, skipping programs without a matrix form."""
     rng = random.Random(seed)
     while True:
         kind = rng.choice(["", "", "n", "m"])
@@ -164,7 +164,7 @@ def formulas_of(seed):
         try:
             return program, shapes, matrix_formulas(program, shapes, Request(order=order), code=order == 1)
         except GradcliError as error:
-            assert "more than two axes" in error.message, (program.title, error.message)  # of vectors by matrices
+            assert "more than two axes" in error.message, (program.title, error.message)  # vectors by matrices
 
 
 def close(x, y):
@@ -191,7 +191,7 @@ def test_a_random_program_agrees_with_the_engine(seed):
             assert close(slope, ours[d.name]), (result.code, d.name)
 
 
-# -- what is refused ------------------------------------------------------------------------------------------
+# -- errors ---------------------------------------------------------------------------------------------------
 
 
 def test_a_formula_that_disagrees_with_the_engine_is_a_defect(monkeypatch):

@@ -1,4 +1,4 @@
-"""Kinks, jumps and poles of curves: where they are found, and that smooth curves have none."""
+"""Kinks, jumps and poles of curves are located, and smooth curves have none."""
 
 import math
 
@@ -30,7 +30,7 @@ CURVES = {
 }
 
 
-@pytest.mark.parametrize("points", [40, 200, 201])  # 201: 0 is one of them
+@pytest.mark.parametrize("points", [40, 200, 201])  # 201 points include 0
 @pytest.mark.parametrize("name", CURVES)
 def test_breaks(name, points):
     value, slope, expected = CURVES[name]

@@ -1,4 +1,4 @@
-"""Right digits of value and gradient, and what loses them: beside mpmath and NumPy by hand."""
+"""Right digits of value and gradient, compared with mpmath and NumPy, and what loses them."""
 
 import json
 
@@ -16,7 +16,7 @@ def measured(capsys, *words: str) -> dict:
 
 
 def digits(found: float, right: mpmath.mpf) -> float:
-    """Return the right digits of a float, as the manual defines them."""
+    """Return the number of right digits of a float, as the manual defines it."""
     error = abs((mpmath.mpf(float(found)) - right) / right)
     return min(max(-float(mpmath.log10(error)), 0.0), 15.954589770191003) if error else 15.954589770191003
 
@@ -42,7 +42,7 @@ def test_digits_match_numpy_compared_with_mpmath(text, capsys):
             values.append(digits(eval(text, rounded), right(exact)))
             slopes.append(digits(eval(SLOPES[text], rounded), mpmath.diff(right, exact)))
     np.testing.assert_allclose(found["value"], values, atol=1e-6)
-    assert np.median(np.abs(np.subtract(found["gradient"]["x"], slopes))) < 0.5  # backward adds in another order
+    assert np.median(np.abs(np.subtract(found["gradient"]["x"], slopes))) < 0.5  # backward sums in a different order
 
 
 LOSSES = {

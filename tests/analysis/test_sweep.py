@@ -1,4 +1,4 @@
-"""Sweeps: blocks against single rows, extras that are missing, rows that fail."""
+"""Sweeps: blocks compared with single rows, missing extras, failing rows."""
 
 import os
 
@@ -82,7 +82,7 @@ def test_the_failing_row_is_named():
 def test_blocks_fit_into_memory(text, shape):
     question, first = ask(text, x=np.full((1, *shape), 0.5))
     evaluate = Interpreted(question)
-    evaluate(first)  # the first call makes preparations
+    evaluate(first)  # the first call also makes preparations
     rows = rows_in_memory(evaluate, first, SAMPLE)
     assert rows == 65536 if not shape else 1 < rows < 65536
     block = {"x": np.repeat(first["x"], rows, axis=0)}

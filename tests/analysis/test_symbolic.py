@@ -1,4 +1,4 @@
-"""Formulas in the form that people read."""
+"""Formulas in their most readable form."""
 
 import pytest
 import sympy
@@ -19,7 +19,7 @@ def test_the_shortest_form_has_the_same_values(text):
 
 def test_the_shortest_form_keeps_its_poles():
     x = sympy.Symbol("x")
-    expr = x / (x - 1) ** 2 - 1 / (x - 1) ** 2  # is 1/(x - 1), and both have a pole at 1
+    expr = x / (x - 1) ** 2 - 1 / (x - 1) ** 2  # equals 1/(x - 1), and both have a pole at 1
     assert sympy.fraction(shortest_form(expr))[1].subs(x, 1) == 0
     assert shortest_form(0.1 * x + 0.2 * x**2) == 0.1 * x + 0.2 * x**2
 

@@ -1,4 +1,4 @@
-"""What a trace says takes time in proportion to what it says."""
+"""Traces describe each rule once, and tensors have a trace and a graph."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Jacobians computed in one pass: their zeros, where other derivatives are infinite."""
+"""Jacobians computed in one pass keep their zeros if other derivatives are infinite."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from gradcli.request import Request
 
 
 def test_infinite_derivatives_do_not_affect_the_zeros_of_a_jacobian():
-    """0 times inf is nan, in the columns of x and in those of y, which stand after them."""
+    """A product 0 * inf would give nan, in the columns of x or in those of y, which follow."""
     text = "concatenate([sqrt(x), sqrt(y)])"
     given = {"x": np.array([0.0, 4.0]), "y": np.array([1.0, 0.0])}
     blocks = compute_jacobian(ExpressionProgram(parse(text), text), given, Request()).blocks

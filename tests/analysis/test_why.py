@@ -1,4 +1,4 @@
-"""gradcli why finds the cause on our own engine, under its own name and as PyTorch, and nothing in what is right."""
+"""`gradcli why` finds causes on our engine (under its own name and as PyTorch), and nothing in correct scripts."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from .why_scripts import cases, check_cause, check_nothing, tutorials
 
 OWN = {case.title for case in cases("gradcli")}
 ENGINES = [("gradcli" if i % 2 and case.title in OWN else "--torch", case) for i, case in enumerate(cases("--torch"))]
-"""Every script runs in one of the two ways to call our engine: they differ in the default type and in names alone."""
+"""Each script runs under one of our engine's two names, which differ only in the default type and in spellings."""
 
 
 @pytest.mark.parametrize(("engine", "case"), ENGINES, ids=repr)

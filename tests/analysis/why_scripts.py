@@ -1,4 +1,4 @@
-"""The scripts of why_cases.txt and why_tutorials.txt, and what `gradcli why` says of them."""
+"""The scripts in why_cases.txt and why_tutorials.txt, and checks of what `gradcli why` reports about them."""
 
 import json
 import re
@@ -25,7 +25,7 @@ class Case(NamedTuple):
 
 
 def cases(engine: str) -> list[Case]:
-    """Return the cases that an engine can run."""
+    """Return the cases that can run on an engine."""
     found = []
     for part in (HERE / "why_cases.txt").read_text().split("\n=== ")[1:]:
         heading, wrong, right = re.split(r"\n--- (?:wrong|right)\n", part)
@@ -41,7 +41,7 @@ def tutorials() -> dict[str, str]:
 
 
 def explain(script: str, engine: str, folder: Path) -> tuple[list[dict], int]:
-    """Return what `why` says of a script, and its exit code."""
+    """Return the gradients that `why` reports for a script, and its exit code."""
     (folder / "script.py").write_text(FRAMEWORKS[engine] + script)
     more = ["--torch"] if engine == "--torch" else []
     frameworks = ("torch",) if engine == "torch" else ()
@@ -52,7 +52,7 @@ def explain(script: str, engine: str, folder: Path) -> tuple[list[dict], int]:
 
 
 def check_cause(case: Case, engine: str, folder: Path) -> None:
-    """Check that the state and the line of the cause are found."""
+    """Check that `why` reports the state and the line of the cause."""
     items, code = explain(case.wrong, engine, folder)
     lines = (FRAMEWORKS[engine] + case.wrong).split("\n")
     expected = case.state, next(i for i, line in enumerate(lines, 1) if "# CAUSE" in line)
@@ -62,7 +62,7 @@ def check_cause(case: Case, engine: str, folder: Path) -> None:
 
 
 def check_nothing(script: str, engine: str, folder: Path) -> None:
-    """Check that nothing is found in a script that is right."""
+    """Check that `why` finds nothing in a correct script."""
     items, code = explain(script, engine, folder)
     assert items
     assert [item for item in items if item["state"] != "ok"] == []

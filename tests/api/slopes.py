@@ -1,4 +1,4 @@
-"""One check of a differentiable function: value, gradient and gradient of the gradient."""
+"""Check a differentiable function: value, gradient and gradient of the gradient."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -54,7 +54,7 @@ ALONG = [
 
 @pytest.mark.parametrize(("name", "numpy"), COMPLEX + ALONG)
 def test_complex(name, numpy):
-    """The real and imaginary parts of f(x + i y) have the right slopes in x and y."""
+    """Check the derivatives of the real and imaginary parts of f(x + i y) with respect to x and y."""
     arguments = (0,) if (name, numpy) in ALONG else ()
 
     def parts(x, y):

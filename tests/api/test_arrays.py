@@ -1,4 +1,4 @@
-"""Shapes, joins, cuts, and elements taken or replaced at positions."""
+"""Shapes, joining, splitting, and elements read or replaced by index."""
 
 import numpy as np
 import pytest

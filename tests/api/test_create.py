@@ -1,4 +1,4 @@
-"""Random tensors: one seed gives the same numbers again, of the distribution that their name says."""
+"""Random tensors: a seed reproduces the numbers, which have the expected distribution."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ SHARES = {
 
 @pytest.mark.parametrize(("draw", "name", "parameters"), DISTRIBUTIONS.values(), ids=DISTRIBUTIONS)
 def test_distributions(draw, name, parameters):
-    stats = pytest.importorskip("scipy.stats")  # 1 s, which no worker should pay while it collects
+    stats = pytest.importorskip("scipy.stats")  # takes 1 s, too long for collection in every worker
     gc.manual_seed(3)
     first = draw().numpy().ravel()
     assert stats.kstest(first, getattr(stats, name)(*parameters).cdf).pvalue > 1e-3

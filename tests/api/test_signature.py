@@ -1,4 +1,4 @@
-"""Functions made from PyTorch's signatures: where arguments go, what is checked, and what the results are called."""
+"""Functions made from PyTorch's signatures: arguments, values, errors and node names."""
 
 import inspect
 
@@ -30,8 +30,8 @@ def test_arguments_are_arranged_by_the_signature():
         (lambda x: x.sum(), X.sum()),
         (lambda x: x.sum(1), X.sum(1)),
         (lambda x: x.sum(dim=0, keepdim=True), X.sum(0, keepdims=True)),
-        (lambda x: x.sum(axis=0), X.sum(0)),  # NumPy's word
-        (lambda x: x.sum(()), X.sum()),  # of no axes: all, as in PyTorch
+        (lambda x: x.sum(axis=0), X.sum(0)),  # NumPy's name
+        (lambda x: x.sum(()), X.sum()),  # no axes means all, as in PyTorch
         (lambda x: gc.mean(input=x, dim=(0, 1)), X.mean()),
         (lambda x: gc.softmax(x, 1), np.exp(X) / np.exp(X).sum(1, keepdims=True)),
         (lambda x: x.cumsum(0), np.cumsum(X, 0)),

@@ -1,4 +1,4 @@
-"""Names that are looked up when they are first used, and what help() shows of entries of the table."""
+"""Names that are resolved on first use, and what help() shows for entries of the table."""
 
 import inspect
 

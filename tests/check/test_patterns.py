@@ -81,7 +81,13 @@ def minus_but_one(x):
     ("f", "grad", "x", "kind", "says"),
     [
         (lambda s: (s * s).sum() + np.log(np.linalg.det(s)), lambda s: 2 * s, S, "dropped term", "log-determinant"),
-        (lambda x: np.sin(x).sum(), minus_but_one, np.linspace(-3, 3, 21), "sign", "in another way at index [4]"),
+        (
+            lambda x: np.sin(x).sum(),
+            minus_but_one,
+            np.linspace(-3, 3, 21),
+            "sign",
+            "there is another mistake at index [4]",
+        ),
     ],
     ids=["a log-determinant", "another element"],
 )

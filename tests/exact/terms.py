@@ -1,4 +1,4 @@
-"""What terms in index notation mean: their numbers, computed by NumPy's einsum from the definition alone."""
+"""Evaluate terms in index notation with NumPy's einsum, directly from their definition."""
 
 import math
 
@@ -17,7 +17,7 @@ OF_MATRICES["logdet"] = OF_MATRICES["logabsdet"] = lambda a: np.linalg.slogdet(a
 
 
 def array_of(factor, inputs, lengths):
-    """Return the numbers of a factor, with an axis for each of its indices."""
+    """Return the array of a factor, with an axis for each of its indices."""
     atom, n = factor.atom, [lengths.get(i.dim, i.dim) for i in factor.indices]
     args = [numbers_of(x, inputs, lengths) for x in atom.args]
     match atom.op:
@@ -40,7 +40,7 @@ def array_of(factor, inputs, lengths):
 
 
 def numbers_of(term, inputs, lengths):
-    """Return the array of a term: for each product the sum over its bound indices, with the axes of the term."""
+    """Return the array of a term, which sums each product over its bound indices."""
     lengths = {1: 1, **lengths}
     shape = [lengths.get(i.dim, i.dim) for i in term.axes]
     total = np.zeros(shape)

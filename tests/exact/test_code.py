@@ -1,4 +1,4 @@
-"""The functions that `symbolic -f python` and `-f c` write compute what the engine computes."""
+"""Functions written by `symbolic -f python` and `-f c` compute the same as the engine."""
 
 import contextlib
 import ctypes
@@ -42,7 +42,7 @@ CLASHES = [
     ("t1 * sin(t0[0] * t0[1]) * cos(t0[0] * t0[1])", {"t1": 0.5, "t0": [0.7, 1.1]}),
     ("value_and_gradient * y1", {"value_and_gradient": 2.0, "y1": 3.0}),
 ]
-"""Inputs whose names the functions that are written would use themselves, or that C reserves."""
+"""Inputs with names that the generated functions would use themselves, or that C reserves."""
 TIES = [
     ("maximum(x, y) + 3*minimum(x, 2*y)", {"x": 2.0, "y": 2.0}),
     ("maximum(x, 0) + 3*minimum(0, y)", {"x": 0.0, "y": 0.0}),
@@ -82,7 +82,7 @@ def test_python(text, values):
 
 
 def every_function():
-    """Yield an expression, with values, of each elementwise function that C has."""
+    """Yield code, inputs and expected results for each elementwise function that C has."""
     for name, entry in full_table().items():
         if (entry.kind == "elementwise" and entry.public and entry.arity < 3) or name == "clip":
             inputs = "xy"[: 1 if name == "clip" else entry.arity]
@@ -93,7 +93,7 @@ def every_function():
 
 
 def test_c(tmp_path):
-    """Where there is a compiler, by value and without a warning; everywhere, what was written looks like C."""
+    """Check the form of the C code and, if there is a compiler, its warnings and values."""
     written = [*(prepared(*case, "c") for case in CASES), *every_function()]
     assert len(written) >= 80 + len(CASES)
     for source, *_ in written:
@@ -131,7 +131,7 @@ def test_functions_that_a_language_lacks(text, code, message):
 
 
 def test_dotted_names_become_parameters():
-    """Names with dots and places are parameters, too; those of arrays are indexed."""
+    """Inputs whose names have dots are parameters, too; arrays are indexed."""
     x, w = symbols_for("0.x", ()).tolist(), symbols_for("net.w", (2, 1)).tolist()
     inputs = [("0.x", ()), ("net.w", (2, 1))]
     source = python_code("f", inputs, x * w[1][0], [("0.x", (), [w[1][0]])])

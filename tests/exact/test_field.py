@@ -1,4 +1,4 @@
-"""Object arrays of exact numbers work with NumPy's functions, in symbols and in many digits alike."""
+"""Object arrays of exact numbers work with NumPy's functions, both in symbols and in many digits."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ DIGITS = 40
 
 @pytest.fixture(params=["digits", "symbols"])
 def field(request):
-    """A field, in which operations compute until the test ends."""
+    """A field in which operations compute during the test."""
     made = Multiprecision(DIGITS) if request.param == "digits" else Symbolic()
     with exactly(made):
         yield made
@@ -73,7 +73,7 @@ def test_real_and_imaginary_parts(field):
 
 
 def test_decimal_literals_are_exact(field):
-    """0.1 of a program is a tenth, not the nearest float."""
+    """0.1 in a program is a tenth, not the nearest float."""
     assert field.number(10) * field.number(Literal(0.1, "0.1")) - 1 == 0
     pi = as_plain(exact_numbers(field, Literal(np.pi, "pi"))).item()
     assert str(sympy.N(pi, 35)) == "3.1415926535897932384626433832795029"
@@ -104,7 +104,7 @@ def test_pieces_that_are_not_chosen_are_not_evaluated():
 
 def test_an_entry_without_a_twin_raises(field):
     primitive = entry("nextafter")
-    with pytest.raises(NoTwinError, match="nextafter has no exact twin"):
+    with pytest.raises(NoTwinError, match="nextafter has no exact form"):
         field.twin(primitive, {})
 
 

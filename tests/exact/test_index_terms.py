@@ -1,4 +1,4 @@
-"""Terms in index notation: equal ones are found equal, and every operation keeps what a term means."""
+"""Terms in index notation: equal terms have equal keys, and operations give the right values."""
 
 from fractions import Fraction
 from types import SimpleNamespace
@@ -46,7 +46,7 @@ def factor(name, *indices):
 
 
 def whole(name):
-    """Return an input as a term of its own axes."""
+    """Return an input as a term with its own axes."""
     axes = [Index(d) for d in DIMS[name]]
     return term_of(factor(name, *axes), axes=axes)
 
@@ -68,7 +68,7 @@ def test_products_that_differ_only_in_names_and_order_are_merged():
 
 
 def test_interchangeable_indices_are_compared_in_every_order():
-    """A triangle of bound indices, written down from another corner."""
+    """Compare triangles of bound indices that start at different corners."""
     a, b, c, d, e, f = (Index("n") for _ in range(6))
     one = Product(ONE, (factor("B", a, b), factor("B", b, c), factor("B", c, a)))
     other = Product(ONE, (factor("B", e, f), factor("B", f, d), factor("B", d, e)))
@@ -236,7 +236,7 @@ def test_the_common_factor_has_the_sign_of_the_first(numbers, expected):
         (Fraction(-8), Fraction(1, 3), None),
         (Fraction(0), Fraction(-1), None),
         (Fraction(0), Fraction(2), Fraction(0)),
-        (Fraction(2), Fraction(10**6), None),  # more digits than anybody reads
+        (Fraction(2), Fraction(10**6), None),  # too many digits to be useful
     ],
 )
 def test_powers_of_numbers_are_exact_or_none(base, exponent, expected):

@@ -1,4 +1,4 @@
-"""Formulas of matrices are built in their shortest form."""
+"""Matrix formulas are built in their shortest form."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Programs as terms: the value is that of the same text in NumPy, and the derivative that of a complex step."""
+"""Programs as terms: values match the same text in NumPy, and derivatives match complex steps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Numbers of many digits: every digit is right, also where a formula cancels, at poles, on branches and at kinks."""
+"""Numbers of many digits: every digit is right, even with cancellation, at poles, on branches and at kinks."""
 
 import mpmath
 import numpy as np
@@ -47,7 +47,7 @@ def twin(field, name, *xs, **params):
     return function(*(field.number(x) for x in xs), *(x.item() for x in more))
 
 
-VALUES = [  # what is needed, the operands, and the right result
+VALUES = [  # function, operands, right result
     ("log1p", ["1e-80"], MP.log1p),
     ("expm1", ["1e-80"], MP.expm1),
     ("logaddexp", ["1e-70", "-200"], lambda x, y: MP.log(MP.exp(x) + MP.exp(y))),
@@ -134,7 +134,7 @@ def test_a_numeric_slope_is_none_where_undefined(field):
 def test_digits_are_added_until_the_result_settles(field):
     mp = field.context
     close(settle(mp, lambda: (1 + mp.mpf("1e-50")) - 1), "1e-50")
-    assert settle(mp, lambda: mp.sin(mp.pi)) == 0  # which shrinks with every digit: rounding
+    assert settle(mp, lambda: mp.sin(mp.pi)) == 0  # shrinks with every digit added, so it is rounding
     assert settle(mp, lambda: mp.mpf(1) - 1) == 0 and settle(mp, lambda: None) is None
     assert settle(mp, lambda: mp.inf) == mp.inf
     assert mp.dps == DIGITS  # the precision is restored

@@ -1,4 +1,4 @@
-"""Formulas as text: what is printed in the language reads back as the same number, and code has no name twice."""
+"""Formulas as text: printed formulas evaluate to the same number, and names in generated code are unique."""
 
 import re
 
@@ -29,7 +29,7 @@ X01, W2 = sympy.Symbol("x[0,1]", real=True), sympy.Symbol("w[2]", real=True)
 
 
 def in_language(formula, **values):
-    """Return the value of a printed formula, computed by the engine."""
+    """Print a formula and evaluate it with the engine."""
     program = load_program(Target(text(formula), inline=True))
     return program.run({name: np.array(x) for name, x in values.items()}, wrt=[]).output.item()
 
@@ -68,7 +68,7 @@ def test_a_printed_formula_has_the_same_value(formula, value):
 def test_constants_of_the_language():
     printed = [text(x) for x in (sympy.oo, -sympy.oo, sympy.E, sympy.I, sympy.zoo)]
     assert printed == ["inf", "-inf", "e", "1j", "inf"]
-    assert text(sympy.Piecewise((X, X > 0))) == "where(x > 0, x, nan)"  # there is no other piece
+    assert text(sympy.Piecewise((X, X > 0))) == "where(x > 0, x, nan)"  # no other piece exists
 
 
 def test_terms_with_pieces_have_a_fixed_order():
@@ -103,7 +103,7 @@ def test_cube_roots_of_negative_numbers_are_real():
     root = sympy.sign(X) * sympy.Abs(X) ** sympy.Rational(1, 3)
     assert latex(root) == r"\sqrt[3]{x}"
     assert join_cube_root(3 * root) == 3 * sympy.cbrt(X)
-    assert latex(sympy.Abs(X) ** sympy.Rational(1, 3)) != r"\sqrt[3]{x}"  # without the sign it is another function
+    assert latex(sympy.Abs(X) ** sympy.Rational(1, 3)) != r"\sqrt[3]{x}"  # without the sign, it is a different function
 
 
 def test_names_in_code_are_valid_and_unique():
@@ -123,7 +123,7 @@ def test_nested_lists():
     words = list("abcdef")
     assert nest_lists(words, (2, 3)) == "[[a, b, c], [d, e, f]]"
     assert nest_lists(words[:1], ()) == "a" and nest_lists([], (0, 2)) == "[]"
-    assert nest_lists(words[:2], (2, 1), "array([") == "array([array([a], array([b]]"  # left opens every list
+    assert nest_lists(words[:2], (2, 1), "array([") == "array([array([a], array([b]]"  # `left` opens every list
 
 
 def test_numbers_in_code_are_floats():

@@ -1,4 +1,4 @@
-"""Twenty digits are right where the number is small beside what it comes from, and zero is zero."""
+"""Twenty digits are right in results much smaller than the numbers they come from, and zero is exact."""
 
 import mpmath
 import pytest

@@ -1,4 +1,4 @@
-"""The twins of the table: values and gradients in 30 digits and as formulas equal the engine's."""
+"""The exact twins of table entries: values and gradients, in 30 digits and as formulas, match the engine's."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ WITHOUT = {
     "interp": "all",
     "partition": "all",
 }
-"""Entries of which at least one sample has no exact twin."""
+"""Entries with at least one sample that has no exact form."""
 ON_INTEGERS = {"bitwise_and", "bitwise_or", "bitwise_xor", "invert"}
 CALLS = [
     Call(entry, i, sample)
@@ -90,7 +90,7 @@ def check_digits(call):
 
 
 DEAR = {"bessel_y1", "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1"}
-"""Functions that go the way of others."""
+"""Expensive functions that share their code with others, and are tested nightly."""
 OTHERS = [call for call in CALLS if call.number or call.entry.name in DEAR]
 test_thirty_digits = per_entry([call for call in CALLS if call not in OTHERS])(check_digits)
 test_thirty_digits_of_other_samples = pytest.mark.nightly(per_entry(OTHERS)(check_digits))
@@ -98,7 +98,7 @@ test_thirty_digits_of_other_samples = pytest.mark.nightly(per_entry(OTHERS)(chec
 
 @per_entry(ELEMENTWISE)
 def test_formula(call):
-    """The derivative of the twin, by sympy, at three random points."""
+    """Compare the engine with sympy's derivative of the twin, at up to three points of a sample."""
     field = Symbolic()
     symbols = [sympy.Symbol(name, real=True) for name in "xyz"[: len(call.arrays)]]
 

@@ -1,4 +1,4 @@
-"""Derivatives from textbooks: what sympy finds by running the program equals the formula known by heart."""
+"""Derivatives from textbooks: what sympy finds by running the program equals the known formula."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
 
-# program, input, its derivative for that input
+# program, input, derivative with respect to that input
 SCALARS = [
     ("x**n", "x", "n * x**(n - 1)"),
     ("a**x", "x", "log(a) * a**x"),
@@ -19,7 +19,7 @@ SCALARS = [
     ("log(x + sqrt(x**2 + 1))", "x", "1 / sqrt(1 + x**2)"),
     ("exp(-x**2 / 2) / sqrt(2 * pi)", "x", "-x * exp(-x**2 / 2) / sqrt(2 * pi)"),
     ("x * log(x) - x", "x", "log(x)"),
-    # log-densities: normal, exponential, gamma, Laplace (beside its kink), Cauchy, Poisson
+    # log-densities: normal, exponential, gamma, Laplace (away from its kink), Cauchy, Poisson
     ("-((x - m) / s)**2 / 2 - log(s) - log(2 * pi) / 2", "s", "((x - m)**2 - s**2) / s**3"),
     ("log(r) - r * x", "r", "1 / r - x"),
     ("a * log(b) - gammaln(a) + (a - 1) * log(x) - b * x", "a", "log(b) - digamma(a) + log(x)"),
@@ -27,7 +27,7 @@ SCALARS = [
     ("-log(pi) - log(1 + x**2)", "x", "-2 * x / (1 + x**2)"),
     ("k * log(l) - l - gammaln(k + 1)", "l", "k / l - 1"),
 ]
-# program, shapes, input, its gradient in NumPy's words
+# program, shapes, input, gradient in NumPy's notation
 MATRICES = [
     ("trace(A @ X)", {"A": (2, 3), "X": (3, 2)}, "X", "A.T"),
     ("x @ A @ x", {"x": (3,), "A": (3, 3)}, "x", "(A + A.T) @ x"),

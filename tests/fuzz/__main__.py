@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz SEED COUNT [GROUP...]` runs so many of each group, and prints those that end badly."""
+"""`python -m tests.fuzz SEED COUNT [GROUP...]` runs COUNT attempts of each group and prints those that end badly."""
 
 import sys
 import time

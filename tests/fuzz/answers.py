@@ -1,4 +1,4 @@
-"""Functions that run elsewhere, and answer with anything: servers, processes, shared libraries."""
+"""Targets that run elsewhere and may answer anything: servers, processes, shared libraries."""
 
 import random
 import shlex
@@ -32,7 +32,7 @@ CONFIGS = ("'{}'", "'[]'", "'{'", "'{\"a\": NaN}'", "x", "'" + "[" * 2000 + "'",
 
 
 def line(rng: random.Random, target: str, values: str, quick: bool = True) -> str:
-    """Return a command line about a target, with values for its inputs; one with a bound where that is needed."""
+    """Return a command line for a target, with values for its inputs. quick: allow commands without --timeout."""
     Path("points.csv").write_text("x0\n1\n2\n")
     form = rng.choice(("tsv", "table", "github", "sarif", "csv"))
     known = [text for text in COMMANDS if quick or "--timeout" in text]
@@ -40,13 +40,13 @@ def line(rng: random.Random, target: str, values: str, quick: bool = True) -> st
 
 
 def attempt(text: str, seconds: float = 15.0) -> Attempt:
-    """Return an attempt; what has --json must print some."""
+    """Return an attempt that must print JSON if the command has --json."""
     return Attempt(text, codes=(0, 1, 2, 3, 4), seconds=seconds, json="--json" in text)
 
 
 @group
 def servers(rng: random.Random) -> Attempt:
-    """Return a line that asks a server that is hostile in what it says, or in how."""
+    """Return a line that calls a server with hostile answers or hostile transport."""
     kind = rng.choice(("answer", "answer", *model.TRANSPORT))
     path, values = rng.choice((("/m", "x0='[1,2]'"), ("/m", "x0='[1,2]'"), ("", "x='[1,2]'")))
     scheme = rng.choice(("http",) * 9 + ("https",))
@@ -54,14 +54,14 @@ def servers(rng: random.Random) -> Attempt:
 
 
 def served(rng: random.Random, kind: str, text: str) -> str:
-    """Return a line that runs another beside a server."""
+    """Return a line that starts a server and runs a command with it."""
     words = " ".join(shlex.quote(word) for word in ("serve", str(rng.random()), kind, "--"))
     return f'"$GRADCLI_PYTHON" {MODEL} {words} "$GRADCLI_PYTHON" -m gradcli {text}'
 
 
 @group
 def processes(rng: random.Random) -> Attempt:
-    """Return a line that asks a process that is hostile in what it says, or in how."""
+    """Return a line that calls a process with hostile answers or hostile behaviour."""
     kind = rng.choice(("answer", *model.PIPE))
     target = f"cmd:{sys.executable} {MODEL} pipe {rng.random()} {kind}"
     return attempt("gradcli " + line(rng, target, "x0='[1,2]'", kind == "answer"))
@@ -113,7 +113,7 @@ FILES = (
 
 @group
 def libraries(rng: random.Random) -> Attempt:
-    """Return a line that asks a function of a shared library that is hostile, or is none."""
+    """Return a line that calls a function of a hostile shared library, or of a file that is not a library."""
     kind, before, extra = rng.choice(FILES), "", "--timeout 1"
     path = Path("k.so")
     if kind in ("lib", "elf32", "cut"):

@@ -1,4 +1,4 @@
-"""Hostile command lines for tables, locks, mutants, searches, precision and pages, drawn at random by group."""
+"""Random hostile command lines for tables, locks, mutants, searches, precision and pages, by group."""
 
 import random
 import struct
@@ -49,7 +49,7 @@ def table(rng: random.Random) -> str:
 
 
 def number(rng: random.Random) -> str:
-    """Return a number, or what is none."""
+    """Return a number, or text that is not a number."""
     return rng.choice((*NUMBERS, "1", "2", "-1", "", "x", "1e9"))
 
 
@@ -92,7 +92,7 @@ JUNK = (
     *(b"old", b"{}", b"[]", b"[" * 3000, b'{"made from": 1}', b'{"made from": {}}', b"\xff"),
     *(b'{"made from": {"program": null}}', b'{"made from": {}, "block": "x", "not_finite": []}', b'{"block": 0}'),
 )
-"""What may lie where a sweep notes what it was made from."""
+"""Contents of the file in which a sweep records what it was made from."""
 
 
 CHECK = """import gradcli
@@ -126,7 +126,7 @@ def checks(rng: random.Random, name: str = "checks.py") -> None:
 
 @group
 def names(rng: random.Random) -> list[str]:
-    """Return a command whose names, paths or messages hold what a page, a log, a database or a terminal would obey."""
+    """Return a command with names, paths or messages that a page, log, database or terminal would interpret."""
     checks(rng)
     weird = rng.choice(WEIRD).replace("\x00", "").encode("utf-8", "replace").decode()
     safe = weird.replace("/", "_")[:60]
@@ -167,7 +167,7 @@ PARTS = (
 
 @group
 def locks(rng: random.Random) -> list[str]:
-    """Return a command that writes, or compares with, a crafted file of locked gradients or saved points."""
+    """Return a command that writes, or verifies, a crafted file of locked gradients or saved points."""
     checks(rng)
     if rng.random() < 0.5:
         entry = {key: rng.choice(PARTS) for key in ("check", "at", "value", "grad", "error")}
@@ -188,7 +188,7 @@ def locks(rng: random.Random) -> list[str]:
 
 @group
 def searches(rng: random.Random) -> list[str]:
-    """Return a search for a wrong point, or one for digits, of something that has none."""
+    """Return a command that searches for a wrong point, or counts digits, in a hostile program."""
     checks(rng)
     given = {"program": rng.choice(PROGRAMS), "low": number(rng), "high": number(rng)}
     given |= {"count": rng.choice(("1", "5", "0", "-1", "x"))}
@@ -216,7 +216,7 @@ SUITES = (
 
 @group
 def mutants(rng: random.Random) -> list[str]:
-    """Return a run of hostile tests with mutants of a hostile function."""
+    """Return a command that runs hostile tests on mutants of a hostile function."""
     checks(rng)
     Path("suite.py").write_text(rng.choice(SUITES))
     command = rng.choice((

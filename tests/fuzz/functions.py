@@ -1,4 +1,4 @@
-"""Checked functions that do anything but compute: the checks beside them keep their verdicts."""
+"""Checked functions that misbehave: the other checks in the file keep their verdicts."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from .outside import Attempt, group
 
 HERE = Path(__file__).parent
 DEEDS = tuple(line.encode().decode("unicode_escape") for line in (HERE / "deeds.txt").read_text().splitlines())
-"""What a function may do before it returns; what stands in braces is drawn."""
+"""Statements that a function may run before it returns; fields in braces are filled at random."""
 RETURNED = tuple((HERE / "returned.txt").read_text().splitlines())
 DRAWN = {
     "signal": ("KILL", "TERM", "INT", "STOP", "SEGV", "PIPE", "ALRM", "CHLD", "HUP", "USR1", "PROF", "XCPU"),
@@ -29,7 +29,7 @@ DRAWN = {
     "returned": RETURNED,
 }  # fmt: skip
 BREAKS = re.compile(r"builtins|sys\.(modules|path|meta_path|path_hooks|settrace)\b|math\.isfinite|np\.sum =")
-"""What breaks Python itself, so that no words are left for what went wrong."""
+"""Statements that break Python itself, so that no message can explain what went wrong."""
 FILE = """import sys
 import numpy as np
 import gradcli
@@ -64,7 +64,7 @@ def fill(rng: random.Random, text: str) -> str:
 
 
 def write(rng: random.Random, statements: str) -> None:
-    """Write a file of five checks, of which the third does something hostile in one of its parts."""
+    """Write a file of five checks; the third does something hostile in one of its parts."""
     where = rng.choice(("deed", "deed", "deed", "other", "third"))
     if rng.random() < 0.2:
         statements = f"try:\n{textwrap.indent(statements, '    ')}\nexcept BaseException: pass"
@@ -81,7 +81,7 @@ def write(rng: random.Random, statements: str) -> None:
 
 
 def kept(folder: Path, out: str) -> str:
-    """Return which verdict beside the hostile check is lost or wrong."""
+    """Return which verdicts of the other checks are lost or wrong, or ""."""
     found = {check["name"]: check["verdict"] for check in json.loads(out)["checks"]}
     right = {"first": "pass", "wrong": "fail", "last": "pass", "engine": "pass"}
     if "defect of gradcli" in out and not BREAKS.search((folder / "checks.py").read_text()):

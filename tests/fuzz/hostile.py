@@ -1,4 +1,4 @@
-"""Hostile command lines and the files that they read, drawn at random by group."""
+"""Random hostile command lines and the files that they read, by group."""
 
 import io
 import os
@@ -109,7 +109,7 @@ def options(rng: random.Random) -> list[str]:
         "/", "-",
     ))  # fmt: skip
     if option in ("--jobs", "--samples", "--search") and value.strip("-").isdigit():
-        value = value[:2]  # what is within its bounds takes its time
+        value = value[:2]  # large valid values would take too long
     more = rng.choice(([], ["--json"], ["-qf", "json"], ["-f", "tsv"], ["--json", "-o", "-"]))
     return [
         rng.choice((command(rng), "plot", "jvp", "hvp")), "x**2", rng.choice(("x=2", "x=[1,2]", "")), option, value,

@@ -1,7 +1,7 @@
-"""A model x0 -> x0·x0 that answers badly: a server, or a process on a pipe. Executed as a file.
+"""A model x0 -> x0·x0 that answers badly, as a server or as a process on a pipe. Run it as a script.
 
-`python model.py serve SEED KIND -- COMMAND...` listens, runs the command with PORT replaced by its own, and ends as
-it does; `python model.py pipe SEED KIND` answers lines. KIND: how badly; `answer` is a wrong answer in good form.
+`python model.py serve SEED KIND -- COMMAND...` listens, runs the command with PORT replaced by its port, and exits
+with its code. `python model.py pipe SEED KIND` answers lines. KIND: the fault; `answer` sends wrong answers properly.
 """
 
 import json
@@ -22,7 +22,7 @@ VALUES = (
     "[" * 3000 + "]" * 3000, "[" * 200000, '{"a":' * 3000 + "1" + "}" * 3000, "[[" + "1," * 100000 + "1]]",
     '"\\u001b[2J\\u0000"', '"\\ud800"', '{"type": [1], "message": {}}', "1", "1e5000", "[[0x1]]", "[1, 1, 1]",
 )  # fmt: skip
-"""What may stand where a value should."""
+"""Texts to send instead of a value."""
 ARRAYS = (
     *(
         '{"object_type": "array"}',
@@ -44,7 +44,7 @@ ARRAYS = (
         )
     ),
 )  # fmt: skip
-"""What may stand where an array of a Tesseract should."""
+"""Texts to send instead of a Tesseract's array."""
 SUPPORT = {"Evaluate": True, "Gradient": True, "ApplyJacobian": True}
 RIGHT = {"support": SUPPORT, "inputSizes": [2], "outputSizes": [1]}
 TESSERACT = ("openapi.json", "apply", "vector_jacobian_product", "jacobian_vector_product")
@@ -52,7 +52,7 @@ KEYS = {"ModelInfo": "support", "InputSizes": "inputSizes", "OutputSizes": "outp
 
 
 def answer(rng, method, body, bad):
-    """Return the answer to a method as text; bad: whether it is to be a wrong one."""
+    """Return the answer to a method as text. bad: make it a wrong one."""
     if method in TESSERACT:
         return tesseract(rng, method, body, bad)
     key = KEYS.get(method, "output")
@@ -86,7 +86,7 @@ def answer(rng, method, body, bad):
 
 
 def tesseract(rng, method, body, bad):
-    """Return the answer of a Tesseract of one input x."""
+    """Return the answer of a Tesseract with one input x."""
     wrong = rng.choice((*VALUES, *ARRAYS, *ARRAYS))
     if method == "openapi.json":
         outline = '{"x": {"shape": [2], "dtype": "float64"}}'
@@ -187,7 +187,7 @@ TRANSPORT = {
     "http09": lambda c, t: c.sendall(t),
     "upgrade": lambda c, t: c.sendall(b"HTTP/1.1 101 Switching\r\nUpgrade: h2c\r\n\r\n" + t),
 }
-"""What may go wrong between an answer and who asks."""
+"""Faults in how the server sends an answer."""
 Z = b"\x1f\x8b\x08\x00" + bytes(20)
 
 
@@ -212,7 +212,7 @@ MEANT = set()
 
 
 def serve(seed, kind, command):
-    """Serve until the command has ended; end as it does."""
+    """Serve until the command ends, then exit with its code."""
     rng = random.Random(seed)
     if rng.random() < 0.6:
         MEANT.add(rng.choice((*"ModelInfo InputSizes OutputSizes Evaluate Gradient".split(), *TESSERACT[:3])))
@@ -264,7 +264,7 @@ PIPE = {
     "memory": lambda t: print(t + " " * 10**8),
     "id": lambda t: print(t[:-1] + ', "id": 10}'),
 }
-"""What a process may do instead of answering."""
+"""What a process may do instead of just answering."""
 
 
 def pipe(seed, kind):

@@ -1,4 +1,4 @@
-"""Hostile command lines and surroundings, drawn at random by group, each in a folder of its own."""
+"""Run random hostile command lines and environments by group, each in its own folder."""
 
 import contextlib
 import io
@@ -19,20 +19,19 @@ from typing import NamedTuple
 from gradcli.cli.main import main
 
 FORBIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that a terminal would obey."""
+"""Control characters that a terminal would interpret."""
 OURS = re.compile(r'File "[^"]*/gradcli/\w+/.*", line')
-"""A line of a traceback that is ours."""
+"""A line of a traceback from our code."""
 PRELUDE = 'gradcli() { "$GRADCLI_PYTHON" -m gradcli "$@"; }; export -f gradcli\n'
 ROOT = Path(__file__).parents[2]
 
 
 class Attempt(NamedTuple):
-    """A line for bash in which `gradcli` is the command, and how it may end.
+    """A line for bash, in which `gradcli` is the command, and how it may end.
 
-    codes: exit codes of the line, those that the manual names. seconds: what it may take. json: whether standard
-    output holds a document of JSON. judge: told the folder and standard output, it returns what is wrong besides, ""
-    for nothing. prints: whether code of the user's writes to standard error. variables: of the environment, None for
-    one to be left out.
+    codes: allowed exit codes, those in the manual. seconds: time limit. json: whether standard output must be JSON.
+    judge: takes the folder and standard output, and returns what else is wrong, or "". prints: whether user code
+    writes to standard error. variables: environment variables to set, or to remove if None.
     """
 
     line: str
@@ -49,18 +48,18 @@ GROUPS: dict[str, Group] = {}
 
 
 def group(make: Group) -> Group:
-    """Register what writes files into the current folder, and returns a line, or words for this process."""
+    """Register a function that writes files into the current folder and returns a line, or words for this process."""
     GROUPS[make.__name__] = make
     return make
 
 
 def words(line: str, **given: object) -> list[str]:
-    """Return the words of a line, with what is given for those in braces, spaces and all."""
+    """Split a line into words, then fill the fields in braces, whose values may contain spaces."""
     return [word.format(**given) for word in line.split()]
 
 
 def run(attempt: Attempt, folder: Path) -> str:
-    """Run a line of the shell in a folder; return what is wrong with how it ends, "" for nothing."""
+    """Run a shell line in a folder; return what is wrong with how it ends, or ""."""
     kept = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(ROOT)}
     kept.update(attempt.variables, GRADCLI_PYTHON=sys.executable)
     process = subprocess.Popen(
@@ -85,7 +84,7 @@ def run(attempt: Attempt, folder: Path) -> str:
 
 
 def run_here(typed: list[str]) -> str:
-    """Run a command line in this process; return what is wrong with how it ends, "" for nothing."""
+    """Run a command line in this process; return what is wrong with how it ends, or ""."""
     start = time.monotonic()
     written, said = io.TextIOWrapper(io.BytesIO(), "utf-8", "surrogateescape"), io.StringIO()
     with contextlib.redirect_stdout(written), contextlib.redirect_stderr(said):
@@ -104,7 +103,7 @@ def run_here(typed: list[str]) -> str:
 
 
 def complaint(attempt: Attempt, code: int, out: str, err: str) -> str:
-    """Return what is wrong with an exit code and what was printed."""
+    """Return what is wrong with the exit code and the output, or ""."""
     if code not in attempt.codes:
         return f"exit code {code}\n{out[-300:]}\n{err[-900:]}"
     if OURS.search(err) or "has a defect" in out + err or (not attempt.judge and "defect of gradcli" in out):
@@ -120,7 +119,7 @@ def complaint(attempt: Attempt, code: int, out: str, err: str) -> str:
 
 
 def attempts(name: str, seed: int, count: int) -> list[tuple[str | list[str], str]]:
-    """Run so many attempts of a group, each in a folder of its own; return those that end badly, and how."""
+    """Run `count` attempts of a group, each in its own folder; return those that end badly, and how."""
     found: list[tuple[str | list[str], str]] = []
     rng = random.Random(f"{name} {seed}")
     for _ in range(count):

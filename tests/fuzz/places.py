@@ -1,4 +1,4 @@
-"""Outputs and inputs in hostile places: full disks, folders that cannot be written, pipes, devices, many at once."""
+"""Outputs and inputs in hostile places: full disks, read-only folders, pipes, devices, concurrent processes."""
 
 import functools
 import random
@@ -32,7 +32,7 @@ WRITERS = (
     ("lock checks.py -o {out}", ("lock",)),
     ("mutate checks.py:g -o {out} -- python use.py", ("json",)),
 )
-"""Command lines that write a file, and the types of file."""
+"""Command lines that write a file, and the file types that they may write."""
 PRINTERS = (
     "--help", "--version", "grad 'x*x' x=2", "grad 'sum(x*x)' x='ones({many})'",
     "jacobian 'x*x' x='ones(100)' -f csv", "gradcheck checks.py -f {form}", "gradcheck 'x*x' x=2 --json",
@@ -51,12 +51,12 @@ NAMES = (
     "a b", "a\nb", "-o", "--", "é", "'", '"', "$x", "*", "a" * 250, "..x", "#", "%0A", "\x1b[2J", "x=1", "a,b",
     "\udcff", "~",
 )  # fmt: skip
-"""Names of files and folders that a shell or a terminal would take for something else."""
+"""Names of files and folders that a shell or a terminal would misinterpret."""
 
 
 @functools.cache
 def may_mount() -> bool:
-    """Return whether this user may mount a disk of his own."""
+    """Return whether this user may mount a temporary disk."""
     try:
         words = "unshare -rm mount -t tmpfs t /mnt".split()
         return subprocess.run(words, capture_output=True, check=False).returncode == 0
@@ -71,7 +71,7 @@ def prepare() -> None:
 
 
 def drawn(rng: random.Random, text: str, **more: str) -> str:
-    """Return a command line with what stands in braces drawn."""
+    """Fill the fields in braces of a command line at random."""
     form = rng.choice(("table", "tsv", "json", "github", "html", "sarif", "csv"))
     command = rng.choice(("grad", "gradcheck", "sweep", "symbolic", "plot", "lock", "mutate", "trace", "schema"))
     return text.format(
@@ -93,7 +93,7 @@ def writer(rng: random.Random, folder: str = "", stem: str = "o") -> tuple[str, 
 
 @group
 def disks(rng: random.Random) -> Attempt:
-    """Return a line that writes a file to a disk that is full, or cannot be written: the old file stays whole."""
+    """Return a line that writes to a full or read-only disk, where the old file must survive a failure."""
     prepare()
     line, place = writer(rng, "disk/")
     Path("disk").mkdir()
@@ -114,7 +114,7 @@ def disks(rng: random.Random) -> Attempt:
 
 
 def whole(name: str, folder: Path, _: str) -> str:
-    """Return what is wrong with a file that should be the old or the new one, and what lies beside it."""
+    """Return what is wrong with a file that should be the old or the new one, or which files are left over."""
     code, kept = (folder / "code").read_text().strip(), (folder / "kept").read_bytes()
     others = set((folder / "names").read_text().split()) - {"fill", name}
     if code == "2" and kept != b"old":
@@ -157,7 +157,7 @@ def printing(rng: random.Random) -> Attempt:
 
 @group
 def inputs(rng: random.Random) -> Attempt:
-    """Return a line that reads what is no ordinary file, or a name that looks like something else."""
+    """Return a line that reads something other than a regular file, or a file with a misleading name."""
     prepare()
     ending = rng.choice((".npy", ".npz", ".csv", ".json", ".txt", ".py", ".parquet", ".expr", ".so", "", ".lock"))
     name = rng.choice((*NAMES, "plain", "plain")) + ending
@@ -207,7 +207,7 @@ def inputs(rng: random.Random) -> Attempt:
 
 @group
 def outputs(rng: random.Random) -> Attempt:
-    """Return a line that writes to a strange name or to what is no ordinary file."""
+    """Return a line that writes to a strange name or to something other than a regular file."""
     prepare()
     stem = rng.choice(NAMES).encode("utf-8", "surrogateescape").decode("utf-8", "replace")[:200]
     folder = rng.choice(("./", "./", "./sub/", "./missing/", "/dev/", "/proc/", "/dev/full/", "./checks.py/"))
@@ -231,10 +231,10 @@ def outputs(rng: random.Random) -> Attempt:
 
 @group
 def crowds(rng: random.Random) -> Attempt:
-    """Return a line that starts many processes at once in one folder, or kills one while it writes."""
+    """Return a line that starts many processes in one folder, or kills one while it writes."""
     prepare()
     line, place = writer(rng)
-    while "--save-points" in line:  # a file of points is read as well: "old" is none
+    while "--save-points" in line:  # this also reads the file, and "old" is not valid
         line, place = writer(rng)
     count = 4 if rng.random() < 0.8 else 20
     if rng.random() < 0.5:
@@ -247,7 +247,7 @@ def crowds(rng: random.Random) -> Attempt:
 
 
 def fresh(name: str, folder: Path, _: str) -> str:
-    """Return what is wrong with a file that was written by several, or by one after one was killed."""
+    """Return what is wrong with a file written by several processes, or again after one was killed."""
     code, kept = (folder / "code").read_text().strip(), (folder / "kept").read_bytes()
     if code not in ("0", "1") or kept == b"old" or not kept:
         return f"exit {code}, and the file is {kept[:80]!r}"

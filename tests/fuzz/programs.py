@@ -1,6 +1,6 @@
-"""Random programs of the expression language, differentiated in every way that gradcli has.
+"""Random programs of the expression language, differentiated by every method of gradcli.
 
-The text of a program is Python as well: with torch's functions under NumPy's names it is the reference's program.
+A program is also valid Python, so the reference can run it with torch's functions under NumPy's names.
 """
 
 import random
@@ -19,7 +19,7 @@ from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
 
 INPUTS: dict[str, tuple] = {"x": (), "y": (3,), "A": (2, 2), "B": (2, 3)}
-POINTWISE = (  # that are smooth on the whole line, or made so
+POINTWISE = (  # defined on the whole line, or made so
     "sin({})", "cos({})", "tanh({})", "exp({} / 3)", "sigmoid({})", "softplus({})", "arctan({})", "arcsinh({})",
     "erf({})", "square({})", "sqrt({}**2 + 1)", "log({}**2 + 2)", "1 / ({}**2 + 1)", "-{}", "{}**3", "{} * 0.5",
     "abs({})", "relu({})", "log1p({}**2)", "expm1({} / 2)", "cosh({} / 2)", "sinh({} / 2)", "gammaln({}**2 + 1)",
@@ -36,15 +36,15 @@ PAIRS = (
 TO_NUMBER = (
     "sum({})", "mean({})", "prod({})", "max({})", "min({})", "logsumexp({}, axis=None)", "norm({})", "var({})",
 )  # fmt: skip
-MATRICES = {  # of A or anything of its shape, and the shape that comes out
+MATRICES = {  # function of A, or of anything of its shape -> shape of the result
     "{}.T": (2, 2), "{} @ A": (2, 2), "{} @ B": (2, 3), "inv({} @ {}.T + eye(2))": (2, 2), "det({})": (),
     "trace({})": (), "solve({0} @ {0}.T + eye(2), B)": (2, 3), "cholesky({0} @ {0}.T + eye(2))": (2, 2),
     "diagonal({})": (2,), "logdet({0} @ {0}.T + eye(2))": (), "tril({})": (2, 2), "outer({}[0], y)": (2, 3),
 }  # fmt: skip
 ROUGH = ("digamma(", "gammaln(")
-"""Whose second derivatives have ten digits in PyTorch: its polygamma sums a series that is cut off too early."""
+"""Functions whose second derivatives have only ten digits in PyTorch, which truncates its polygamma series early."""
 WITHOUT_FORMULA = ("gammaln", "digamma", "cholesky", "softmax", "cumprod", "solve", "inv(", "det(", "max(", "min(")
-"""What takes sympy long, or has no formula in the usual form."""
+"""Functions that take sympy long, or have no formula in the usual form."""
 
 
 def make_program(seed: int) -> str:
@@ -58,7 +58,7 @@ def make_program(seed: int) -> str:
 
 
 def number_of(rng: random.Random, text: str, shape: tuple) -> str:
-    """Return an expression for one number made of one for an array."""
+    """Return an expression that reduces an array to a number."""
     return rng.choice(TO_NUMBER).format(text) if shape else text
 
 
@@ -94,7 +94,7 @@ def point_for(text: str, seed: int) -> dict[str, np.ndarray]:
 
 
 class Answers:
-    """All derivatives of one program by gradcli: `parts` by way and input."""
+    """All derivatives of one program by gradcli; `parts` holds them by method and input."""
 
     def __init__(self, text: str, seed: int):
         self.given = point_for(text, seed)
@@ -112,12 +112,12 @@ class Answers:
         self.hessian = transform.compute_hessian(self.program, self.given, Request()).blocks
 
     def in_digits(self, count: int = 30) -> dict[str, np.ndarray]:
-        """Return the gradients computed in so many digits, as floats. Raises GradcliError where there are none."""
+        """Return the gradients computed in `count` digits, as floats. Raises GradcliError if that fails."""
         found = digits.gradient_in_digits(self.program, lambda: self.given, Request(), count)
         return {name: np.vectorize(float, otypes=[float])(text) for name, text in found.parts.items()}
 
     def symbolic_agrees(self, seconds: float = 2.0) -> bool | None:
-        """Return whether the formulas agree with the gradient; None where they cannot be had."""
+        """Return whether the formulas agree with the gradient, or None if there are no formulas."""
         try:
             comparison = FormulaComparison(self.program, lambda: self.given, Request(timeout=seconds))
             return all(item.agrees for item in comparison.gradient(self.given, self.parts["grad"]))
@@ -125,7 +125,7 @@ class Answers:
             return None
 
     def disagreements(self) -> list[str]:
-        """Return the ways that differ from the gradient in reverse mode."""
+        """Return the methods that disagree with the gradient in reverse mode."""
         grad = self.parts["grad"]
         wrong = [way for way, found in self.parts.items() if any(not close(found[n], grad[n]) for n in grad)]
         along = sum(float(np.sum(grad[name] * self.tangent[name])) for name in grad)
@@ -144,7 +144,7 @@ def matrix(hessian: Any, a: str, b: str) -> np.ndarray:
 
 
 def close(a: Any, b: Any, scale: float = 0.0) -> bool:
-    """Return whether two results agree to rounding, nan with nan."""
+    """Return whether two results agree to rounding, where nan equals nan."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     if a.shape != b.shape:
         return False
@@ -153,26 +153,26 @@ def close(a: Any, b: Any, scale: float = 0.0) -> bool:
 
 
 def close_where_known(mine: Any, theirs: np.ndarray, scale: float) -> bool:
-    """Return whether second derivatives agree, to rounding of the largest one of the program, `scale`.
+    """Return whether second derivatives agree, wherever the reference has one.
 
-    At a kink, such as a norm at 0, the reference has none: it divides 0 by 0 in its own rules.
+    scale: the program's largest second derivative. At a kink, such as a norm at 0, the reference's rules give 0/0.
     """
     return close(mine, np.where(np.isnan(theirs), mine, theirs), scale)
 
 
 def has_formula(text: str) -> bool:
-    """Return whether sympy is asked about a program: what is short and made of functions with formulas."""
+    """Return whether to ask sympy about a program: it must be short, and its functions must have formulas."""
     return len(text) < 60 and not any(word in text for word in WITHOUT_FORMULA)
 
 
 Reference = Callable[[str, dict[str, np.ndarray]], tuple[Any, dict, dict]]
-"""What returns value, gradients and Hessian of a program by somebody else's engine."""
+"""A function that returns the value, gradients and Hessian of a program from another engine."""
 
 
 def compare(
     text: str, seed: int, reference: Reference | None = None, with_digits: bool = True, with_formulas: bool = True
 ) -> list[str]:
-    """Return what disagrees about a program: with itself, and with a reference where there is one."""
+    """Return which results for a program disagree, with each other or with a reference, if given."""
     answers = Answers(text, seed)
     wrong = answers.disagreements()
     grad = answers.parts["grad"]

@@ -1,7 +1,7 @@
 """Random scripts in PyTorch's names, run by PyTorch and by this engine in one process.
 
-What a script notes (values, gradients, what hooks see) and the types of its errors must be the same.
-`python -m tests.fuzz.scripts SEED COUNT` prints the scripts that differ, as short as they can be made.
+The notes of a script (values, gradients, what hooks see) and the types of its errors must be the same.
+`python -m tests.fuzz.scripts SEED COUNT` prints the scripts that differ, shortened as far as possible.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ with torch.no_grad():
 """
 LEAVES = {"x": (2, 3), "y": (2, 3), "z": (3,), "w": ()}
 EVENTS = {"same": 6, "scalar": 3, "shape": 5, "write": 4, "hook": 1, "hooked": 2, "backward": 3, "grad": 2}
-"""What may happen in a statement, and how often."""
+"""Kinds of statements, and their weights."""
 
 
 def read_patterns() -> dict[str, list[str]]:
-    """Return the patterns of statements by kind: of what they make, and for shapes `2x3 to 3`, or of what they do.
+    """Return the patterns of statements by kind: what they make or do, or for reshapes, the shapes (`2x3 to 3`).
 
-    a and b stand for tensors of one shape, s for one of a single element, x for a leaf.
+    a and b are tensors of the same shape, s has a single element, x is a leaf.
     """
     patterns: dict[str, list[str]] = {}
     for line in Path(__file__).with_suffix(".txt").read_text().splitlines():
@@ -48,7 +48,7 @@ def shape_of(text: str) -> tuple[int, ...]:
 
 PATTERNS = read_patterns()
 RESHAPES: dict[tuple[int, ...], list[tuple[tuple[int, ...], list[str]]]] = {}
-"""By the shape of an operand, the shapes of results and the patterns for them."""
+"""Shape of an operand -> shapes of results, with their patterns."""
 for kind, patterns in PATTERNS.items():
     if " to " in kind:
         before, after = map(shape_of, kind.split(" to "))
@@ -56,7 +56,7 @@ for kind, patterns in PATTERNS.items():
 
 
 def make_script(seed: int) -> list[str]:
-    """Return the statements of a script: leaves first, then whatever may happen, then notes of all that has a name."""
+    """Return the statements of a script: leaves, then random statements, then notes of everything that has a name."""
     rng = random.Random(seed)
     lines, shapes = [HEAD], dict(LEAVES)
     for name, shape in LEAVES.items():
@@ -74,7 +74,7 @@ def make_script(seed: int) -> list[str]:
 
 
 def make_statement(rng: random.Random, made: str, shapes: dict[str, tuple[int, ...]]) -> tuple[str, Any]:
-    """Return a statement, and the shape of what it makes under a name, None for one that makes nothing."""
+    """Return a statement, and the shape of the tensor that it makes, or None if it makes none."""
     recent = list(shapes)[len(LEAVES) if rng.random() < 0.9 else 0 :][-8:]
     a = rng.choice([name for name in recent if shapes[name]] or ["m"])
     shape: Any = shapes[a]
@@ -98,7 +98,7 @@ def make_statement(rng: random.Random, made: str, shapes: dict[str, tuple[int, .
 
 
 def run(lines: list[str], ours: bool) -> list[tuple[str, Any]]:
-    """Return what the statements of a script note, and the type and text of the errors that some of them end with."""
+    """Return the notes of a script, and the types and texts of the errors that its statements raise."""
     from gradcli.program.torch_names import as_torch
 
     notes: list[tuple[str, Any]] = []
@@ -123,17 +123,17 @@ ALLOWED = (
     "refers to a single memory location",
     "was created in no_grad mode",
 )
-"""Errors of PyTorch alone: what it saved, and what it shares memory with, is not what this engine does."""
+"""Errors that may occur only in PyTorch, since this engine saves other tensors and shares memory differently."""
 
 
 def difference(lines: list[str]) -> str:
-    """Return the first difference between the two runs of a script, "" for none."""
+    """Return the first difference between the two runs of a script, or ""."""
     theirs, mine = run(lines, False), run(lines, True)
     for (name, want), (own, got) in itertools.zip_longest(theirs, mine, fillvalue=("the end", "")):
         if name != own and name.startswith("error") and any(text in want for text in ALLOWED):
             return ""  # from here on they need not agree
         if name == own and name.startswith("error") and "a second time" in want:
-            return ""  # which leaves have their gradients when backward fails on its way is left open
+            return ""  # which leaves get a gradient before backward fails is not compared
         if name != own or not same(want, got):
             return f"{name}: {want}\nours: {own}: {got}"
     return ""
@@ -142,7 +142,7 @@ def difference(lines: list[str]) -> str:
 def same(want: Any, got: Any) -> bool:
     """Return whether two notes are the same: two errors, two absent tensors, or two tensors with equal numbers.
 
-    Whether zeros require grad is left open: they have no gradient.
+    Whether zeros require grad is not compared, since they have no gradient.
     """
     if not isinstance(want, tuple) or not isinstance(got, tuple):
         return type(want) is type(got)
@@ -155,7 +155,7 @@ def same(want: Any, got: Any) -> bool:
 
 
 def shorten(lines: list[str]) -> list[str]:
-    """Return a script that differs, without the statements that it does so without."""
+    """Remove the statements from a script that it does not need in order to differ."""
     for place in range(len(lines) - 1, 0, -1):
         shorter = lines[:place] + lines[place + 1 :]
         if "NameError" not in (difference(shorter) or "NameError"):
@@ -164,7 +164,7 @@ def shorten(lines: list[str]) -> list[str]:
 
 
 def differences(start: int, count: int) -> dict[int, str]:
-    """Return what differs, with the shortened script, by seed."""
+    """Return, by seed, the shortened scripts that differ, with their difference."""
     found = {}
     for seed in range(start, start + count):
         if difference(lines := make_script(seed)):

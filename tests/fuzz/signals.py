@@ -33,7 +33,7 @@ for k in range(6):
 
 
 def long_line(rng: random.Random) -> str:
-    """Return a command line that takes a while, or any that prints or writes."""
+    """Return a command line that takes a while, or one that prints or writes."""
     prepare()
     Path("slow.py").write_text(SLOW)
     Path("test_slow.py").write_text("from slow import g\ndef test_g(): assert g(1.0) == 2\n")
@@ -48,12 +48,12 @@ LEFT = (
     '; for i in $(seq 100); do pgrep -s 0 -f "slow.py|use.py|model.py|sleep 1" | grep -vx $$ > left || break; '
     "sleep 0.2; done; exit $c"
 )
-"""The end of a line that tells which processes are left: on a busy machine, they take a while to end."""
+"""The end of a line, which lists the remaining processes; on a busy machine, they take a while to end."""
 
 
 @group
 def interrupted(rng: random.Random) -> Attempt:
-    """Return a line that sends one signal or two to a command."""
+    """Return a line that sends one or two signals to a command."""
     line, name = long_line(rng), rng.choice(("INT", "TERM", "INT", "TERM", "HUP", "PIPE"))
     wait = rng.choice((rng.uniform(0.15, 0.5), rng.uniform(0.3, 2.0)))
     twice = rng.choice(("", f"sleep {rng.uniform(0, 0.2):.2f}; kill -{name} $p 2>/dev/null; "))
@@ -64,11 +64,11 @@ def interrupted(rng: random.Random) -> Attempt:
 
 
 def judge(folder: Path, _: str) -> str:
-    """Return what is left that should not be: half files, and processes."""
+    """Return which temporary files and processes are left over, or ""."""
     temporary = [p.name for p in folder.iterdir() if p.name.startswith(".gradcli-") or p.name.endswith(".tmp")]
     running = (folder / "left").read_text().split()
     hit = (folder / "err").read_text()
-    if "Traceback" in hit and "KeyboardInterrupt" in hit and "gradcli" not in hit:  # while Python itself started
+    if "Traceback" in hit and "KeyboardInterrupt" in hit and "gradcli" not in hit:  # while Python was starting
         return ""
     return f"left: {temporary} {len(running)} processes" if temporary or running else ""
 

@@ -1,4 +1,4 @@
-"""What fuzzing has found stays mended: every kept command line ends well, or with an error that says something."""
+"""Bugs found by fuzzing stay fixed: every kept command line ends well, or with a meaningful error."""
 
 import shlex
 import warnings
@@ -17,7 +17,7 @@ DEAR = "quantile(real_if_close("
 
 @pytest.mark.parametrize("line", [pytest.param(x, marks=[pytest.mark.nightly] if DEAR in x else []) for x in KEPT])
 def test_kept_line_ends_well(line, monkeypatch):
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # put back what a process would take with it
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # undo what would end with the process
     before = defaults.float
     try:
         with np.errstate():

@@ -1,4 +1,4 @@
-"""A part of what may be typed, and happen around a process: none ends in a defect, a hang, or with something lost."""
+"""A few attempts of each group: none may end in a defect, a hang or a loss of data."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from .outside import GROUPS, attempts
 
 IN_PROCESS = ("commands", "hostile")
 COUNTS = {name: 12 if make.__module__.endswith(IN_PROCESS) else 1 for name, make in GROUPS.items()} | {"mutants": 3}
-"""How many of each: fewer of those that take long."""
+"""Attempts per group: fewer if they take long."""
 
 
 SLOW = ("functions",)

@@ -1,4 +1,4 @@
-"""A part of the random programs: the modes, Hessians, digits and formulas of gradcli among themselves."""
+"""Some of the random programs: gradcli's modes, Hessians, digits and formulas must agree with each other."""
 
 import numpy as np
 import pytest
@@ -25,8 +25,8 @@ def test_a_wrong_derivative_is_detected():
     assert answers.disagreements() == ["jacobian fwd", "jvp"]
 
 
-def test_a_formula_undefined_around_the_point_is_no_disagreement():
-    """The derivative of abs(f) holds re(f) / f: 0/0 where f is 0 on an interval, and the slope is 0 there."""
+def test_a_formula_undefined_around_the_point_is_not_a_disagreement():
+    """The derivative of abs(f) contains re(f) / f, which is 0/0 where f is 0 on an interval; the slope there is 0."""
     answers = Answers("abs(arctanh(tanh(relu(x)) / 2)) * var(y)", 1959)
     assert answers.given["x"] < 0
     assert answers.parts["grad"]["x"] == 0

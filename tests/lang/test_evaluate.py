@@ -1,4 +1,4 @@
-"""The language's functions and rules, compared with NumPy itself."""
+"""The language's functions and rules, compared with NumPy."""
 
 import contextlib
 
@@ -32,7 +32,7 @@ LISTS = (
     "repeat(v, [1, 0, 2])", "cat([v, s, v])", "select([v > 3, v > 1], [v, v^2], 0)",
     "take_along_axis(v, [0, 0, 1], 0)", "choose([1, 0, 1], (v, v^2))",
 )  # fmt: skip
-"""A list among the arguments is a list, of arrays of several lengths and of whole numbers."""
+"""Calls with lists as arguments: lists of integers, and of arrays that may differ in length."""
 SAME = (
     "x + 2*v", "x**2 - v/3 + x % 2 + x // 2", "x @ v", "a @ a", "sin(x)*cos(x) + tan(v)", "exp(x) + log(v) + sqrt(v)",
     "asin(x/4) + arcsin(x/4)", "atan2(x, v)", "maximum(x, 0) + minimum(x, 1)", "clip(x, -1, 1)",
@@ -68,7 +68,7 @@ OTHER = {
     "take_along_axis(v, [0, 0, 1], 0)": np.take_along_axis(V, np.array([0, 0, 1]), 0),
     "choose([1, 0, 1], (v, v^2))": np.choose([1, 0, 1], (V, V**2)),
 }
-"""What NumPy writes in another way."""
+"""Values of programs that are spelled differently in NumPy."""
 
 
 def by_numpy(text):

@@ -1,4 +1,4 @@
-"""No text makes a traceback: hypothesis looks for one."""
+"""Search with hypothesis for texts that cause a traceback."""
 
 import contextlib
 
@@ -49,7 +49,7 @@ expressions = st.recursive(atoms, grown, max_leaves=8)
 
 
 def run(text: str) -> None:
-    """Run a program as the command would; only GradcliError may come out."""
+    """Run a program as the command would, allowing only GradcliError."""
     try:
         program = ExpressionProgram(parse(text), text, LIMITS)
         values = {"x": np.array(0.5), "y": np.array([1.0, -2.0]), "z": np.array([[1.0, 2.0], [3.0, 4.5]])}
@@ -65,7 +65,7 @@ def run(text: str) -> None:
 @QUICK
 @given(st.text(max_size=60) | st.text(alphabet="x=[],.+-*/^()@0123456789ejnaif:' \n", max_size=40))
 def test_any_text(text):
-    """As a program, and as a value."""
+    """Read the text as a program and as a value."""
     run(text)
     try:
         read_values((text,), LIMITS)

@@ -1,4 +1,4 @@
-"""Time limits: they end what takes too long, also inside of each other, and leave no alarm behind."""
+"""Time limits: they stop code that takes too long, even when nested, and leave no alarm behind."""
 
 import signal
 import time
@@ -36,7 +36,7 @@ def test_the_outer_limit_caps_a_longer_inner_one():
         try:
             with within(30):
                 busy(5)
-        except TimeIsUp:  # as if it were the inner one's
+        except TimeIsUp:  # as if it came from the inner limit
             busy(5)
     assert time.monotonic() - start < 20
 

@@ -1,4 +1,4 @@
-"""Numbers written in a program mean what the same numbers mean as inputs."""
+"""Numbers written in a program have the same meaning as numbers given as inputs."""
 
 import math
 
@@ -11,7 +11,7 @@ from gradcli.rules.table import A
 
 from .test_evaluate import value
 
-# expression of numbers alone -> its value, from closed forms of half-integer order and tables
+# expression without inputs -> its value, from tables and from closed forms for half-integer orders
 CLOSED = {
     "iv(0.5, 1)": math.sqrt(2 / math.pi) * math.sinh(1),
     "jv(0.5, 2)": math.sqrt(1 / math.pi) * math.sin(2),
@@ -30,7 +30,7 @@ def test_parameters_are_not_truncated_to_integers(text):
 
 
 def calls_of_numbers():
-    """Return (call with names, call with numbers) of the table's samples that take nothing but numbers."""
+    """Return (call with names, call with numbers) for the table's samples that take only numbers."""
     found = []
     for entry in full_table().values():
         for sample in entry.samples:
@@ -47,7 +47,7 @@ def test_literal_numbers_act_like_inputs(named, written):
     try:
         expected = value(named, v0=1.0, v1=2.0, v2=3.0)
     except GradcliError:
-        with pytest.raises(GradcliError):  # a matrix is wanted
+        with pytest.raises(GradcliError):  # a matrix is required
             value(written)
         return
     got = value(written)

@@ -1,4 +1,4 @@
-"""Derivatives in the table are told in names that the language has, and are those of the engine."""
+"""Derivatives shown for entries of the table use names of the language, and match the engine."""
 
 import ast
 
@@ -17,7 +17,7 @@ from ..rules.calls import Call
 
 OPERANDS = ("x", "y", "z")
 ORDERS = {"betainc": ("a", "b"), **dict.fromkeys(("gammainc", "gammaincc", "zeta"), ("a",))}
-"""Names of the operands before x that have no derivative; v of Bessel functions."""
+"""Names of the operands before x that have no derivative; v for functions not listed (Bessel functions)."""
 CONSTANTS = {"pi", "e", "tau", "inf", "nan"}
 SHOWN = [
     (name, place, text)
@@ -28,7 +28,7 @@ SHOWN = [
 
 
 def is_formula(text: str) -> bool:
-    """Return whether what is shown is an expression, and no sentence."""
+    """Return whether a derivative is shown as an expression, not as a sentence."""
     try:
         ast.parse(text, mode="eval")
     except SyntaxError:
@@ -37,7 +37,7 @@ def is_formula(text: str) -> bool:
 
 
 def settings_of(name: str, call: Call) -> dict[str, object]:
-    """Return the values of what a formula may name besides the operands."""
+    """Return values for the names that a formula may use in addition to the operands."""
     entry, args = full_table()[name], call.sample.args
     parts = [part(call.arrays) for part in call.template]
     params = {} if entry.bind is None else entry.bind(*parts, **call.sample.kwargs)[1]
@@ -58,7 +58,7 @@ def test_most_derivatives_are_formulas():
 
 @pytest.mark.parametrize(("name", "place", "text"), FORMULAS, ids=[f"{n}-{i}" for n, i, _ in FORMULAS])
 def test_shown_formulas_match_the_engine(name, place, text):
-    """Read as a program of the language at the samples of the entry, it is what the engine's backward gives."""
+    """Run the formula as a program on a sample of the entry, and compare it with the engine's backward."""
     entry = full_table()[name]
     calls = (Call(entry, i, sample) for i, sample in enumerate(entry.samples))
     call = next(call for call in calls if len(call.arrays) > place)

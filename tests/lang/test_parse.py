@@ -1,4 +1,4 @@
-"""Parsing: spans, refusals, limits."""
+"""Parsing: spans, rejected syntax, limits."""
 
 import sys
 
@@ -74,7 +74,7 @@ def test_nesting_is_limited_to_200_levels():
             parse(text)
 
 
-@pytest.mark.skipif((3, 12) <= sys.version_info < (3, 14), reason="these Pythons read some thousand terms at most")
+@pytest.mark.skipif((3, 12) <= sys.version_info < (3, 14), reason="these Pythons read at most a few thousand terms")
 @pytest.mark.parametrize("operator", ["+", "*", "@", "-"])
 def test_long_chains_do_not_count_as_nesting(operator):
     node = only(operator.join(["x"] * 20_000))

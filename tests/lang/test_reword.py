@@ -1,4 +1,4 @@
-"""Messages of NumPy and Python in the words of the language, and hints for what other languages write."""
+"""Messages of NumPy and Python in the words of the language, and hints for syntax from other languages."""
 
 import operator
 
@@ -22,14 +22,14 @@ from gradcli.lang.reword import (
 
 
 def raised(function, *args):
-    """Return what a call raises."""
-    with pytest.raises(Exception) as caught:  # any error of NumPy's or Python's
+    """Return the exception that a call raises."""
+    with pytest.raises(Exception) as caught:  # any error of NumPy or Python
         function(*args)
     return caught.value
 
 
 T = gradcli.tensor([1.0, 2.0])
-FAILING = [  # a call that NumPy, Python or the engine refuses, its operands, and what the user reads
+FAILING = [  # a function that fails in NumPy, Python or the engine, its operands, and the message to the user
     (np.bitwise_and, (1.5, 2), "bitwise_and is not defined for real and whole numbers"),
     (np.subtract, (np.array([True]), np.array([True])), "- is not defined for booleans; use not, != or where(...)"),
     (np.floor, (1j,), "floor is not defined for complex numbers"),
@@ -127,7 +127,7 @@ def test_an_incomplete_expression_needs_no_hint():
 
 def test_a_valid_sign_gets_no_hint():
     assert syntax_hint("some other message", "x | y", 2) is None
-    assert syntax_hint("some other message", "x × y", 2) == "multiplication is *"  # never part of a program
+    assert syntax_hint("some other message", "x × y", 2) == "multiplication is *"  # never valid in a program
 
 
 @pytest.mark.parametrize(

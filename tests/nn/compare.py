@@ -1,4 +1,4 @@
-"""What tests of functions against formulas share: random arrays, tensors of arrays, values and slopes compared."""
+"""Helpers for comparing functions with formulas: random arrays, tensors of arrays, values and slopes."""
 
 import numpy as np
 from numpy.testing import assert_allclose

@@ -1,4 +1,4 @@
-"""Backward hooks of the old kind, which see the last operation of a module; hooks.txt has the others."""
+"""Old-style backward hooks, which see a module's last operation, and observers; hooks.txt has the other hooks."""
 
 import warnings
 from operator import matmul
@@ -36,7 +36,7 @@ def numbers(values):
 
 
 def with_old_hook(module, *args, change=None):
-    """Register a hook of the old kind and call; return the result and the list of what the hook sees."""
+    """Register an old-style hook and call the module; return the result and a list of what the hook will see."""
     seen = []
 
     def hook(_, grad_input, grad_output):
@@ -53,7 +53,7 @@ def with_old_hook(module, *args, change=None):
 
 X, Y, Z = (2.0, 3.0), (6.0, 4.0), (1.0, 5.0)
 OLD = {
-    "as it is": (None, [[16, -12], [24, -18], [-40, 30]]),
+    "unchanged": (None, [[16, -12], [24, -18], [-40, 30]]),
     "changed": ((888888.0, -777777.0), [[1777792, 1777764], [2666688, 2666646], [-3888925, -3888855]]),
 }
 
@@ -123,14 +123,14 @@ OPERATIONS = {
 
 @pytest.mark.parametrize(("step", "wanted"), OPERATIONS.values(), ids=OPERATIONS)
 def test_old_hook_sees_the_same_operands_as_in_pytorch(step, wanted):
-    """What PyTorch 2.13 shows."""
+    """Compare with what PyTorch 2.13 shows."""
     out, seen = with_old_hook(Apply(step), leaf(1, 2, 3))
     out.sum().backward()
     assert seen == [(wanted, [[1, 1, 1]])]
 
 
 PLAIN, AFFINE = nn.Linear(4, 2, bias=False), nn.Linear(4, 2)
-# name -> (module, shapes of its inputs, the one shape that PyTorch 2.13 shows)
+# name -> (module, shapes of its inputs, the only shape that PyTorch 2.13 shows)
 VIEWS = {
     "a vector through Linear without bias": (Apply(PLAIN), [(4,)], (1, 2)),
     "a row of unbind through Linear without bias": (Apply(lambda x: PLAIN(x.unbind(0)[1])), [(3, 4)], (1, 2)),
@@ -144,7 +144,7 @@ VIEWS = {
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @pytest.mark.parametrize(("module", "shapes", "shown"), VIEWS.values(), ids=VIEWS)
 def test_old_hook_after_a_view_sees_its_base(module, shapes, shown):
-    """What the hook returns goes on backward from there."""
+    """Backward continues from there with what the hook returns."""
     inputs, seen = [gradcli.ones(shape, requires_grad=True) for shape in shapes], []
     (plain,) = gradcli.autograd.grad(module(*inputs).sum(), inputs[0])
 
@@ -159,7 +159,7 @@ def test_old_hook_after_a_view_sees_its_base(module, shapes, shown):
 
 
 class Modules(Observer):
-    """Notes the modules that are called and those that have ended."""
+    """An observer that records when modules are entered and left."""
 
     def __init__(self):
         self.seen = []

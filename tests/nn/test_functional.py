@@ -1,8 +1,6 @@
-"""Functions of gradcli.nn.functional against formulas in NumPy and SciPy: values and names.
+"""Values and names of gradcli.nn.functional, compared with formulas in NumPy and SciPy.
 
-Errors are in tests/cases/engine_errors.txt.
-
-Slopes are those of the entries of the table, and of layers in `test_layers`.
+Errors are tested in tests/cases/engine_errors.txt, slopes with the entries of the table and in `test_layers`.
 """
 
 import inspect
@@ -71,7 +69,7 @@ def test_batch_norm_updates_the_running_statistics():
 
 
 def windows(x, size, stride, padding, fill=0.0):
-    """Return the windows of the last two axes, each in two axes of its own."""
+    """Return the windows over the last two axes, as two additional axes."""
     x = np.pad(x, ((0, 0), (0, 0), *((p, p) for p in padding)), constant_values=fill)
     return sliding_window_view(x, size, (2, 3))[:, :, :: stride[0], :: stride[1]]
 
@@ -119,7 +117,7 @@ def test_max_pooling_selects_the_first_maximum_and_never_the_padding():
 def test_ceil_mode_windows_may_extend_past_the_end():
     x = t(np.arange(5.0).reshape(1, 5))
     assert F.max_pool1d(x, 2, ceil_mode=True).tolist() == [[1.0, 3.0, 4.0]]
-    assert F.max_pool1d(x, 3, 3, 1, ceil_mode=True).tolist() == [[1.0, 4.0]]  # a third window would begin outside
+    assert F.max_pool1d(x, 3, 3, 1, ceil_mode=True).tolist() == [[1.0, 4.0]]  # a third window would start outside
 
 
 def test_empty_batches_give_empty_results():
@@ -188,7 +186,7 @@ def test_mse_loss_is_one_node(reduction):
 
 
 def test_mse_loss_of_a_number_is_rounded_like_a_product():
-    x = 2.759  # whose power of two, of a single number, is another
+    x = 2.759  # a number for which x**2 is rounded differently
     assert F.mse_loss(t(x), t(0.0)).item() == x * x
 
 

@@ -1,4 +1,4 @@
-"""States in files, and gradients scaled to a norm; tests/api/test_create.py has the starting values."""
+"""States in files, and clipping of gradients by norm; tests/api/test_create.py tests the initial values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Layers: values against formulas in NumPy, derivatives for inputs and parameters against finite differences."""
+"""Layers: values match formulas in NumPy, derivatives by inputs and parameters match finite differences."""
 
 import copy
 import inspect
@@ -48,7 +48,7 @@ def gru(x, p):
     return np.array(outs)
 
 
-# name -> (module, shapes of inputs, the value from inputs and parameters by name)
+# name -> (module, shapes of inputs, formula of the inputs and the parameters by name)
 LAYERS = {
     "Linear": (lambda: nn.Linear(4, 3), [(2, 4)], lambda x, p: x @ p["weight"].T + p["bias"]),
     "Linear plain": (lambda: nn.Linear(4, 3, bias=False), [(2, 4)], lambda x, p: x @ p["weight"].T),
@@ -100,7 +100,7 @@ LAYERS = {
 
 @pytest.mark.parametrize(("make", "shapes", "value"), LAYERS.values(), ids=LAYERS)
 def test_values_and_derivatives(make, shapes, value):
-    """Derivatives are those for all inputs and parameters."""
+    """Check derivatives with respect to all inputs and parameters."""
     gradcli.manual_seed(1)
     rng = np.random.default_rng(2)
     module, inputs = make(), [rng.standard_normal(shape) for shape in shapes]
@@ -116,7 +116,7 @@ def test_values_and_derivatives(make, shapes, value):
     net.test_gradients_match_differences.check(call)
 
 
-# -- layers with targets that are classes, states, or chance --------------------------------------
+# -- layers with classes as targets, states or randomness -----------------------------------------
 
 WEIGHT = gradcli.tensor([1.0, 2.0, 0.5])
 

@@ -1,4 +1,4 @@
-"""Modules: what grows, is saved and is refused; modules.txt has the rest."""
+"""Modules: growing lists, saved states and errors; modules.txt has the rest."""
 
 import pytest
 

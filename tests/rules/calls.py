@@ -12,11 +12,11 @@ from gradcli.rules.table import REAL, A, Primitive, Sample
 from gradcli.tape.tensor import Tensor
 
 CELLS = 98
-"""Elements are drawn without repetition from a grid, so that no two are near a tie."""
+"""Points of the grid from which elements are drawn without repetition, so that no two are nearly equal."""
 
 
 class Stand:
-    """A function that stands for an entry of the table in a Call."""
+    """A function that takes the place of a table entry in a Call."""
 
     kind = "composition"
 
@@ -65,20 +65,20 @@ class Call:
         return f"{self.entry.name}-{self.number}"
 
     def describe(self) -> str:
-        """Return the call as a line for a message: entry, number, arguments with the shapes of operands."""
+        """Describe the call in one line: entry, number and arguments, with operands as shapes."""
         words = [*map(show, self.sample.args), *(f"{name}={x!r}" for name, x in self.sample.kwargs.items())]
         return f"{self!r}: {self.entry.name}({', '.join(words)})"
 
 
 def show(argument: Any) -> str:
-    """Return an argument of a sample as a message tells it."""
+    """Format an argument of a sample for a message."""
     if isinstance(argument, list):
         return f"[{', '.join(map(show, argument))}]"
     return f"array{argument.shape}" if isinstance(argument, A) else repr(argument)
 
 
 class Given(Call):
-    """A function of Tensors and its operands; of (values, indices) and the like the values count."""
+    """A function of Tensors and its operands. Of a tuple such as (values, indices), only the first item is used."""
 
     def __init__(self, function: Callable, arrays: Iterable):
         self.entry, self.number, self.function = Stand("given", function), 0, function

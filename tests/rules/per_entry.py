@@ -1,4 +1,4 @@
-"""A check of sample calls becomes a test for every few entries of the table, which tells of all samples that fail."""
+"""Turn a check of sample calls into tests of several table entries each, which report all samples that fail."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -8,11 +8,11 @@ import pytest
 from .calls import Call
 
 TOGETHER = 12
-"""Entries per test: pytest takes as long to set a test up as a check takes, and each worker collects them all."""
+"""Entries per test. Setting up a test takes pytest as long as a check, and each worker collects all tests."""
 
 
 def per_entry(calls: Iterable[Call]) -> Callable[[Callable[[Call], None]], Callable[[str], None]]:
-    """Return a decorator for a check of one call. The test keeps it as its `check`."""
+    """Return a decorator that turns a check of one call into a test. The test's attribute `check` is the check."""
     samples: dict[str, list[Call]] = {}
     for call in calls:
         samples.setdefault(call.entry.name, []).append(call)
@@ -27,7 +27,7 @@ def per_entry(calls: Iterable[Call]) -> Callable[[Callable[[Call], None]], Calla
             if failures:
                 pytest.fail("\n\n".join([f"{len(failures)} samples fail", *failures]), pytrace=False)
 
-        del test.__wrapped__  # pytest would ask for its arguments
+        del test.__wrapped__  # or pytest would use the arguments of the check
         test.check = check
         return test
 
@@ -35,7 +35,7 @@ def per_entry(calls: Iterable[Call]) -> Callable[[Callable[[Call], None]], Calla
 
 
 def failure(check: Callable[[Call], None], call: Call) -> str:
-    """Return what is wrong with a call, "" for nothing."""
+    """Return how a check of a call fails, or "" if it passes."""
     try:
         check(call)
     except Exception as error:

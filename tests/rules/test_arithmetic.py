@@ -1,4 +1,4 @@
-"""Arithmetic of whole numbers and of mixed types."""
+"""Arithmetic of integers and of mixed types."""
 
 import numpy as np
 import pytest
@@ -15,9 +15,9 @@ def single():
     gradcli.set_default_dtype(float64)
 
 
-CHOICES = [  # two choices, and the type that PyTorch gives their mixture
+CHOICES = [  # two operands, and the type of where(condition, x, y) in PyTorch
     (tensor([1.0, 2.0], dtype=float32), tensor([3.0, 4.0], dtype=float64), float64),
-    (tensor([1.0, 2.0], dtype=float32), tensor(3.0, dtype=float64), float32),  # a 0-d tensor is weaker
+    (tensor([1.0, 2.0], dtype=float32), tensor(3.0, dtype=float64), float32),  # 0-d tensors do not widen
     (tensor([1.0, 2.0], dtype=float32), 3.0, float32),
     (tensor([1, 2]), tensor([3.0, 4.0], dtype=float32), float32),
     (tensor([1, 2]), 3.0, float32),

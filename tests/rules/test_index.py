@@ -1,4 +1,4 @@
-"""Indices: what they take, compared with NumPy, and what they refuse."""
+"""Indexing: selected elements compared with NumPy's, and indices that are rejected."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""Functions of matrices with several results, or for special matrices only, against the net of checks.
+"""Run the table's checks on matrix functions with several results or for special matrices.
 
-What is checked does not depend on the signs or phases of vectors. Complex matrices are made of real ones, so
+The checked quantities do not depend on the signs or phases of vectors. Complex matrices are made of real ones, so
 that finite differences apply to them too.
 """
 
@@ -20,7 +20,7 @@ from .calls import Call, Stand, numeric_gradient
 
 
 def c(x):
-    """A complex array of the halves of a real one's first axis."""
+    """Combine the halves of a real array's first axis into a complex array."""
     half = x.shape[0] // 2
     return x[:half] + 1j * x[half:]
 
@@ -36,7 +36,7 @@ def mean(x):
 
 
 def parts(x):
-    """A real function of a complex array that needs both parts."""
+    """A real function that depends on both parts of a complex array."""
     return np.real(x) + 2 * np.imag(x) if x.dtype.kind == "c" else x
 
 
@@ -159,12 +159,12 @@ def test_values_match_numpy(name, dtype):
     for a, b in zip(got, want, strict=True):
         a = getattr(a, "_data", a)
         assert_allclose(a, b, rtol=1e-12 if dtype == np.float64 else 1e-4, atol=1e-13 if dtype == np.float64 else 1e-5)
-        if name != "eig real":  # NumPy 2.5 has made these complex
+        if name != "eig real":  # complex since NumPy 2.5
             assert np.asarray(a).dtype == np.asarray(b).dtype or np.asarray(b).dtype.kind == "i"
 
 
 def test_one_triangle_is_read_and_the_gradient_is_symmetric():
-    """PyTorch's convention: half of an off-diagonal slope for each of its two places."""
+    """As in PyTorch, each of two mirrored elements gets half of their slope."""
     x = np.random.default_rng(0).normal(size=(3, 3))
     for triangle in "LU":
         leaf = Tensor._wrap(x, None).requires_grad_()
@@ -206,7 +206,7 @@ def test_undetermined_columns_of_qr_have_no_gradient():
 
 
 def test_saved_outputs_are_connected_to_the_users_tensors():
-    """The second derivative with respect to an output that the first one reads."""
+    """Differentiate a gradient with respect to an output that it reads."""
     x = Tensor._wrap(np.diag([1.0, 2.0]) + 0.5, None).requires_grad_()
     w, v = np.linalg.eigh(x)
     (g,) = grad((w**2).sum(), x, create_graph=True)

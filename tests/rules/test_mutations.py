@@ -1,4 +1,4 @@
-"""The net of checks must catch a wrong rule: each rule is perturbed, and the slope test has to notice."""
+"""The checks of the table must catch wrong rules: the gradient check must fail for each rule that is perturbed."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from . import test_table as net
 from .calls import calls
 
 SKIP = {"floor", "ceil", "round", "trunc", "sign", "sgn", "floor_divide", "trunc_divide", "angle"}
-"""Their gradient (on real numbers) is zero, so scaling it changes nothing."""
+"""Entries whose gradient (on real numbers) is zero, so scaling it changes nothing."""
 
 FIRST_CALLS = {}
 for _call in calls("elementwise", "linear", "general"):
@@ -23,7 +23,7 @@ BROADCASTING = [c for c in calls("elementwise") if len({x.shape for x in c.array
 
 
 def differs(call) -> bool:
-    """Return whether the gradient of a call is not the slope, or is not computed at all."""
+    """Return whether the gradient of a call is wrong or cannot be computed."""
     try:
         net.test_gradients_match_differences.check(call)
     except Exception:
@@ -41,7 +41,7 @@ def _times(x, factor):
 
 
 FACTOR = 1.001
-"""A net that sees so small a change of a rule sees a wrong sign too."""
+"""A check that detects such a small change of a rule detects a wrong sign, too."""
 
 
 @pytest.mark.parametrize("name", FIRST_CALLS)
@@ -76,7 +76,7 @@ def test_skipping_fit_is_caught(monkeypatch):
 
 
 def test_a_wrong_fit_is_caught(monkeypatch):
-    """Taking the mean over broadcast axes in place of the sum."""
+    """Take the mean over broadcast axes instead of the sum."""
 
     def mean(g, shape, ndim):
         return shapes.fit(g, shape, ndim) * (np.prod(shape) / max(np.prod(g.shape[-ndim:]), 1))

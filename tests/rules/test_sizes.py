@@ -1,4 +1,4 @@
-"""The sizes of results that are known before a call, so that too large ones are refused."""
+"""Predicted sizes of results, which allow refusing a call whose result would be too large."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from .calls import calls
 from .per_entry import per_entry
 
 BOUNDS = {"repeat", "diag", "dot", "pad", "convolve", "correlate"}
-"""Entries that may give less than that; all others give as much."""
+"""Entries whose result may be smaller than predicted; for all others the prediction is exact."""
 
 
 @per_entry([c for c in calls() if c.entry.size is not None])

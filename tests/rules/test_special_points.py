@@ -1,8 +1,8 @@
-"""Value, first and second derivative of functions of one number at their special points and near them.
+"""Values, first and second derivatives of functions of one number at and near their special points.
 
-Expected are mpmath's numbers in 60 digits, from the function itself and from differences of it: no rule of the table
-is asked. The bound is 1e-13 of the right answer. Where a quantity is ill-conditioned, so that rounding of the point
-alone changes it by more, `allowance` scales it with the condition number; nowhere else is anything let go.
+Expected values are computed by mpmath in at least 60 digits, from the function and its differences, without rules of
+the table. The relative tolerance is 1e-13. If a quantity is ill-conditioned, so that rounding the point alone changes
+it by more, `allowance` scales the tolerance with the condition number. There are no other exceptions.
 """
 
 import itertools
@@ -23,7 +23,7 @@ mp.dps = 60
 STEP = mp.mpf(10) ** -17
 DISTANCES = tuple(sign * 10.0**-k for k in (3, 6, 9, 12) for sign in (1, -1))
 EPS = 2.0**-52
-NOISE = 1e-40  # of third differences with this step
+NOISE = 1e-40  # error of third differences with this step
 ALL, RIGHT, UNIT = (-math.inf, math.inf), (0.0, math.inf), (0.0, 1.0)
 
 
@@ -41,7 +41,7 @@ def gelu_tanh(x):
 
 
 def erfc(x):
-    """Return erfc(x); mpmath refuses where exp(x^2) is large, but not enormous. DLMF 7.12.1."""
+    """Return erfc(x), from 1e100 on by its asymptotic series, because mpmath may fail there. DLMF 7.12.1."""
     if x < 1e100:
         return mp.erfc(x)
     terms = (mp.fac2(2 * k - 1) / (-2 * x * x) ** k for k in range(8))
@@ -71,8 +71,8 @@ def sort_of_elu(alpha, scale=1.0, rate=1.0):
 SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 TAILS = (5.0, -5.0, 20.0, -20.0)
 
-# call, the function in mpmath, points where it is smooth, edges (kinks, jumps, poles, branch points: the neighbours
-# are compared, and the value where there is one), the interval in which the neighbours must lie
+# call, the function in mpmath, points where it is smooth, edges (kinks, jumps, poles, branch points: only points
+# near them are compared), the interval in which the points near others must lie
 POINTS = [
     # -- exponentials and logarithms
     ("exp(x)", mp.exp, (0.0, 1.0, -1.0, *TAILS), (), ALL),
@@ -261,11 +261,11 @@ POINTS = [
 
 ALIKE = re.compile("scaled|[ky]1[(]|log_ratio")
 ALIKE_FAR = re.compile("_[ky][01]|erfcinv|ndtri|airy_ai[(]|zeta|spence|ierfcx|hazard|digamma|^gamma[(]")
-"""Dear functions that go the way of others."""
+"""Expensive functions that share their code with others, and are tested nightly."""
 
 
 def derivatives(function, x):
-    """Return value and first three derivatives by central differences in 60 digits."""
+    """Return the value and the first three derivatives, by central differences in 100 digits."""
     x, h = mp.mpf(x), STEP
     with mp.workdps(100):
         f = {k: function(x + k * h) for k in range(-2, 3)}
@@ -276,7 +276,7 @@ def derivatives(function, x):
 
 
 def allowance(x, exact, change):
-    """Return the largest error that is let go: 1e-13 of the answer, more for condition numbers over 100.
+    """Return the tolerance: 1e-13 of the answer, more for condition numbers over 100.
 
     The condition number is |x change / exact|, where `change` is the next derivative.
     """
@@ -319,15 +319,15 @@ LARGE, BELOW, EACH = (lambda x: abs(x) > 1), (lambda x: x < -1), (lambda x: True
 LEFT_OUT = {
     name: where
     for names, where in {
-        # jumps at every whole number, and all large numbers are whole
+        # jumps at every integer, and all large floats are integers
         "floor ceil trunc frac remainder fmod": LARGE,
-        # poles at whole numbers, of it or of a factor of its slope
+        # poles of the function, or of a factor of its slope, at integers
         "gamma gammaln gammasgn digamma polygamma rgamma": BELOW,
-        # SciPy rounds the phase, or gives nan
+        # SciPy rounds the phase or returns nan
         "bessel_j0 bessel_j1 bessel_y0 bessel_y1 jv yv airy_ai airy_ai_slope": LARGE,
-        # slopes by neighbouring orders, or by digamma, which cancel or overflow
+        # slopes are computed from neighbouring orders or digamma, which cancel or overflow
         "ive kve beta betaln": EACH,
-        # parts of others' slopes, and mpmath takes minutes or the part is not asked for its second slope
+        # parts of other slopes: mpmath takes minutes, or the second slope is never used
         "kummer log_ratio exp_over": EACH,
     }.items()
     for name in names.split()
@@ -335,7 +335,7 @@ LEFT_OUT = {
 
 
 def extreme_derivatives(function, x, digits):
-    """Return value, first and second derivative by differences."""
+    """Return the value and the first two derivatives, by differences."""
     with mp.workdps(digits):
         x = mp.mpf(x)
         h = min(abs(x), 1) * mp.mpf(10) ** -30
@@ -359,7 +359,7 @@ def test_extreme_points(call, function, interval):
     wrong = []
     for i, x in enumerate(xs):
         few = 300 if 1e-9 < abs(x) < 1e9 else 600
-        for digits in (few, 800, 1250):  # more where a function loses those to cancellation
+        for digits in (few, 800, 1250):  # more digits if cancellation loses the first ones
             others = [
                 f"order {order} at {x!r}: {got[order][i]!r}, not {exact!r}"
                 for order, exact in enumerate(extreme_derivatives(function, x, digits))
@@ -378,7 +378,7 @@ def test_every_unary_elementwise_function_is_covered():
 
 
 POLES = {"betaln", "divide", "remainder", "fmod", "floor_divide", "digamma", "gammasgn"}
-"""Not defined at single points, where they have the slope of arithmetic, as in PyTorch."""
+"""Functions undefined at isolated points, where the slope is what arithmetic gives, as in PyTorch."""
 ORDERS = {
     "polygamma": (1,),
     "gammainc": (1.5,),
@@ -429,12 +429,12 @@ CUTS = {
     "sqrt": (lambda z: 1 / (2 * mp.sqrt(z)), 1),
     "rsqrt": (lambda z: -1 / (2 * z * mp.sqrt(z)), 1),
 }
-"""The slope, and the direction of the axis that the branch cut is on."""
+"""The slope, and the direction of the axis that contains the branch cut."""
 
 
 @pytest.mark.parametrize("name", CUTS)
 def test_slopes_on_both_sides_of_a_branch_cut(name):
-    """The sign of a part that is 0 says which side of the cut is meant, as in values."""
+    """As for values, the sign of a zero part selects the side of the cut."""
     slope, along = CUTS[name]
     for far, beside in itertools.product((-3, -1.5, -0.5, 0.5, 1.5, 3), (0.0, 1e-20, 1e-9, 1e-3, 0.7)):
         for sign in (1, -1):

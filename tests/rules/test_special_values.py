@@ -1,4 +1,4 @@
-"""Gradients at special points: kinks, ties, zeros, infinities. Expected are exact values, or PyTorch's choice."""
+"""Gradients at special points: kinks, ties, zeros, infinities. Expected values are exact, or PyTorch's choice."""
 
 import math
 
@@ -109,7 +109,7 @@ def test_second_derivative(name, x, expected):
 
 
 def test_second_derivatives_of_prod_with_zeros():
-    """d2/dx0dx1 of x0 x1 x2 is x2, whatever is zero."""
+    """d2/dx0dx1 of x0 x1 x2 is x2, even if elements are zero."""
     x = gradcli.tensor([0.0, 0.0, 5.0], requires_grad=True)
     (g,) = grad(x.prod(), x, create_graph=True)
     rows = [grad(g[i], x, retain_graph=True)[0]._data.tolist() for i in range(3)]
@@ -150,7 +150,7 @@ def test_the_gradient_of_the_modulus_is_its_direction(z):
 
 @pytest.mark.parametrize("gap", [0.0, 1.0, 27.0, 36.0, 300.0])
 def test_softmax_is_accurate_next_to_a_large_element(gap):
-    """The probability of the other element is sigmoid(-gap), for any way to ask for it."""
+    """The probability of the first element is sigmoid(-gap), however it is computed."""
     small = mpmath.mp.mpf(1) / (1 + mpmath.mp.exp(gap))
     x = gradcli.tensor([0.0, gap], dtype=gradcli.float64, requires_grad=True)
     slope = float(small * (1 - small))

@@ -1,4 +1,4 @@
-"""Every entry of the table times every check."""
+"""Run every check on every entry of the table."""
 
 import numpy as np
 from numpy.testing import assert_allclose
@@ -50,7 +50,7 @@ def test_gradients_match_differences(call):
 
 @per_entry(ALL)
 def test_second_gradients_match_differences(call):
-    """Along one direction of each operand, in which every element moves by a length of its own."""
+    """Compare along one direction of each operand, in which elements move by different lengths."""
     v = vector_for(call)
     weights, ways = (
         [np.random.default_rng(seed + i).uniform(0.5, 1.5, x.shape) for i, x in enumerate(call.arrays)]
@@ -118,7 +118,7 @@ def test_the_dtype_is_kept(call):
 
 
 def ends_in_one_node(call: Call) -> bool:
-    """Return whether a sample is one node on its leaves, without casts or reshaping in between."""
+    """Return whether a sample records a single node on its leaves, without casts or reshaping in between."""
     leaves = call.leaves(np.float32)
     node = call.on(leaves)._node
     return node is not None and list(node.parents) == [leaf._node for leaf in leaves]
@@ -126,7 +126,7 @@ def ends_in_one_node(call: Call) -> bool:
 
 @per_entry([c for c in RULED if ends_in_one_node(c)])
 def test_rules_return_cotangents_of_the_operands_dtype(call):
-    """The cotangent that a rule returns has the operand's type, before anything is cast."""
+    """Call the rule itself, since backward would cast the cotangents."""
     leaves = call.leaves(np.float32)
     out = call.on(leaves)
     result = out._node.rule.vjp(out._node, np.ones(out.shape, np.float32))

@@ -7,7 +7,7 @@ from .build import leaf
 
 @pytest.fixture
 def no_collector():
-    """Switch the garbage collector off: what is freed is freed without it."""
+    """Disable the garbage collector, so that only reference counting frees memory."""
     gc.disable()
     yield
     gc.enable()

@@ -1,4 +1,4 @@
-"""Anomaly mode: what it says of errors, and how it is switched."""
+"""Anomaly mode: how it reports errors, and how it is switched on and off."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""The walk of backward: its order, its sums, how far it reaches, what it frees; and what it does without."""
+"""The backward pass: its order, sums and extent, and the values that it keeps and frees."""
 
 import threading
 import warnings
@@ -27,9 +27,9 @@ from .build import function, leaf
 
 
 def graph(**parents):
-    """Return nodes by name, the oldest first, with the list of those that ran; each adds its factor to the cotangent.
+    """Return nodes by name, oldest first, and a list that records the nodes that run.
 
-    parents: a node's parents with the factor of each, as in b="a*2 a*3".
+    parents: each node's parents with the factors for their cotangents, as in b="a*2 a*3".
     """
     nodes, ran = {}, []
     for name, text in parents.items():
@@ -45,7 +45,7 @@ def graph(**parents):
 
 
 def sent(nodes, wanted, *roots):
-    """Return the cotangents that reach wanted nodes."""
+    """Return the cotangents that reach the wanted nodes."""
     found = Plan(False, False, dict.fromkeys(nodes[name] for name in wanted)).run([(nodes[n], g) for n, g in roots])
     return [found[nodes[name]] for name in wanted]
 
@@ -54,7 +54,7 @@ def test_a_node_runs_once_with_the_sum_of_its_cotangents():
     nodes, ran = graph(x="", a="x*2", b="a*3", c="a*5 b*7", d="b*11 c*13")
     # d sends 11 to b and 13 to c; c sends 65 to a and 91 to b; b sends 3 * 102 to a
     assert sent(nodes, "xab", ("d", 1.0)) == [2 * (65 + 306), 65 + 306, 102]
-    assert ran == ["d", "c", "b", "a"]  # the newest first
+    assert ran == ["d", "c", "b", "a"]  # newest first
 
 
 def test_parents_may_repeat_and_roots_may_be_inside_the_graph():
@@ -82,7 +82,7 @@ def test_reachable_nodes_are_listed_oldest_first():
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_graphs_match_forward_mode(seed):
-    """Values with their derivatives, carried along by the rules of calculus."""
+    """Compute forward mode by hand: each value carries its derivatives."""
     rng = np.random.default_rng(seed)
     leaves = [leaf(float(x)) for x in rng.uniform(0.5, 1.5, 4)]
     made = [(x, x.item(), np.eye(4)[i]) for i, x in enumerate(leaves)]
@@ -271,7 +271,7 @@ UNREAD = {
     "a / (a + 1)": (lambda a: a / (a + 1), "out"),
     "tensor(2) / a": (lambda a: gradcli.tensor(2.0) / a, "out"),
 }
-"""What PyTorch lets change in place before backward: the operand, the result."""
+"""Functions whose operand (x) or result (out) may change in place before backward in PyTorch."""
 
 
 @pytest.mark.parametrize("function, changed", UNREAD.values(), ids=UNREAD)

@@ -1,4 +1,4 @@
-"""Types and the device, as keys and as values."""
+"""Devices as keys."""
 
 import gradcli
 

@@ -1,4 +1,4 @@
-"""Custom functions: BEHAVIOURS F1 to F7, forward mode, batching, and mistakes."""
+"""Custom functions: BEHAVIOURS F1 to F7, forward mode, batching, and errors."""
 
 import weakref
 

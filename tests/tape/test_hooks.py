@@ -1,4 +1,4 @@
-"""Hooks on saved tensors: what they see, when they run, and what they may not do."""
+"""Hooks on saved tensors: what they see, when they run, and what they must not do."""
 
 import weakref
 
@@ -30,7 +30,7 @@ def square(ctx, x):
     return out
 
 
-# a program, and how many tensors it saves (None: an in-place change looks at what its own nodes saved)
+# name -> (program, number of saved tensors; None if not counted, since in-place changes also read saved tensors)
 PROGRAMS = {
     "one operand": (lambda x: x.sin().sum(), 1),
     "result": (lambda x: x.exp().sum(), 1),

@@ -1,4 +1,4 @@
-"""Nodes: their parents and kept values, what users see of them, hooks, and how leaves add gradients up."""
+"""Nodes: parents, kept values, public attributes, hooks, and how leaves accumulate gradients."""
 
 import weakref
 
@@ -76,11 +76,11 @@ def test_changes_of_saved_values_are_detected():
     array, spare = np.ones(2), np.ones(2)
     node = new_node(rule(saves=True), (None,), (None, array, (spare,)))
     node.check_unchanged()
-    mark_changed(spare)  # also inside of a tuple
+    mark_changed(spare)  # detected inside a tuple, too
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         node.check_unchanged()
     later = new_node(rule(saves=True), (None,), (None, array, (spare,)))
-    later.check_unchanged()  # the change came before it
+    later.check_unchanged()  # it was recorded after the change
 
 
 def test_public_names_classes_and_next_functions():
@@ -126,7 +126,7 @@ def test_handles_remove_their_hook_and_may_be_used_twice():
     with pytest.raises(TypeError, match="a hook must be callable, not str"):
         add_hook(table.pre, "print")
     del table
-    handles[1].remove()  # the node is gone
+    handles[1].remove()  # harmless although the node is gone
 
 
 def test_packed_values_are_unpacked_last_first():
@@ -158,7 +158,7 @@ def test_a_leaf_accumulates_into_its_existing_gradient():
 def test_a_gradient_has_the_type_of_its_leaf():
     single = gradcli.tensor([1.0], dtype=gradcli.float32, requires_grad=True)
     assert accumulated(single, np.array([1 / 3])).dtype == gradcli.float32
-    assert accumulated(leaf(1.0), np.array([2 + 3j])).tolist() == [2]  # of a real leaf: the real part
+    assert accumulated(leaf(1.0), np.array([2 + 3j])).tolist() == [2]  # the real part, for a real leaf
     assert accumulated(leaf(1j), np.array([2.0])).dtype == gradcli.cdouble
 
 
@@ -195,7 +195,7 @@ def test_gradients_with_a_graph_keep_it():
     plain = gradcli.tensor([1.0, 1.0])
     z._node.accumulate(plain, False, True)
     z.grad.add_(1)
-    assert plain.tolist() == [1, 1]  # memory of its own
+    assert plain.tolist() == [1, 1]  # z.grad has its own memory
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tensors as text: which elements are shown."""
+"""Printed tensors: which elements are shown."""
 
 import pytest
 
@@ -7,7 +7,7 @@ import gradcli
 
 @pytest.fixture(autouse=True)
 def few_elements():
-    """Leave out elements of tensors with more than five."""
+    """Abbreviate tensors with more than five elements."""
     before = gradcli.get_printoptions()
     gradcli.set_printoptions(threshold=5)
     yield

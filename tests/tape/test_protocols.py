@@ -1,4 +1,4 @@
-"""NumPy's functions on Tensors: NumPy's values, and slopes."""
+"""NumPy's functions on Tensors: values match NumPy's, and gradients match finite differences."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Recording: what an operation leaves behind, which types mix, and that the quick path is the general one."""
+"""Recording: nodes of operations, type promotion, modes, and agreement of the quick path with the general one."""
 
 import threading
 
@@ -36,7 +36,7 @@ UNARY = "sin exp log sqrt tanh sigmoid relu absolute reciprocal square erf floor
 
 
 def run(how, name, *operands):
-    """Return value, gradients and the node's name of an operation on leaves."""
+    """Return the value, gradients and node name of an operation on leaves."""
     leaves = [leaf(list(x)) for x in operands]
     out = how(entry(name), tuple(leaves))
     weights = gradcli.tensor(np.linspace(1, 2, out.numel()).reshape(out.shape))
@@ -63,13 +63,13 @@ def test_a_node_is_recorded_only_if_a_gradient_is_needed():
     assert product.tolist() == [3, 8] and product._node.parents == (x._node, None)
     assert product._node.outline == ((2,), np.dtype(float))
     assert record(entry("multiply"), (y, y), {})._node is None
-    assert record(entry("less"), (x, y), {})._node is None  # a truth value has no gradient
+    assert record(entry("less"), (x, y), {})._node is None  # booleans have no gradient
     with gradcli.no_grad():
         assert record(entry("multiply"), (x, y), {})._node is None
 
 
 def kept(name, *needed):
-    """Return what an entry keeps of (out, *operands), as words."""
+    """Return what an entry keeps for each of (out, *operands), as words."""
     words = {0: "-", 1: "array", 2: "shape"}
     return " ".join(words[flag] for flag in keep_flags(entry(name), needed))
 
@@ -102,7 +102,7 @@ def test_large_products_reuse_memory_that_nothing_else_uses():
     factor = ramp + 1
     assert product(one, factor) is factor  # times 1: the factor itself
     factor = ramp + 1
-    assert product(ramp, factor) is factor  # in its memory
+    assert product(ramp, factor) is factor  # the result uses its memory
     saved = ramp + 1
     before = saved.copy()
     assert not np.shares_memory(product(ramp, saved, (saved,)), saved)
@@ -115,10 +115,10 @@ def test_large_products_reuse_memory_that_nothing_else_uses():
 
 
 T = gradcli.tensor
-TYPES = [  # operands, and PyTorch's type of their sum
+TYPES = [  # operands, and the type of their sum in PyTorch
     ((T([1.0], dtype=gradcli.float32), 2.5), gradcli.float32),
     ((T([1.0], dtype=gradcli.float32), T([1.0], dtype=gradcli.float64)), gradcli.float64),
-    ((T([1.0], dtype=gradcli.float32), T(1.0, dtype=gradcli.float64)), gradcli.float32),  # a 0-d tensor is weaker
+    ((T([1.0], dtype=gradcli.float32), T(1.0, dtype=gradcli.float64)), gradcli.float32),  # 0-d tensors do not widen
     ((T([1.0], dtype=gradcli.float32), np.ones(1)), gradcli.float64),
     ((T([1]), 2), gradcli.int64),
     ((T([1], dtype=gradcli.int32), T([1])), gradcli.int64),
@@ -155,7 +155,7 @@ def test_integers_become_the_default_type():
     finally:
         gradcli.set_default_dtype(gradcli.float64)
     truths = gradcli.tensor([True, False])
-    assert record(entry("sqrt"), (truths,), {}).dtype == gradcli.float64  # NumPy would make float16 of it
+    assert record(entry("sqrt"), (truths,), {}).dtype == gradcli.float64  # NumPy would return float16
 
 
 def test_invalid_operands_are_rejected():
@@ -185,7 +185,7 @@ def test_backward_sums_over_broadcast_axes():
 
 
 def test_complex_operands_get_conjugate_factors():
-    """As in PyTorch: of a real L, dL/dRe + i dL/dIm, which is conj(f') for L = Re f."""
+    """As in PyTorch, the gradient of a real L is dL/dRe + i dL/dIm, which is conj(f') for L = Re f."""
     x, y = np.array([[1 + 2j, 3 - 1j]]), np.array([[2 - 1j], [1j]])
     slopes = {
         "divide": (1 / y + 0 * x, -x / y**2),
@@ -200,7 +200,7 @@ def test_complex_operands_get_conjugate_factors():
 
 
 class Counting(Mode):
-    """Counts what is recorded."""
+    """A mode that lists the names of recorded operations."""
 
     def __init__(self):
         self.names = []
@@ -216,7 +216,7 @@ def test_modes_form_a_stack():
         x + 1
         with recording(inner):
             assert recorder() is inner and inner.below is outer
-            assert inner.renames is True  # what a mode lacks is asked of the one below
+            assert inner.renames is True  # attributes that a mode lacks come from the one below
             x * 2
         x - 3
     x / 4
@@ -272,6 +272,6 @@ def test_nodes_of_composed_functions_are_renamed():
     assert y.grad_fn.name() == "DoubledBackward0" and (x * 2).grad_fn.name() == "MulBackward0"
     assert relabel(x, "NoBackward0") is x and x.grad_fn is None  # a leaf keeps its node
     name_nodes((y, 3), "AgainBackward0", (y,))
-    assert y.grad_fn.name() == "DoubledBackward0"  # an operand that is passed through keeps its name
+    assert y.grad_fn.name() == "DoubledBackward0"  # an operand that is returned unchanged keeps its name
     name_nodes((y, 3), "AgainBackward0", (x,))
     assert y.grad_fn.name() == "AgainBackward0"

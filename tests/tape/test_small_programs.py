@@ -1,7 +1,7 @@
-"""Programs of a few lines in the text files of tests/tape and tests/nn, each with what it shows and what it raises.
+"""Run the small programs in the text files of tests/tape and tests/nn, and check their values and errors.
 
-`== TITLE` begins a program. `EXPRESSION -> VALUE` compares, a tensor as numbers; `STATEMENT !! ERROR TEXT` must raise
-an error of that type with that text. What stands before the first title of a file is run before each of its programs.
+`== TITLE` begins a program. `EXPRESSION -> VALUE` compares values, a tensor as numbers. `STATEMENT !! ERROR TEXT` must
+raise an error of that type with that text. Lines before the first title of a file run before each of its programs.
 """
 
 import builtins
