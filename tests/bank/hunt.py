@@ -124,9 +124,9 @@ def product(base: type, wrong: bool) -> Any:
 
 
 def relative_gap(claimed: np.ndarray, right: np.ndarray) -> float:
-    """Return the largest relative error of a claim, ignoring elements that are nan."""
+    """Return the largest relative error of a claim; infinite if it is nan where the derivative is not."""
     with np.errstate(all="ignore"):
-        gap = np.abs(claimed - right)
+        gap = np.where(np.isnan(claimed) & ~np.isnan(right), np.inf, np.abs(claimed - right))
         return float(np.nanmax(np.where(gap > 0, gap / np.abs(right), 0.0), initial=0.0))
 
 
