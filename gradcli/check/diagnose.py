@@ -344,7 +344,7 @@ def times(block: InputBlock) -> str:
     digits = int(np.clip(-np.log10(error / abs(r) + 1e-300), 2, 6))
     if abs(a / r - 1) < 10.0 ** (1 - digits):
         return f" (relative error {abs(a / r - 1):.2g})"
-    return f" (claimed {float(a / r):.{digits}g} times the derivative)"
+    return f" (the claim is {float(a / r):.{digits}g} times the derivative)"
 
 
 def swap(blocks: list[InputBlock]) -> Finding | None:

@@ -298,7 +298,7 @@ OPTIONS: dict[str, Callable] = {
         name="arguments",
         multiple=True,
     ),
-    "calls": option("--calls N", "In each check, call the function at most N times.", type=Count(1_000_000_000)),
+    "calls": option("--calls N", "Call the function at most N times in each check.", type=Count(1_000_000_000)),
     "taylor": option("--taylor", "Also print Taylor remainders and their rate. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Use a fixed relative tolerance, as PyTorch does.", callback=as_finite),
     "atol": option("--atol X", "Use a fixed absolute tolerance, as PyTorch does.", callback=as_finite),
@@ -404,8 +404,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "engine": option(
         "--engine",
-        "Framework that differentiates FILE.py:NAME [the one that FILE.py uses]. `object` means a small framework "
-        "that FILE.py defines or imports, such as micrograd. Only gradcheck accepts `object`.",
+        "Framework that differentiates FILE.py:NAME [the one that FILE.py uses]. `object`, which "
+        "only gradcheck accepts, means a small framework that FILE.py defines or imports, such as micrograd.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",

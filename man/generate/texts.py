@@ -172,17 +172,18 @@ verdict, and which errors it can miss.
 # Verdicts
 
 A check passes if every element of the claim agrees with the numeric derivative, within the error of the numeric
-derivative. The report then gives the resolution, which is the smallest relative error that gradcheck would have
-detected, whichever element it is in. If it is worse for small elements than for large ones, the report gives both.
+derivative. The report then gives the resolution: gradcheck would have detected any larger relative error, in any
+element. If only larger errors can be detected in small elements, the report gives one resolution for large elements
+and one for small elements.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than the error. The report
 names the worst element, with both values, and a mistake that would explain all wrong elements.
 
-A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or a
-resolution above 2 % for an element. This limit of 2 % applies only to elements with a noticeable effect on the output.
-The effect is estimated as the derivative times the magnitude of the input; it is noticeable if it is at least a
-hundredth of the largest effect of any element. An element whose effect is less than the rounding error of the output
-cannot be checked. The check can still pass, and a note gives the number of such elements.
+A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
+element in which an error of 2 % could not be detected. Elements that hardly affect the output do not make a check
+inconclusive. The effect of an element is its derivative times the magnitude of the input, and elements with less than a
+hundredth of the largest effect are ignored here. An element whose effect is less than the rounding error of the output
+cannot be checked at all. The check can still pass, and a note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
 For a single input element, this is the interval between the two slopes. If they are not known well enough, the check is
@@ -192,8 +193,8 @@ Some functions, such as `cholesky` and `eigh`, read only one triangle of a symme
 only symmetric matrices. For such a function, a claim passes if it is right for symmetric changes of the matrix. The
 report says so.
 
-A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, their sum, a
-negative vector, zeros, and very large and small vectors.
+A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, with
+their sum, with zeros, and with multiples of one vector: -1, 1024 and 1/1024 times the vector.
 
 If the function is defined on only one side of the point, gradcheck uses the slope on that side. If the claim and the
 numeric derivative differ only slightly, and this difference changes erratically from point to point, the function
@@ -220,8 +221,9 @@ leaves behind.
 
 # Element by element
 
-`--elementwise` is for functions in which an element of the output depends only on the input elements at the same index.
-Examples are a ufunc, an activation function, and a model of `x` with scalar parameters. In a declaration and in
+`--elementwise` is for functions in which an element of the output depends only on the input elements at the same index,
+and on inputs that are single numbers. Examples are ufuncs, activation functions, and a curve f(x, a, b) with two scalar
+parameters a and b. In a declaration and in
 `check_gradient`, write `elementwise=True`.
 
 The function that `--grad` names then returns the derivative of each output element, in an array of the output's shape.
@@ -234,8 +236,10 @@ have up to 2000 elements. If the function does not work element by element, the 
 `--reference` compares the claim with the derivative of another function, computed in float64. Use it for surrogate
 gradients, such as straight-through estimators, which differ from the derivative of the function on purpose.
 
-With `--dtype bfloat16`, `float16` or `float32`, both functions also run in that type. The check passes if the claim is
-about as accurate as the derivative of the reference in the same type. gradcli-verdict(7) gives the details.
+With `--dtype bfloat16`, `float16` or `float32`, the checked function runs in that type, and the reference runs in it
+and in float64. The float64 derivative of the reference counts as exact. The check passes if the error of the claim is
+not much larger than the error that the derivative of the reference has in the type. gradcli-verdict(7) gives the
+details.
 
 # Taylor remainders
 
@@ -264,8 +268,8 @@ both. Its inputs are vectors called x0, x1 and so on. Its outputs are called y0,
 the outputs, unless `--out` selects one.
 
 `http://HOST:PORT` is a Tesseract. It must have the endpoint vector_jacobian_product, the endpoint
-jacobian_vector_product, or both. Its inputs keep their names; `model.w` is the input w inside the input model. For both
-kinds of servers, the address may begin with http or https, and gradcheck does not follow redirects.
+jacobian_vector_product, or both. Its inputs keep their names; `model.w` is the field w of the input called model. For
+both kinds of servers, the address may begin with http or https, and gradcheck does not follow redirects.
 
 `cmd:COMMAND` is a program that answers requests in lines of JSON; see gradcli-protocol(7).
 
@@ -423,9 +427,9 @@ The script runs once and prints its own output. Then `why` reports each gradient
 inf. This is the state that the gradient had when the script or an optimizer last used it. If nothing used it, it is
 the state at the end of the script. A gradient that contains only rounding errors counts as zero.
 
-In this page, the output is the tensor on which the script calls backward(). If a gradient is None, `why` follows the
-data from the tensor to the output, also through Python numbers and NumPy arrays. It reports the line at which the data
-leaves the graph, in the script or in a module that the script imports.
+Here, "output" means the tensor on which the script calls backward(), such as a loss. If a gradient is None, `why`
+follows the data from the tensor to the output, also through Python numbers and NumPy arrays. It reports the line at
+which the data leaves the graph, in the script or in a module that the script imports.
 
 If you give no NAME, `why` does not complain about gradients that are usually meant to be None or zero:
 
@@ -462,8 +466,8 @@ only traces a PyTorch or JAX function (with jit, vmap, scan or torch.compile), n
 checks it at random values of the recorded shapes. A second derivative, such as hess, is checked against the first
 derivative if that one passed, and otherwise against the objective.
 
-The checks of a process may take 60 seconds longer than the process itself ran. A derivative that is not checked in this
-time is reported as inconclusive.
+The checks of a process have a total time limit: the time that the process ran, plus 60 seconds. A derivative that is
+not checked by then is reported as inconclusive.
 
 # What changes for the program
 
@@ -475,8 +479,8 @@ A program can notice that it is watched:
   user's functions.
 - `torch.autograd.Function.apply`, the `__call__` methods of `jax.custom_vjp` and `jax.custom_jvp`, and the `primitive`
   decorator of HIPS autograd are wrapped.
-- Arguments and results are copied. If the tensors that a PyTorch function receives have more than 100,000 elements
-  together, they are copied only in calls 1, 2, 4, 8 and so on, and the last copied call is checked as the last call.
+- Arguments and results are copied. If a PyTorch function receives tensors with more than 100,000 elements in total,
+  only its calls 1, 2, 4, 8 and so on are recorded, and `watch` checks the last recorded call instead of the last call.
 - In PyTorch, the graph node of a custom function has an additional hook, which copies the incoming gradients.
 - At its end, the process forks, and the child runs the checks. A process that uses JAX cannot fork safely, so it runs
   the checks itself.
@@ -520,7 +524,7 @@ OPTIONS = {
     "--torch": "Scripts then use float32 by default, as in PyTorch; `--dtype` has no effect on them.",
 }
 SCRIPT_ONLY = {
-    "--max-elements": "It applies to arrays that gradcli creates from options, so it has no effect on `why`.",
+    "--max-elements": "It has no effect on `why`.",
     "--safe": "`why` always runs SCRIPT, so with this option it only prints an error.",
     "--seed": "",
 }
@@ -535,7 +539,7 @@ OPTIONS_OF: dict[str, dict[str, str]] = {
     "lock": {"--timeout": "It applies to each check."},
     "gradcheck": {
         "--timeout": f"It applies to each check. {BOTH} {ANSWERS}",
-        "--seed": "The seed determines random inputs and directions, and the numbers of rand and randn.",
+        "--seed": "The seed determines random inputs and directions, and the results of rand and randn.",
     },
     "schema": {"--output": WHOLE},
     "sweep": {"--output": WHOLE},

@@ -42,8 +42,8 @@ gradcheck would have detected any larger relative error, in any element.""",
 
 - An element of the claim lies outside its interval, and rounding does not explain why.
 - One of the tests above failed.
-- The value of a function with its own derivative, such as a torch.autograd.Function or a jax.custom_vjp, depends on
-  whether a gradient is needed.
+- A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
+  and a different value if not.
 - The claim changes if a tensor has another memory layout, if one of the outputs is not used, or if the backward pass
   runs a second time.
 - Forward mode (jvp) and reverse mode (vjp) disagree.
@@ -89,8 +89,9 @@ gradcheck first changes all elements of the inputs together, along two or three 
 element is a random number between 1/2 and 3/2, with a random sign, times a unit. There are two kinds of directions:
 
 - The unit is the size of the element itself. A disagreement along such a direction proves that the claim is wrong.
-- The unit is the typical size of the elements in the array. Such a direction is sensitive to tiny elements, but a
-  disagreement counts only if gradcheck then finds a wrong element. If elements of the array differ too much in size for
+- The unit is the typical size of the elements in the array. Such a direction is sensitive to tiny elements. But it can
+  change them so much that the function behaves differently, so a disagreement counts only if gradcheck then finds a
+  wrong element. If elements of the array differ too much in size for
   a common unit, gradcheck does not use this kind.
 
 Every input element changes by at least half a unit. Agreement along a direction therefore gives a bound on the error of
@@ -120,8 +121,8 @@ The interval of an element extends to each side of the estimate by the sum of th
   the error of the estimate.
 
 An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is
-undecided. One undecided element makes the check inconclusive, unless its effect on the output is less than a hundredth
-of the largest effect.
+undecided. The effect of an element on the output is its derivative times the size of the input. One undecided element
+makes the check inconclusive, unless its effect is less than a hundredth of the largest effect of all elements.
 
 An element outside its interval is wrong, with three exceptions:
 
@@ -145,8 +146,8 @@ A check can pass in spite of these errors:
 - An error that is smaller than the resolution in the report.
 - An error in an element that is not decidable.
 - At a kink, a claim other than the intended one, if it lies in the generalized gradient.
-- A wrong element at a kink, if more than eight elements of an input have the same value and are at a kink. gradcheck
-  then estimates only some of these elements. A note says how many.
+- A wrong element at a kink, if more than eight elements of an input have the same value there, such as the zeros in
+  the input of a relu. gradcheck then estimates only some of these elements. A note says how many.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
   these points, but not elsewhere.
 - Errors in several elements that cancel along every direction, to within the resolution.
@@ -174,7 +175,8 @@ A wrong claim is counted under one of these words:
     within        it passes, and its error is below the stated resolution
     missed        it passes, and its error is above the stated resolution
 
-The usual reasons for open and not decided are too few calls, and rounding that hides the derivative.
+If a right claim is open, or a wrong one is not decided, there were usually too few calls, or rounding hid the
+derivative.
 """
 KERNEL_HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "missed")
 REFERENCE = """
@@ -184,12 +186,13 @@ type of `--dtype`. If the reference is a NumPy function that gradcli cannot diff
 from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
-mean square error of this backward pass, or half an ulp if that is larger. An ulp is the distance between neighbouring
-numbers of the type that are as large as the root mean square of the derivative. The verdict is found for each input:
+mean square error of this backward pass, or half an ulp if that is larger. Here, an ulp is the distance between
+neighbouring numbers of this type at a fixed size, the root mean square of the derivative. The verdict is found for each
+input:
 
 - The claim passes if its root mean square error is below 2 times the yardstick.
-- It fails if the error exceeds k times the yardstick, and also k times the change of the derivative when the inputs
-  change by one rounding error. Here k is 4 in bfloat16, 8 in float16, and 16 in float32.
+- It fails if the error is larger than both of two limits. One is k times the yardstick. The other is k times the change
+  of the derivative if the inputs change by one rounding unit. Here k is 4 in bfloat16, 8 in float16, and 16 in float32.
 - In all other cases, the check is inconclusive.
 
 Even if its root mean square error is small enough, a claim fails in these cases:
@@ -200,8 +203,8 @@ Even if its root mean square error is small enough, a claim fails in these cases
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),
   2 ulps (float16) or 4 ulps (float32).
-- All errors in a row, column or other slice are equal. The same holds if they are proportional to the derivative, to
-  the input, or to the output.
+- The errors in a row, column or other slice have a common part: a constant, or a multiple of the derivative, of the
+  input or of the output.
 
 The report gives the error of the claim and the yardstick in ulps. It also gives the bias, which is the slope of the
 fitted line. Without `--dtype`, the checked function and the reference run in float64. If they compute in a narrower

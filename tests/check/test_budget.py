@@ -83,7 +83,7 @@ def test_a_wrong_element_among_a_thousand_is_found_by_bisection(noise):
     worst = report.inputs[0].worst
     assert worst.place == (437,)
     assert worst.claimed / worst.numeric == pytest.approx(1.05, rel=1e-3)
-    assert "(claimed 1.05 times the derivative); the other 999 are right" in report.diagnosis[0].text
+    assert "(the claim is 1.05 times the derivative); the other 999 are right" in report.diagnosis[0].text
 
 
 @pytest.mark.parametrize("products", ["vjp", "jvp", "vjp jvp"])

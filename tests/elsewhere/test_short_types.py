@@ -59,7 +59,7 @@ def jax_functions():
 def test_rounding_to_a_short_type_does_not_fail(engine, name, x, request):
     report = check_gradient(request.getfixturevalue(f"{engine}_functions")[name], at={"x": x})
     assert report.verdict in ("pass", "inconclusive"), report
-    assert any("float16, of" in note for note in report.notes)
+    assert any("float16, which has" in note for note in report.notes)
 
 
 @pytest.mark.framework("torch")

@@ -59,7 +59,7 @@ def gradcheck(
     """Check derivatives that PyTorch, JAX, HIPS autograd or gradcli computes, or that you wrote by hand.
 
     Without --grad, --vjp or --jvp, gradcheck checks the derivative that the framework or program of TARGET computes.
-    TARGET is one of these. You can give several files and folders.
+    You can give several files and folders. TARGET is one of these:
 
     \b
     EXPRESSION              a formula such as 'x^2 * y', or a file with one

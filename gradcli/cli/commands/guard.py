@@ -184,8 +184,9 @@ def watch(
 
     While COMMAND runs, `watch` records the arguments with which the program calls these derivatives. When a process
     ends, `watch` checks each of its derivatives as `gradcli gradcheck` does, at the arguments of up to three calls: the
-    first, a middle and the last one. `--points` changes this number. If the objective of a solver ever increased from
-    one call to the next, `watch` also checks the derivative after the last such increase.
+    first, a middle and the last one. `--points` changes this number. If a step of a solver increases the objective,
+    `watch` also checks the derivative at the point that this step reaches. If there are several such steps, it uses the
+    last of these points.
 
     The output of COMMAND does not change. The report goes to standard error, or to a file with -o.
     """

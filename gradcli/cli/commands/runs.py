@@ -73,8 +73,8 @@ def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
 def why(call: Call) -> Explanation:
     """Run SCRIPT, and explain why gradients in it are None, zero, nan or infinite.
 
-    The report names the line that is the cause and, in square brackets, the kind of cause. `gradcli help KIND` explains
-    it. SCRIPT may use PyTorch or gradcli's own engine.
+    The report names the line that is the cause and, in square brackets, the finding, which is the kind of cause.
+    `gradcli help FINDING` explains it. SCRIPT may use PyTorch or gradcli's own engine.
 
     NAME is a tensor or a parameter, such as x or net.0.weight. Without NAME, `why` reports leaf tensors, parameters,
     and tensors whose .grad the script reads.
