@@ -250,8 +250,8 @@ OPTIONS: dict[str, Callable] = {
         "--jvp NAME|FORMULA",
         "Jacobian-vector product (forward mode) written by hand. For FILE.py:f, name a function j(tangents, "
         "*arguments) of FILE.py, where tangents is a tuple with one direction for each argument. For an expression, "
-        "give a formula that contains v, or v_x, v_y and so on for several inputs. For a C function, give the "
-        "declaration of its forward derivative. You can combine --jvp with --vjp.",
+        "give a formula that contains the direction v, or the directions v_x, v_y and so on of several inputs. For a "
+        "C function, give the declaration of its forward derivative. You can combine --jvp with --vjp.",
     ),
     "hess": value_option(
         "--hess x,y=FORMULA",
@@ -271,7 +271,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "elementwise": option(
         "--elementwise",
-        "The gradient has one number for each output element, in the output's shape.",
+        "--grad returns one number for each output element, in the output's shape.",
         needs="grad value_and_grad",
     ),
     "shape": value_option(
@@ -285,12 +285,14 @@ OPTIONS: dict[str, Callable] = {
         name="shapes",
     ),
     "samples": option(
-        "--samples K", "Check at K random points [1; for formulas 20, for --hess 5].", type=Count(1_000_000)
+        "--samples K",
+        "Check at K random points [1, or 20 for a claimed formula, or 5 for --hess].",
+        type=Count(1_000_000),
     ),
     "order": option("--order N", "Check derivatives of order N [1]; 2 is gradgradcheck in PyTorch.", type=Count(2)),
     "fast": option("--fast", "Deprecated: it has no effect.", expose_value=False),
     "no_as_called": option(
-        "--no-as-called", "Do not test derivatives with transposed arrays, unused outputs or a second backward pass."
+        "--no-as-called", "Skip the tests that call a derivative with transposed arrays, with unused outputs, or twice."
     ),
     "arg": option(
         "--arg NAME=JSON",
@@ -298,7 +300,9 @@ OPTIONS: dict[str, Callable] = {
         name="arguments",
         multiple=True,
     ),
-    "calls": option("--calls N", "Call the function at most N times in each check.", type=Count(1_000_000_000)),
+    "calls": option(
+        "--calls N", "Call the checked function at most N times per check [no limit].", type=Count(1_000_000_000)
+    ),
     "taylor": option("--taylor", "Also print Taylor remainders and their rate. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Use a fixed relative tolerance, as PyTorch does.", callback=as_finite),
     "atol": option("--atol X", "Use a fixed absolute tolerance, as PyTorch does.", callback=as_finite),
@@ -400,7 +404,7 @@ OPTIONS: dict[str, Callable] = {
         targets=PYTHON,
     ),
     "command_python": file_option(
-        "--python PATH", "Run COMMAND as if the environment at PATH were active [that of the project]."
+        "--python PATH", "Run COMMAND as if the environment at PATH were active [your project's environment]."
     ),
     "engine": option(
         "--engine",

@@ -172,9 +172,8 @@ verdict, and which errors it can miss.
 # Verdicts
 
 A check passes if every element of the claim agrees with the numeric derivative, within the error of the numeric
-derivative. The report then gives the resolution: gradcheck would have detected any larger relative error, in any
-element. If only larger errors can be detected in small elements, the report gives one resolution for large elements
-and one for small elements.
+derivative. The report then gives the resolution, such as 1e-9: any relative error above this number would have been
+detected. If the number for small elements is worse than that for large ones, the report gives both.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than the error. The report
 names the worst element, with both values, and a mistake that would explain all wrong elements.
@@ -236,10 +235,9 @@ have up to 2000 elements. If the function does not work element by element, the 
 `--reference` compares the claim with the derivative of another function, computed in float64. Use it for surrogate
 gradients, such as straight-through estimators, which differ from the derivative of the function on purpose.
 
-With `--dtype bfloat16`, `float16` or `float32`, the checked function runs in that type, and the reference runs in it
-and in float64. The float64 derivative of the reference counts as exact. The check passes if the error of the claim is
-not much larger than the error that the derivative of the reference has in the type. gradcli-verdict(7) gives the
-details.
+With `--dtype bfloat16`, `float16` or `float32`, the checked function runs in that type. The reference runs twice: in
+float64, to give the exact derivative, and in that type, to show how large the rounding errors of a right derivative
+are. The check passes if the claim's error is not much larger than these. gradcli-verdict(7) gives the details.
 
 # Taylor remainders
 
@@ -322,8 +320,8 @@ tasks.json:
 GitHub Actions needs the same matcher without fileLocation, inside `{"problemMatcher": [...]}`. Write it to a file, and
 let the workflow run `echo "::add-matcher::FILE"`.
 
-`-f gitlab -o gl-code-quality-report.json` writes a code quality report for GitLab. Name this file under `artifacts:
-reports: codequality:`.
+`-f gitlab -o gl-code-quality-report.json` writes a code quality report for GitLab. In .gitlab-ci.yml, give
+its path under `artifacts: reports: codequality:`.
 
 `pytest --gradcheck` runs the declared checks as tests. With `--gradcheck-allow-inconclusive`, inconclusive checks pass.
 
@@ -556,7 +554,7 @@ LINES = {
     "inputs and line.",
     "trace": "In `tsv`, each line is an element of a gradient that a step sends: the numbers of the pass and of the "
     "step, the operation, its result, the receiving element, and the gradient.",
-    "why": "In `tsv`, each line describes one gradient, in these columns: name, state, cause, file, line, "
+    "why": "In `tsv`, each line describes one gradient, in these columns: name, state, finding, file, line, "
     "explanation and remedy.",
     "gradcheck": "In `tsv`, each line is a check: verdict, name, file, line, seconds and reason. With `--show all`, "
     "lines that begin with `element` follow, one for each element. With `--taylor`, lines that begin with `taylor` "

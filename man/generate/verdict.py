@@ -59,7 +59,7 @@ are:
 - The function or its derivative is not finite at the point.
 - Noise or rounding is so large that an error of 2 % could not be detected.
 - `--calls` allows too few calls.
-- No element changes the output by more than the rounding error of the output.""",
+- The inputs change the output by less than the rounding error of the output.""",
     ),
     ("Cm error", "The function or the claim raised an error, or the check reached its time limit."),
 ]
@@ -121,8 +121,8 @@ The interval of an element extends to each side of the estimate by the sum of th
   the error of the estimate.
 
 An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is
-undecided. The effect of an element on the output is its derivative times the size of the input. One undecided element
-makes the check inconclusive, unless its effect is less than a hundredth of the largest effect of all elements.
+undecided. One undecided element makes the check inconclusive, unless its effect on the output is less than a hundredth
+of the largest effect. The effect of an input element is the derivative with respect to it, times its magnitude.
 
 An element outside its interval is wrong, with three exceptions:
 
@@ -130,9 +130,9 @@ An element outside its interval is wrong, with three exceptions:
   then explains it. The element passes if the scatter is small; otherwise, it is undecided.
 - The difference is small and changes erratically from point to point. The function then probably contains a solver that
   stops at a tolerance, and the check is inconclusive.
-- The effect of the element on the output is less than the rounding error of the output. Such an element is not
-  decidable. Unlike an undecided element, it does not make the check inconclusive. A note gives the number of such
-  elements.
+- The effect of the element on the output is less than the rounding error of the output. Such an element is called not
+  decidable, because its derivative cannot be checked at all. It never makes the check inconclusive. A note gives the
+  number of such elements.
 
 A backward pass is tested with three incoming gradients of very different sizes: a random one, 1024 times that one, and
 that one divided by 1024. gradcheck also calls it twice at the same point, and again after a call at a different point.
@@ -146,8 +146,8 @@ A check can pass in spite of these errors:
 - An error that is smaller than the resolution in the report.
 - An error in an element that is not decidable.
 - At a kink, a claim other than the intended one, if it lies in the generalized gradient.
-- A wrong element at a kink, if more than eight elements of an input have the same value there, such as the zeros in
-  the input of a relu. gradcheck then estimates only some of these elements. A note says how many.
+- A wrong element at a kink, if more than eight elements of an input are equal and at a kink, such as zeros in the
+  input of a relu. gradcheck then estimates only some of these elements. A note says how many.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
   these points, but not elsewhere.
 - Errors in several elements that cancel along every direction, to within the resolution.
@@ -186,9 +186,9 @@ type of `--dtype`. If the reference is a NumPy function that gradcli cannot diff
 from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
-mean square error of this backward pass, or half an ulp if that is larger. Here, an ulp is the distance between
-neighbouring numbers of this type at a fixed size, the root mean square of the derivative. The verdict is found for each
-input:
+mean square error of this backward pass, or half an ulp if that is larger. Here, an ulp is the distance between two
+neighbouring numbers of this type that are about as large as the root mean square of the derivative. The verdict is
+found for each input:
 
 - The claim passes if its root mean square error is below 2 times the yardstick.
 - It fails if the error is larger than both of two limits. One is k times the yardstick. The other is k times the change
@@ -203,8 +203,8 @@ Even if its root mean square error is small enough, a claim fails in these cases
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),
   2 ulps (float16) or 4 ulps (float32).
-- The errors in a row, column or other slice have a common part: a constant, or a multiple of the derivative, of the
-  input or of the output.
+- The errors in a row, column or other slice have a common part. This part is a constant, or it is proportional to the
+  derivative, to the input or to the output.
 
 The report gives the error of the claim and the yardstick in ulps. It also gives the bias, which is the slope of the
 fitted line. Without `--dtype`, the checked function and the reference run in float64. If they compute in a narrower

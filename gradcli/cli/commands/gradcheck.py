@@ -58,7 +58,6 @@ def gradcheck(
 ) -> int:
     """Check derivatives that PyTorch, JAX, HIPS autograd or gradcli computes, or that you wrote by hand.
 
-    Without --grad, --vjp or --jvp, gradcheck checks the derivative that the framework or program of TARGET computes.
     You can give several files and folders. TARGET is one of these:
 
     \b
@@ -74,16 +73,18 @@ def gradcheck(
     ase:FILE.py:CALCULATOR STRUCTURE
                             the forces of an ASE calculator
 
-    For an expression, --grad, --vjp, --jvp and --hess take formulas in its inputs, such as --grad '2*x'. For several
-    inputs, repeat the option: --grad 'x=2*x*y' --grad 'y=x^2'. You can also give a list in the order of the inputs:
-    --grad '[2*x*y, x^2]'. The axes of a gradient are those of the output, followed by those of the input.
+    Without --grad, --vjp or --jvp, gradcheck checks the derivative that the framework or program of TARGET computes.
+
+    For an expression, --grad, --vjp, --jvp and --hess take claimed formulas in its inputs, such as --grad '2*x'. For
+    several inputs, repeat the option: --grad 'x=2*x*y' --grad 'y=x^2'. You can also give a list in the order of the
+    inputs: --grad '[2*x*y, x^2]'. The axes of a gradient are those of the output, followed by those of the input.
 
     If an input z = a + ib is complex and the output L is real, the gradient is dL/da + i dL/db. If the output is also
     complex, the gradient is the complex derivative. --hess 'x,y=FORMULA' gives a second derivative of a scalar output.
     To check it, gradcheck computes the gradient in high precision and differentiates that numerically.
 
     Inputs without a value get random values at which the function is finite. --shape makes such an input an array. A
-    formula is checked at 20 random points, or at 5 for --hess; --samples changes this number. If the formula passes,
+    claimed formula is checked at 20 random points, or at 5 for --hess; --samples changes this number. If it passes,
     SymPy also checks whether it equals the derivative. If it is wrong at a point, the report gives a counterexample.
     """
     began = time.perf_counter()
