@@ -173,7 +173,7 @@ verdict, and which errors it can miss.
 
 A check passes if every element of the claim agrees with the numeric derivative, within the error of the numeric
 derivative. The report then gives the resolution, such as 1e-9: any relative error above this number would have been
-detected. If the number for small elements is worse than that for large ones, the report gives both.
+detected. Sometimes, the report gives two such numbers: one for large elements, and a larger one for small elements.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than the error. The report
 names the worst element, with both values, and a mistake that would explain all wrong elements.

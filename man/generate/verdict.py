@@ -59,7 +59,7 @@ are:
 - The function or its derivative is not finite at the point.
 - Noise or rounding is so large that an error of 2 % could not be detected.
 - `--calls` allows too few calls.
-- The inputs change the output by less than the rounding error of the output.""",
+- All elements of the derivative are so small that rounding hides them.""",
     ),
     ("Cm error", "The function or the claim raised an error, or the check reached its time limit."),
 ]
@@ -121,8 +121,9 @@ The interval of an element extends to each side of the estimate by the sum of th
   the error of the estimate.
 
 An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is
-undecided. One undecided element makes the check inconclusive, unless its effect on the output is less than a hundredth
-of the largest effect. The effect of an input element is the derivative with respect to it, times its magnitude.
+undecided. An element of the claim belongs to an element of an input. Its effect on the output is the derivative times
+the magnitude of that input element. One undecided element makes the check inconclusive, unless its effect is less than
+a hundredth of the largest effect.
 
 An element outside its interval is wrong, with three exceptions:
 
@@ -146,8 +147,8 @@ A check can pass in spite of these errors:
 - An error that is smaller than the resolution in the report.
 - An error in an element that is not decidable.
 - At a kink, a claim other than the intended one, if it lies in the generalized gradient.
-- A wrong element at a kink, if more than eight elements of an input are equal and at a kink, such as zeros in the
-  input of a relu. gradcheck then estimates only some of these elements. A note says how many.
+- A wrong element at a kink. If more than eight equal elements of an input are at a kink, such as many zeros in the
+  input of a relu, gradcheck estimates only some of them. A note says how many.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
   these points, but not elsewhere.
 - Errors in several elements that cancel along every direction, to within the resolution.
@@ -197,8 +198,9 @@ found for each input:
 
 Even if its root mean square error is small enough, a claim fails in these cases:
 
-- The error of a single element is more than 8 (bfloat16), 16 (float16) or 32 (float32) times the largest error that
-  rounding explains.
+- The error of a single element is more than 8 (bfloat16), 16 (float16) or 32 (float32) times the largest error of an
+  element in the reference's own backward pass. If the largest change of an element is larger when the inputs change by
+  one rounding unit, that change takes its place.
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),
