@@ -292,7 +292,7 @@ OPTIONS: dict[str, Callable] = {
     "order": option("--order N", "Check derivatives of order N [1]; 2 is gradgradcheck in PyTorch.", type=Count(2)),
     "fast": option("--fast", "Deprecated: it has no effect.", expose_value=False),
     "no_as_called": option(
-        "--no-as-called", "Skip tests with transposed arrays, with only some outputs used, and with a second backward pass."
+        "--no-as-called", "Skip tests with transposed arrays, unused outputs and repeated backward passes."
     ),
     "arg": option(
         "--arg NAME=JSON",

@@ -222,8 +222,7 @@ leaves behind.
 
 `--elementwise` is for functions in which an element of the output depends only on the input elements at the same index,
 and on inputs that are single numbers. Examples are ufuncs, activation functions, and a curve f(x, a, b) with two scalar
-parameters a and b. In a declaration and in
-`check_gradient`, write `elementwise=True`.
+parameters a and b. In `@gradcli.check` and `gradcli.check_gradient`, write `elementwise=True`.
 
 The function that `--grad` names then returns the derivative of each output element, in an array of the output's shape.
 For several inputs, it returns one such array for each, as `fit_deriv` does in astropy. You do not have to write these

@@ -15,8 +15,8 @@ MEASURED = Path(__file__).with_name("calibration.json")
 KERNELS = Path(__file__).with_name("calibration_reference.json")
 DESCRIPTION = """
 gradcli-gradcheck(1) compares a claimed derivative with values of the function. The claimed derivative, or claim, is the
-derivative that is checked. It was written by hand, or a framework such as PyTorch or gradcli computed it. An element is
-one number of the claim or of an input.
+derivative that is checked. It may be written by hand, or computed by a framework such as PyTorch or gradcli. An element
+is one number of the claim or of an input.
 
 For an element of the claim, gradcheck estimates the derivative from values of the function. It also computes an
 interval around the estimate, in which the claimed value must lie. You do not have to choose a tolerance, because the
@@ -121,9 +121,9 @@ The interval of an element extends to each side of the estimate by the sum of th
   the error of the estimate.
 
 An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is
-undecided. An element of the claim belongs to an element of an input. Its effect on the output is the derivative times
-the magnitude of that input element. One undecided element makes the check inconclusive, unless its effect is less than
-a hundredth of the largest effect.
+undecided. Each element of the claim is the derivative with respect to one input element. The effect of this input
+element on the output is the derivative times its magnitude. One undecided element makes the check inconclusive, unless
+its effect is less than a hundredth of the largest effect.
 
 An element outside its interval is wrong, with three exceptions:
 
@@ -132,8 +132,8 @@ An element outside its interval is wrong, with three exceptions:
 - The difference is small and changes erratically from point to point. The function then probably contains a solver that
   stops at a tolerance, and the check is inconclusive.
 - The effect of the element on the output is less than the rounding error of the output. Such an element is called not
-  decidable, because its derivative cannot be checked at all. It never makes the check inconclusive. A note gives the
-  number of such elements.
+  decidable, because its derivative cannot be checked at all. By itself, it does not make the check inconclusive. A note
+  gives the number of such elements.
 
 A backward pass is tested with three incoming gradients of very different sizes: a random one, 1024 times that one, and
 that one divided by 1024. gradcheck also calls it twice at the same point, and again after a call at a different point.
@@ -148,7 +148,7 @@ A check can pass in spite of these errors:
 - An error in an element that is not decidable.
 - At a kink, a claim other than the intended one, if it lies in the generalized gradient.
 - A wrong element at a kink. If more than eight equal elements of an input are at a kink, such as many zeros in the
-  input of a relu, gradcheck estimates only some of them. A note says how many.
+  input of a relu, gradcheck estimates only some of them. A note says how many it estimated.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
   these points, but not elsewhere.
 - Errors in several elements that cancel along every direction, to within the resolution.
@@ -184,7 +184,7 @@ REFERENCE = """
 `--reference` names another function, the reference. gradcheck then compares the claim with the derivative of the
 reference, not with values of the checked function. This derivative is computed in float64, at inputs rounded to the
 type of `--dtype`. If the reference is a NumPy function that gradcli cannot differentiate, its derivative is estimated
-from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded.
+from values. Both derivatives are multiplied by the same random incoming gradients, which are rounded in the same way.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
 mean square error of this backward pass, or half an ulp if that is larger. Here, an ulp is the distance between two
@@ -199,8 +199,8 @@ found for each input:
 Even if its root mean square error is small enough, a claim fails in these cases:
 
 - The error of a single element is more than 8 (bfloat16), 16 (float16) or 32 (float32) times the largest error of an
-  element in the reference's own backward pass. If the largest change of an element is larger when the inputs change by
-  one rounding unit, that change takes its place.
+  element in the reference's own backward pass. If a change of the inputs by one rounding unit changes an element of the
+  derivative by more than this error, that change is used instead.
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),
@@ -213,7 +213,7 @@ fitted line. Without `--dtype`, the checked function and the reference run in fl
 type internally, gradcheck measures the errors in ulps of this type. An error below about one ulp cannot be detected.
 
 `make calibrate` checks {kernels} kernels for nine PyTorch functions. About half of them are right: they compute in
-float32 or in the narrow type, round intermediate results to the narrow type, or sum block by block. The others are
+float32 or in the checked type, round intermediate results to the checked type, or sum block by block. The others are
 wrong: they have factors that are off by 1 to 5 %, missing terms, incomplete sums, wrong reductions, or errors in single
 rows, columns or elements.
 """
