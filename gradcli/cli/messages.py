@@ -185,6 +185,8 @@ SHORT_HELP: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value":
 
 FIRST_PART = re.compile(r"(?<=.{16})[.:;] (?![^\[]*\])|,? where")
 """Ends the part of an option's help that -h prints: mostly the first period or colon outside brackets."""
+FLAGS_WIDTH = 26
+CHOICES = re.compile(r" \[[^\]]*\]$")
 
 
 class Command(click.Command):
@@ -220,9 +222,17 @@ class Command(click.Command):
                         formatter.write_dl(records)
                         continue
                     for flags, text in records:
-                        line = f"  {flags:<26}  {FIRST_PART.split(text)[0].rstrip('.')}"
+                        flags = flags if len(flags) <= FLAGS_WIDTH else CHOICES.sub(" CHOICE", flags)
+                        line = f"  {flags:<{FLAGS_WIDTH}}  {FIRST_PART.split(text)[0].rstrip('.')}"
                         cut = line if len(line) <= formatter.width else f"{line[: formatter.width - 3]}..."
                         formatter.write(f"{cut}\n")
+
+
+class ProgramCommand(Command):
+    """A command that runs another command, which follows --. Click does not see it."""
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "-- COMMAND..."]
 
 
 def examples_of(command: click.Command) -> list[str]:

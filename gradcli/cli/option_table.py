@@ -224,15 +224,11 @@ INPUT_TYPE, INPUT_TYPES = "Type of the inputs [float64].", "float32 float64 comp
 
 OPTIONS: dict[str, Callable] = {
     "expression": option(
-        "-e EXPR",
-        "Use EXPR as an expression, even if a file has this name.",
-        name="expression",
-        multiple=True,
-        callback=once,
+        "-e EXPR", "Use EXPR as an expression, not as a file name.", name="expression", multiple=True, callback=once
     ),
-    "wrt": inputs_option("--wrt NAMES", "Differentiate only with respect to these inputs, such as x,y."),
+    "wrt": inputs_option("--wrt NAMES", "Inputs to differentiate, such as x,y [all]."),
     "out": option("--out NAME", "Use the value called NAME as the output.", callback=as_name, complete="names"),
-    "gradient": option("-g --gradient VALUE", "Incoming gradient of an output that is not a scalar.", complete="value"),
+    "gradient": option("-g --gradient VALUE", "Incoming gradient of a non-scalar output.", complete="value"),
     "tangent": value_option("--tangent -t NAME=VALUE", "Direction for an input; other inputs stay fixed. Repeatable."),
     "grad": claim_option(
         "--grad NAME|FORMULA",
@@ -242,16 +238,18 @@ OPTIONS: dict[str, Callable] = {
     ),
     "vjp": claim_option(
         "--vjp NAME|FORMULA",
-        "Backward pass (vector-Jacobian product) written by hand. For FILE.py:f, name a function b(v, *arguments) of "
-        "FILE.py, where v is the incoming gradient. For an expression, give a formula that contains v, or repeat the "
-        "option with x=FORMULA for each input. For a C function, give the declaration of its backward pass.",
+        "Backward pass written by hand. It computes vector-Jacobian products. For FILE.py:f, name a function "
+        "b(v, *arguments) of FILE.py, where v is the incoming gradient. For an expression, give a formula that "
+        "contains v, or repeat the option with x=FORMULA for each input. For a C function, give the declaration "
+        "of its backward pass.",
     ),
     "jvp": claim_option(
         "--jvp NAME|FORMULA",
-        "Jacobian-vector product (forward mode) written by hand. For FILE.py:f, name a function j(tangents, "
-        "*arguments) of FILE.py, where tangents is a tuple with one direction for each argument. For an expression, "
-        "give a formula that contains the direction v, or the directions v_x, v_y and so on of several inputs. For a "
-        "C function, give the declaration of its forward derivative. You can combine --jvp with --vjp.",
+        "Forward derivative written by hand. It computes Jacobian-vector products. For FILE.py:f, name a "
+        "function j(tangents, *arguments) of FILE.py, where tangents is a tuple with one direction for each "
+        "argument. For an expression, give a formula that contains the direction v, or the directions v_x, v_y "
+        "and so on of several inputs. For a C function, give the declaration of its forward derivative. You can "
+        "combine --jvp with --vjp.",
     ),
     "hess": value_option(
         "--hess x,y=FORMULA",
@@ -260,18 +258,18 @@ OPTIONS: dict[str, Callable] = {
     ),
     **{
         f"library_{name}": option(
-            f"--{name} DECLARATION", f"Declaration of {what} of a C function.", name=name, targets="library"
+            f"--{name} DECLARATION", f"Declaration of {what} in C.", name=name, targets="library"
         )
         for name, what in (("grad", "the gradient"), ("vjp", "the backward pass"), ("jvp", "the forward derivative"))
     },
     "value_and_grad": option(
         "--value-and-grad",
-        "The function returns (value, gradient), as SciPy wants for jac=True.",
+        "The function returns (value, gradient). SciPy wants this for jac=True.",
         targets="function checks",
     ),
     "elementwise": option(
         "--elementwise",
-        "--grad returns one number for each output element, in the output's shape.",
+        "--grad returns one number per output element. The numbers are in the output's shape.",
         needs="grad value_and_grad",
     ),
     "shape": value_option(
@@ -286,13 +284,15 @@ OPTIONS: dict[str, Callable] = {
     ),
     "samples": option(
         "--samples K",
-        "Check at K random points [1, or 20 for a claimed formula, or 5 for --hess].",
+        "Check at K random points [1]. The default is 20 for a claimed formula, and 5 for --hess.",
         type=Count(1_000_000),
     ),
     "order": option("--order N", "Check derivatives of order N [1]; 2 is gradgradcheck in PyTorch.", type=Count(2)),
     "fast": option("--fast", "Deprecated: it has no effect.", expose_value=False),
     "no_as_called": option(
-        "--no-as-called", "Skip tests with transposed arrays, unused outputs and repeated backward passes."
+        "--no-as-called",
+        "Skip unusual but valid calls of the derivative. These have transposed arrays, unused outputs or "
+        "repeated backward passes.",
     ),
     "arg": option(
         "--arg NAME=JSON",
@@ -300,49 +300,53 @@ OPTIONS: dict[str, Callable] = {
         name="arguments",
         multiple=True,
     ),
-    "calls": option(
-        "--calls N", "Call the checked function at most N times per check [no limit].", type=Count(1_000_000_000)
-    ),
+    "calls": option("--calls N", "Call the function at most N times per check.", type=Count(1_000_000_000)),
     "taylor": option("--taylor", "Also print Taylor remainders and their rate. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Use a fixed relative tolerance, as PyTorch does.", callback=as_finite),
     "atol": option("--atol X", "Use a fixed absolute tolerance, as PyTorch does.", callback=as_finite),
-    "eps": option("--eps X", "Use finite differences with the step X, as PyTorch does.", callback=as_positive),
+    "eps": option("--eps X", "Use finite differences with the step X.", callback=as_positive),
     "keyword": option(
         "-k PATTERN",
-        "Run the checks whose file or name contains PATTERN. If a check has exactly this name, run only this check.",
+        "Run only checks whose name contains PATTERN. PATTERN may also be part of the file's name. If a check "
+        "has exactly this name, run only this check.",
         name="keyword",
     ),
-    "show": option(
-        "--show",
-        "Report only the worst element, or all elements [worst].",
-        choices="worst all",
-        formats="table tsv csv json html",
-    ),
+    "show": option("--show", "Elements to report [worst].", choices="worst all", formats="table tsv csv json html"),
     "list": option("--list", "List the checks without running them."),
-    "stop": option("-x", "Stop after the first check that fails or is an error.", name="stop"),
+    "stop": option("-x", "Stop after the first fail or error.", name="stop"),
     "jobs": option("-j --jobs N", "Run checks in N processes [1].", type=Count(1000)),
     "junit": file_option("--junit FILE", "Also write a JUnit report to FILE.", excludes="list"),
-    "allow_inconclusive": option("--allow-inconclusive", "Exit with 0 instead of 4 if a check is inconclusive."),
+    "allow_inconclusive": option("--allow-inconclusive", "Exit with 0, not 4, if a check is inconclusive."),
     "exit_zero": option("--exit-zero", "Exit with 0, whatever the verdicts are."),
     "verify": file_option(
         "--verify FILE", "Compare with the lock FILE. Exit with 1 if a number changed by more than its errors."
     ),
     "search": option(
         "--search N",
-        "Also check at N edge-case points, such as zeros and equal numbers, and report the simplest that fails.",
+        "Also check at N edge-case points. Examples are zeros and equal numbers. The simplest failing point is "
+        "reported.",
         type=Count(1_000_000, least=0),
     ),
     "save_points": file_option(
-        "--save-points FILE", "Check the points in FILE first, and add failing points that --search finds."
+        "--save-points FILE", "Check the points in FILE first. Failing points that --search finds are added to FILE."
     ),
-    "bisect": option("--bisect", "Exit with 125 (git bisect skip) if a check is inconclusive or an error."),
-    "config": option("--config JSON", "Configuration for a UM-Bridge model, as a JSON object.", targets="umbridge"),
+    "bisect": option(
+        "--bisect",
+        "Exit with the codes that git bisect run expects. The code is 125 (skip) if a check is inconclusive or an "
+        "error.",
+    ),
+    "config": option(
+        "--config JSON",
+        "Configuration for a UM-Bridge model. JSON is an object, such as '{\"level\": 2}'.",
+        targets="umbridge",
+    ),
     "stress": option("--stress", "Also check the stress of an ASE calculator.", targets="ase"),
     "mode": option("--mode", "Reverse or forward mode; auto takes the cheaper one [auto].", choices="auto rev fwd"),
-    "chunk_size": option(
-        "--chunk-size N", "Compute N rows or columns together [as many as fit].", type=Count(MOST_COUNTED)
+    "chunk_size": option("--chunk-size N", "Compute N rows or columns together [automatic].", type=Count(MOST_COUNTED)),
+    "sparse": option(
+        "--sparse",
+        "Detect and use the sparsity of the Jacobian. Only the vector products that its pattern needs are computed.",
     ),
-    "sparse": option("--sparse", "Detect the sparsity pattern, and compute only the vector products that it needs."),
     "hook": option(
         "--hook NAME=ACTION",
         "Run ACTION on the gradient of NAME. ACTION is print, a formula in g, or FILE.py:function. For a module, NAME "
@@ -353,19 +357,20 @@ OPTIONS: dict[str, Callable] = {
     ),
     "retain": option(
         "--retain NAME",
-        "Also report the gradient of this intermediate result. Repeatable.",
+        "Also report this intermediate result's gradient. Repeatable.",
         multiple=True,
         callback=as_name,
         complete="names",
     ),
     "retain_all": option("--retain-all", "Report the gradients of all named results."),
     "columns": file_option(
-        "--columns FILE", "Read inputs from the table FILE, by the names of its columns. - is standard input."
+        "--columns FILE",
+        "Read inputs from the columns of the table FILE. Columns are matched by name. - is standard input.",
     ),
-    "strict": option("--strict", "Exit with 1 if the result contains nan or infinity."),
+    "strict": option("--strict", "Exit with 1 if the result contains nan or inf."),
     "value": option(
         "--value",
-        "In tab-separated lines and CSV, print the output's value first.",
+        "Also print the value of the output. Formats other than tab-separated lines and CSV always contain it.",
         name="with_value",
         formats="table tsv json latex npz csv",
     ),
@@ -381,8 +386,9 @@ OPTIONS: dict[str, Callable] = {
     ),
     "reference": option(
         "--reference NAME",
-        "Compare with the derivative of the function NAME, not a numeric one. Write FILE.py:NAME for a function in a "
-        "different file. Use this for surrogate gradients and, with --dtype, for kernels in low precision.",
+        "Compare with the derivative of function NAME. Without this option, claims are compared with numeric "
+        "derivatives. Write FILE.py:NAME for a function in a different file. Use this for surrogate gradients "
+        "and, with --dtype, for kernels in low precision.",
         complete="complete_function",
         targets="function",
         excludes="order calls taylor symbolic digits rtol atol eps show search save_points",
@@ -393,23 +399,27 @@ OPTIONS: dict[str, Callable] = {
     "seed": option("--seed N", "Seed for random numbers [0].", type=Count(MOST_COUNTED, least=0)),
     "script_seed": option("--seed N", "Seed of gradcli's engine, not of PyTorch.", type=Count(MOST_COUNTED, least=0)),
     "max_elements": option(
-        "--max-elements N", "Largest number of elements that an array may have [1e8].", type=Count(MOST_COUNTED)
+        "--max-elements N", "Maximum number of elements of an array [1e8].", type=Count(MOST_COUNTED)
     ),
-    "safe": option("--safe", "Refuse to run Python files, other programs and C libraries."),
-    "torch": option("--torch", "Make `import torch` in Python files load gradcli's engine.", targets=PYTHON),
+    "safe": option("--safe", "Refuse to run Python, programs and C libraries."),
+    "torch": option(
+        "--torch", "Let `import torch` load gradcli's engine. This applies to Python files.", targets=PYTHON
+    ),
     "python": option(
         "--python PATH",
-        "Python interpreter for Python files, or the folder of its environment [your project's, or else gradcli's].",
+        "Python that runs Python files [your project's]. PATH is an interpreter or the folder of its "
+        "environment. Without a project, gradcli's own Python is used.",
         complete="files",
         targets=PYTHON,
     ),
     "command_python": file_option(
-        "--python PATH", "Run COMMAND as if the environment at PATH were active [your project's environment]."
+        "--python PATH",
+        "Environment for COMMAND [your project's]. COMMAND runs as if the environment at PATH were active.",
     ),
     "engine": option(
         "--engine",
-        "Framework that differentiates FILE.py:NAME [the one that FILE.py uses]. `object`, which "
-        "only gradcheck accepts, means a small framework that FILE.py defines or imports, such as micrograd.",
+        "Framework for FILE.py:NAME [the one it uses]. `object`, which only gradcheck accepts, means a small "
+        "framework that FILE.py defines or imports, such as micrograd.",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",
@@ -417,13 +427,12 @@ OPTIONS: dict[str, Callable] = {
     "over": value_option("--over NAME=FROM:TO", "Range of an input, like the argument x=-3:3. Repeatable."),
     "points": option("--points N", "Points along each input [200, or 60 for a map].", type=Count(1000, least=2)),
     "range_points": option("--points N", "Number of points [49].", type=Count(1000, least=2), default=49),
-    "plot": option("--plot", "Draw heat maps. -o FILE.svg or .png writes a picture.", formats="table svg png"),
+    "plot": option(
+        "--plot", "Draw the Jacobian as heat maps. -o FILE.svg or .png writes a picture.", formats="table svg png"
+    ),
     "values": option("--values", "Show the value and the gradient of every result.", name="with_values"),
     "direction": option(
-        "--direction",
-        "Draw upwards (BT) or from left to right (LR) [BT].",
-        choices="BT LR",
-        formats="dot mermaid svg png",
+        "--direction", "Draw upwards (BT) or to the right (LR) [BT].", choices="BT LR", formats="dot mermaid svg png"
     ),
     "all": option("--all", "Draw every node, however many there are."),
     "digits": option(
@@ -434,13 +443,16 @@ OPTIONS: dict[str, Callable] = {
     ),
     "check_digits": option(
         "--digits N",
-        "Also compare with derivatives computed in N-digit arithmetic.",
+        "Also compare with N-digit arithmetic.",
         type=Count(10_000),
         targets=LOCAL,
         excludes="grad vjp jvp hess value_and_grad",
     ),
     "value_digits": option(
-        "--digits N", "Evaluate with N digits, at the values given or at --at.", type=Count(10_000), formats=SHOWN
+        "--digits N",
+        "Evaluate the formulas with N digits. The point is given by values or by --at.",
+        type=Count(10_000),
+        formats=SHOWN,
     ),
     "symbolic": option(
         "--symbolic",
@@ -448,13 +460,15 @@ OPTIONS: dict[str, Callable] = {
         formats="table tsv json latex csv",
     ),
     "check_symbolic": option("--symbolic", "Also compare with sympy's formulas.", targets=LOCAL),
-    "check": option("--check", "Compare with numeric, forward-mode, 50-digit and symbolic derivatives."),
-    "max_symbols": option(
-        "--max-symbols N", "Largest number of input elements for formulas [64].", type=Count(1_000_000)
+    "check": option(
+        "--check",
+        "Compare the result with other methods. These are numeric, forward-mode, 50-digit and symbolic derivatives.",
     ),
+    "max_symbols": option("--max-symbols N", "Maximum number of elements in formulas [64].", type=Count(1_000_000)),
     "timeout": option(
         "--timeout S",
-        "Time limit in seconds [30 s of CPU time for an expression, none for Python files].",
+        "Time limit in seconds [30, or none]. The default is 30 s of CPU time for an expression, and none for "
+        "Python files.",
         callback=as_positive,
     ),
     "script_timeout": option("--timeout S", "Time limit in seconds [none].", callback=as_positive),
@@ -462,13 +476,14 @@ OPTIONS: dict[str, Callable] = {
     "high_order": option("--order N", "Order of the derivatives [1].", type=Count(10), formats=SHOWN),
     "matrix": option(
         "--matrix",
-        "Print derivatives in matrix form, for arrays of any size. Lengths may be names: --shape A=m,n --shape x=n.",
+        "Print derivatives as matrix formulas. Arrays may have any size, and lengths may be names: --shape "
+        "A=m,n --shape x=n.",
         formats="table text latex json python",
         excludes="at digits simplify max_symbols gradient",
     ),
-    "symmetric": inputs_option("--symmetric NAMES", "These inputs are symmetric (with --matrix).", needs="matrix"),
+    "symmetric": inputs_option("--symmetric NAMES", "These inputs are symmetric. Only with --matrix.", needs="matrix"),
     "spd": inputs_option(
-        "--spd NAMES", "These inputs are symmetric and positive definite (with --matrix).", needs="matrix"
+        "--spd NAMES", "These inputs are symmetric positive definite. Only with --matrix.", needs="matrix"
     ),
     "at": value_option("--at NAME=VALUE", "Evaluate the formulas at this point. Repeatable.", formats=SHOWN),
     "steps": option("--steps", "Show the chain rule, node by node.", formats=SHOWN, excludes="order gradient"),
@@ -483,18 +498,20 @@ OPTIONS: dict[str, Callable] = {
         name="outs",
         complete="names",
     ),
-    "diag": option("--diag", "Also compute the second derivative with respect to each input: d2_NAME."),
-    "keep": names_option("--keep COLUMNS", "Also copy these columns of POINTS to the result, such as id,day."),
-    "no_keep": option("--no-keep", "Do not copy the columns of the inputs to the result."),
+    "diag": option("--diag", "Also compute second derivatives d2_NAME. Each is with respect to the same input twice."),
+    "keep": names_option(
+        "--keep COLUMNS", "Also copy these columns to the result. They are columns of POINTS, such as id,day."
+    ),
+    "no_keep": option("--no-keep", "Do not copy the input columns to the result."),
     "delimiter": option(
         "--delimiter CHARACTER",
-        "Character between the cells of POINTS, such as ';' [a comma, or a tab in .tsv files].",
+        "Character between the cells of POINTS [by type]. The default is a comma, or a tab in .tsv files.",
         callback=as_delimiter,
     ),
     "sweep_format": option(
         "-f --format",
-        "Format of the table, csv or tsv [by the extension of FILE, else csv]. With json, "
-        "the table is still written to FILE, and a summary is printed as JSON; this needs -o.",
+        "Format of the table, csv or tsv [by extension]. The default is the extension of FILE, or else csv. "
+        "With json, the table is still written to FILE, and a summary is printed as JSON; this needs -o.",
         choices="csv tsv json",
     ),
     "shard": option("--shard K/N", "Compute the K-th of N equal shares of the rows.", default="1/1", callback=as_share),
@@ -504,7 +521,10 @@ OPTIONS: dict[str, Callable] = {
         "Run on a Dask cluster. ADDRESS is its scheduler's tcp://HOST:PORT or FILE.json, or "
         "local for a new cluster on this machine.",
     ),
-    "restart": option("--restart", "Discard what an interrupted sweep to the same file has finished, and start again."),
+    "restart": option(
+        "--restart",
+        "Discard the finished parts, and start again. They come from an interrupted sweep to the same file.",
+    ),
     "sweep_output": file_option(
         "-o --output FILE",
         "File for the table: .csv, .tsv or .parquet; - is standard output [-].",

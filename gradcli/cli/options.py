@@ -283,7 +283,7 @@ COMMON = "expression dtype seed max_elements timeout safe torch python format js
 
 
 def format_option(formats: tuple[str, ...], default: str = "") -> Callable:
-    usual = default or f"{formats[0]} on a terminal, otherwise {formats[1]}"
+    usual = default or f"{formats[0]} on a terminal, else {formats[1]}"
     return click.option("-f", "--format", type=click.Choice(formats), help=f"Output format [{usual}].")
 
 

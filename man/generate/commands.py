@@ -61,9 +61,7 @@ def takes_target(command: click.Command) -> bool:
 
 def command_page(name: str, command: click.Command, context: click.Context) -> str:
     options = [p for p in command.get_params(context) if isinstance(p, click.Option)]
-    arguments = [p.metavar or (p.name or "").upper() for p in command.params if isinstance(p, click.Argument)]
-    if "COMMAND after --" in (command.help or "") and not any("COMMAND" in text for text in arguments):
-        arguments.append("-- COMMAND...")  # click does not know about it
+    arguments = command.collect_usage_pieces(context)[1:]
     references = ["gradcli(1)", *(f"gradcli-{other}(1)" for other in RELATED.get(name, []) if other in COMMANDS)]
     references += ["gradcli-expressions(7)"] if takes_target(command) or name == "ops" else []
     references += ["gradcli-found(7)", "gradcli-protocol(7)", "gradcli-verdict(7)"] if name == "gradcheck" else []

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from gradcli.cli import messages
+from gradcli.cli.main import COMMANDS, cli
 from gradcli.cli.messages import Command, cell_len, colourful, examples_of, excerpt, message_text, printable, settings
 from gradcli.cli.option_table import OPTIONS
 from gradcli.errors import GradcliError, Span
@@ -211,11 +212,18 @@ def test_help_groups_options_by_topic():
     assert places == sorted(places)
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_short_help_of_a_command_fits_80_columns(name):
+    lines = CliRunner().invoke(cli, [name, "-h"], terminal_width=80).output.splitlines()
+    assert all(len(line) <= 80 for line in lines if line.startswith("  -"))
+    assert not any(line.endswith("...") for line in lines if line.startswith("  -"))
+
+
 def test_short_help_has_one_line_per_option():
     lines = help_of("-h").splitlines()
     assert not any("the long text" in line for line in lines)
     assert [sum(flag in line for line in lines) for flag in ("--wrt NAMES", "--seed N", "--precision N")] == [1, 1, 1]
     assert all(len(line) <= 80 for line in lines)
     wrt, precision = (next(line for line in lines if flag in line) for flag in ("--wrt", "--precision"))
-    assert wrt.endswith("with respect to these inputs...")  # exactly 80 columns
+    assert wrt.endswith("  Inputs to differentiate, such as x,y [all]")
     assert precision.endswith("  Number of significant digits to print")

@@ -15,7 +15,7 @@ from ...program.target import as_file
 from ...request import Request
 from ...show import TEXT
 from .. import messages
-from ..messages import Command
+from ..messages import ProgramCommand
 from ..option_table import OPTIONS, Count, as_finite, as_positive, file_option, import_completion, option
 from ..options import COMMON, Call, format_option, show_result, target_command
 from ..output import output_of, results_to_stderr
@@ -84,20 +84,21 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 
 
 @click.command(
-    cls=Command,
+    cls=ProgramCommand,
     epilog="Examples: gradcli mutate grads.py:g -- pytest -q check_grads.py; gradcli mutate grads.py:g "
     "-- gradcli gradcheck grads.py:f --grad g x=2",
 )
 @click.argument("target", metavar="FILE.py:FUNCTION", shell_complete=import_completion("words"))
 @option(
     "--at-least X",
-    "Exit with 1 if a mutant with a larger relative error survives [0.001].",
+    "Smallest relative error that counts [0.001]. Exit with 1 if a mutant with a larger error survives.",
     callback=as_finite,
     default="0.001",
 )
 @option(
     "--timeout S",
-    "Time limit in seconds for a run [5 times the time without a mutant, at least 10]. Slower mutants count as killed.",
+    "Time limit in seconds for a run [automatic]. The default is 5 times the time without a mutant, at least "
+    "10. Slower mutants count as killed.",
     callback=as_positive,
 )
 @OPTIONS["command_python"]
@@ -144,12 +145,12 @@ WITH_USES = ("table", "tsv", "csv", "json")
 
 
 @click.command(
-    cls=Command,
+    cls=ProgramCommand,
     epilog="Examples: gradcli watch -- python fit.py; gradcli watch -f json -o report.json -- python fit.py",
 )
-@option("--points N", "Check each derivative at the arguments of N of its calls [3].", type=Count(1000), default=3)
+@option("--points N", "Check each derivative at N of its calls [3].", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@option("--timeout S", "Time limit in seconds for the check of one call [30].", callback=as_positive, default="30")
+@option("--timeout S", "Time limit in seconds for each checked call [30].", callback=as_positive, default="30")
 @OPTIONS["command_python"]
 @OPTIONS["allow_inconclusive"]
 @option("-q --quiet", "Report only the derivatives that fail.")

@@ -66,7 +66,7 @@ def schema(name: str | None, output: str | None) -> None:
 
 @click.command(cls=Command, epilog="Examples: gradcli help; gradcli help grad; gradcli help rules")
 @click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=import_completion("topics"))
-@option("--skill", "Print a page for agents and editors, in the form of SKILL.md.")
+@option("--skill", "Print a page for AI agents, as SKILL.md.")
 def help(topic: str | None, skill: bool) -> None:
     """Show the manual's page on TOPIC, which is a command or a subject. Without TOPIC, list the topics.
 
