@@ -112,7 +112,7 @@ def matrix_norm(
 
 @on_matrices(axes=0)
 def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Vector norm if dim is a single axis or ord is None; otherwise the matrix norm over two axes."""
+    """Vector norm if ord is None or there is a single axis; otherwise the matrix norm over two axes."""
     axes = dim if dim is None or isinstance(dim, tuple | list) else (dim,)
     if ord is None:
         return vector_norm(A, 2, axes, keepdim, dtype=dtype)

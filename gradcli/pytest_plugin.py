@@ -39,8 +39,8 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 class DeclaringFile(pytest.Module):
     """A file that may declare checks.
 
-    pytest imports test modules and files named on the command line. Other files are imported as `gradcli gradcheck`
-    does it, because files in different folders may have the same name, or import modules of the same name.
+    pytest imports test modules and files named on the command line. Other files are imported in the same way as by
+    `gradcli gradcheck`, because files in different folders may have the same name, or import modules of the same name.
     """
 
     def collect(self) -> Iterator[Any]:

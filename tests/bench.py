@@ -332,7 +332,7 @@ def is_there(module: str) -> bool:
 def measure() -> dict[str, Any]:
     """Return all tables, printing each row as soon as it is measured."""
     ratios, checkers = [], []
-    load = f"{os.getloadavg()[0]:.1f} processes to run on its {os.cpu_count()} processors"
+    load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
     for work, reference, run in ROWS:
         ratio = round(run(reference), 3) if is_there(PEERS.get(reference, "numpy")) else None
         ratios.append({"work": work, "reference": reference, "ratio": ratio})

@@ -225,7 +225,7 @@ def compare_nearby(expr: Any, point: dict[Any, Any], mine: complex, scale: float
 
 
 class Proof(NamedTuple):
-    """Result of comparing formulas. equal: whether sympy shows that they are. points: those at which they differ.
+    """Result of comparing formulas. equal: whether sympy shows equality. points: those at which the formulas differ.
 
     note: why equality is not shown. words: how the claim differs, if that is short.
     """

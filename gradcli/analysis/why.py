@@ -2,7 +2,7 @@
 
 None: follow the data from the tensor to a step that leaves the graph and whose result leads to the start of backward.
 Zero: on every path, find the last node that received a gradient and sent zeros. nan and inf: find the first node that
-made them from finite gradients, or the step that made its operands not finite.
+made them from finite gradients, or the step that made its operands non-finite.
 """
 
 from __future__ import annotations

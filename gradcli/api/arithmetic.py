@@ -128,7 +128,7 @@ def imag(input: Tensor) -> Tensor:
 
 
 def fill_constant(input: Tensor, value: Any) -> Tensor:
-    """Return a tensor filled with one value, in the shape and type of input, whose gradient is 0."""
+    """Return a tensor filled with one value, in the shape and type of input; the gradient of input is 0."""
     if isinstance(value, Tensor) and value.ndim:
         raise RuntimeError(f"fill only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     value = inplace.as_type_of(value, input)

@@ -20,7 +20,7 @@ from .wrap import METHOD_FORMS, operand, public
 
 
 def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
-    """Return an index tensor as an array. Raises RuntimeError for other types, and IndexError. dim: for errors."""
+    """Return an index tensor as an array. Raises RuntimeError for other types, and IndexError. dim: named in errors."""
     places = as_raw(index)
     if places.dtype.kind not in "iu":
         raise RuntimeError(f"{name}(): expected an index tensor of integers, got {places.dtype}")

@@ -50,7 +50,7 @@ def public(
 ) -> Any:
     """Register a function under its PyTorch names, and make it also accept NumPy's names for its arguments.
 
-    method: also register it as a method of Tensors. node: the name of its result's node, by default the last one.
+    method: also register it as a method of Tensors. node: name of the result's node, by default of its last operation.
     """
 
     def enter(function: Callable) -> Callable:

@@ -198,7 +198,7 @@ class Check:
         return report if self.request.project is None else self.request.project.accept(report)
 
     def judge(self) -> CheckReport:
-        """Check all samples in the environment of the file's import; return the first fail, else the worst report."""
+        """Check all samples with the file's search path and modules; return the first fail, else the worst report."""
         problem = next(complaints(self), None)
         if problem is not None:
             return self.error(problem)

@@ -224,7 +224,7 @@ def rolled(block: InputBlock) -> Iterator[Hypothesis]:
 
 
 def moved(kind: str, text: str, change: Callable[[np.ndarray], np.ndarray]) -> Hypothesis:
-    """Return that each row is changed as an array in the input's shape, real and imaginary parts separately."""
+    """Return the hypothesis that each row is changed in the input's shape, real and imaginary parts separately."""
 
     def expected(at: InputBlock) -> np.ndarray:
         parts = 2 if at.array.dtype.kind == "c" else 1

@@ -61,7 +61,7 @@ class Estimate:
     "limited" (limited precision: the slope is that of the trend), "staircase" (the slope is that of a piece, and
     `trend` that over many), "kink", "edge" (the function ends here), "jump" or "none". left, right, side_error:
     one-sided slopes and their error at a "kink" or "edge". noise: scatter of the values. width: that of the most
-    precise fit. change: least change of the function over its scale.
+    precise fit. change: lower bound of the function's change over its scale.
     """
 
     value: np.ndarray
@@ -302,7 +302,7 @@ class Chain:
         return alike & (gaps > 2 * rounding / half[:, None]).all(axis=0) & (len(half) == len(PAIRS))
 
     def has_sides(self, widths: Sequence[float]) -> np.ndarray:
-        """Return where one-sided slopes may differ at the point, since the even part in t falls no faster than t."""
+        """Return where one-sided slopes may differ at the point: the part that is even in t falls no faster than t."""
         up, down, half, rounding = self.differences(widths)
         with np.errstate(invalid="ignore", divide="ignore"):
             gaps = np.abs(up + down - 2 * self.line.base) / half[:, None]
@@ -313,7 +313,7 @@ class Chain:
         return missing | (sharp[:-1] & sharp[1:] & ~falls).any(axis=0)
 
     def seems_constant(self) -> np.ndarray:
-        """Return where only the narrowest fit has equal values: the slope is lost in rounding, or this is a stair."""
+        """Return where values are equal in the narrowest fit, but not further away: lost in rounding, or a stair."""
         constant = self.fits[0].constant
         if not constant.any():
             return constant

@@ -19,7 +19,7 @@ from .input_block import Expected, Hypothesis, InputBlock
 
 SEVERAL = 3  # least number of wrong numbers that a fitted constant must explain: one fits it, the others confirm it
 MOST_FITTED = 256  # most elements of a row that constants are fitted to: a choice
-MOST_MEAN_AXES = 4  # how many of an input's last axes a mean may be over: a choice
+MOST_MEAN_AXES = 4  # number of an input's last axes that a mean may be taken over: a choice
 MOST_ARRAYS = 6  # most arrays used by the code that are tried: a choice
 GELU_SCALE, GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715  # Hendrycks and Gimpel, arXiv:1606.08415
 TERM_CONSTANTS = np.array([1, 2, 3, 4, 6, 0.5, 1 / 3, 0.25])  # constants of terms that are products

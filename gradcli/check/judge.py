@@ -146,7 +146,7 @@ def make_report(place: Place, request: Request, start: float, verdict: str, text
 
 UNUSABLE: dict[type[Exception], Finding] = {  # derivatives that are wrong whatever their values
     WrongShapeError: Finding("shape", "the gradient has the wrong shape"),
-    NotElementwiseError: Finding("not elementwise", "an input element changes other elements of the output"),
+    NotElementwiseError: Finding("not elementwise", "the function does not work element by element"),
     ComplexError: Finding("complex", "the gradient of a real input must be real"),
 }
 

@@ -35,7 +35,7 @@ NO_DIFFERENCE = 1e-4  # a difference below this part of the largest is zero: a r
 MOST_TESTED = 3  # maximum number of wrong entries to test: a choice
 START_STEP = 1e-3  # step of central differences, in units of the reach: a choice
 CLOSE_REACHES = (0.01, 1e-3)  # reaches over which a smooth derivative follows a parabola
-SMOOTH_FALL = 0.01  # a smooth one's deviation falls by 10**3 from the first to the second: ten times less is not smooth
+SMOOTH_FALL = 0.01  # a smooth one's deviation falls by 10**3 from the first to the second; a fall below 10**2 is rough
 ROUGH_CLAIM = 5.0  # a claim this many times rougher than the slopes of the values is itself rough (calibrated)
 
 
@@ -67,7 +67,7 @@ def note_on_float32(claim: Claim) -> str:
 
 
 class WrongEntry:
-    """Entry (j, i) of a Jacobian whose claim and values disagree, and both at starts moved along element i."""
+    """Entry (j, i) of a Jacobian whose claim and values disagree. Computes both at starts moved along element i."""
 
     def __init__(self, judgement: Judgement, j: int, i: int):
         self.flat, self.j, self.i = judgement.flat, j, i

@@ -91,7 +91,7 @@ def moved(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[No
 
 
 def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
-    """Return the noise of the numbers along a line: cancellation inside the function that moved inputs do not show.
+    """Return the noise of the numbers along a line, from cancellation inside that moving the inputs does not show.
 
     Sixth differences of a smooth curve shrink with the spacing; those of noise stay the same.
     """

@@ -316,7 +316,7 @@ def different(mutants: Sequence[Mutant], sizes: Sequence[dict[str, Any]]) -> Ite
 
 
 def test_of(name: str, path: str, call: dict[str, Any], error: float | None, at_least: float) -> str | None:
-    """Return a test that fails with a mutant; None if the mutant's error is at most `at_least`."""
+    """Return a test that fails with a mutant; None if the mutant's error is unknown or at most `at_least`."""
     if error is None or error <= at_least:
         return None
     module = os.path.splitext(os.path.basename(path))[0]

@@ -20,7 +20,7 @@ from .rows import neighbours
 from .sampler import TINY
 from .verdict import OWN_NOISE, ROUNDING, Judgement, digits_of
 
-ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}  # to which both modes must agree, by bytes of a number: a choice
+ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}  # digits to which both modes must agree, by bytes of a number: a choice
 
 
 def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:
@@ -190,13 +190,13 @@ def random_cotangent(flat: Flat, seed: int) -> np.ndarray:
     return flat.as_output(np.random.default_rng(seed).standard_normal(len(flat.f0)))
 
 
-SAME_VALUE = 1e-6  # most that equal values differ, relative to them and to their change near the point (calibrated)
+SAME_VALUE = 1e-6  # largest difference of equal values, relative to them and their change near the point (calibrated)
 
 
 def other_value(flat: Flat) -> Finding | None:
     """Report a backward pass that belongs to another function: its own forward pass gives a different value."""
     claim = flat.claim
-    if claim.recorded is None:  # not recomputed by the backward passes of `nonlinearity`
+    if claim.recorded is None:  # the backward passes of `nonlinearity` did not recompute the output
         return None
     away = other_point(claim)
     try:
@@ -217,7 +217,7 @@ def other_value(flat: Flat) -> Finding | None:
 
 
 LOST_NEXT_TO_LARGEST = 1e-6  # products below this fraction of the largest one may be rounding (calibrated)
-MOST_SUBSETS = 4  # most inputs of which all subsets are tried as those that need a gradient, else each alone: a choice
+MOST_SUBSETS = 4  # most inputs whose subsets all get a turn to need a gradient; of more, each input alone: a choice
 
 
 def gradients_apart(flat: Flat, seed: int) -> Finding | None:

@@ -108,7 +108,7 @@ def judge_by_reference(
     floor = UNITS[kind] * np.sqrt((np.nan_to_num(reference) ** 2).mean(axis=1, keepdims=True))
     rows = (claimed, reference, own, near)
     blocks = [Block(flat, k, [part[:, flat.columns(k)] for part in rows], floor, kind) for k in range(len(claim.wrt))]
-    blame = "" if differs else None  # no search for a wrong part if values differ: parts are checked by their own
+    blame = "" if differs else None  # no search for a wrong part if values differ: parts are checked by their values
     return report_on(blocks, flat, f"(compared with {golden.title} in float64)", notes, partial(report, blame=blame))
 
 

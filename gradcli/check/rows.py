@@ -16,7 +16,7 @@ from .flat import Flat
 
 MOST_ROWS = 64  # maximum number of outputs for which a backward pass computes every row: a choice
 MOST_FORWARD = 256  # maximum number of inputs for which a forward derivative computes every column: a choice
-COMBINATIONS = 2  # random combinations if there are more outputs: one wrong output shows in each
+COMBINATIONS = 2  # random combinations of outputs, if these are too many: one wrong output shows in each
 SCATTER_LIMIT = 200_000  # maximum number of entries of a claim that is called again to measure its rounding: a choice
 NEIGHBOURS = 3  # points a few rounding units away at which a claim is called to measure its rounding (calibrated)
 ON_LINE = np.arange(-4, 5)  # offsets of close points on a line, in units of their spacing

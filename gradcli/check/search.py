@@ -102,7 +102,7 @@ LEAST_JUDGED = 12  # suspicious points to check, or a tenth of all points if tha
 LEAST_CALLS, CALLS_PER_POINT = 10_000, 150  # call limit of these checks: in all, or per point if that is more: a choice
 CLEARLY = 5.0  # errors by which a claim must be off to be called wrong at one of many points: twice MARGIN
 ERROR_UNITS = 1e3  # differences below this many rounding units of the gradient's usual size are ignored: a choice
-BOUNDARIES = 12  # boundaries of the domain to locate at most: a choice
+BOUNDARIES = 12  # maximum number of boundaries of the domain to locate: a choice
 BOUNDARY_BISECTIONS = 60  # halvings; float64 needs 53 to reach neighbouring numbers
 
 
@@ -249,8 +249,9 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
     failing = first_failing(hunt, report, count)
     wrong = report.verdict == "fail"
     if failing is None:
-        none = "none is more clearly wrong than the one above" if wrong else "found none where the claim is wrong"
-        return replace(report, notes=(*report.notes, f"searched {count} points: {none}"))
+        found = f"searched {count} points: found none where the claim is wrong"
+        note = "the claim fails at this point, so no other points were searched" if wrong else found
+        return replace(report, notes=(*report.notes, note))
     where = "shrunk from the declared point" if wrong else f"shrunk from one of {count} points"
     return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, f"the smallest failing point, {where}")
 

@@ -25,7 +25,7 @@ HOSTS = str(Path(__file__).with_name("in_command"))
 """The folder of the modules that run inside the command, in any version of Python."""
 HOST = "gradcli_importlib_bootstrap"
 RANK = ("fail", "pass", "inconclusive", "error")
-"""The first of these verdicts counts for several points, since a decision at one of them is a decision."""
+"""If verdicts differ between points, the first of these counts: a decision at one point is a decision."""
 
 
 class WatchedRun(NamedTuple):
@@ -97,7 +97,7 @@ def read_report(path: Path) -> dict[Any, Any]:
 
 
 def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
-    """Return each derivative once, with the worst report of the processes that used it, ordered by file and line."""
+    """Return each derivative once, with the report that comes first in RANK, ordered by file and line."""
     merged: dict[tuple, WatchedDerivative] = {}
     for item in found:
         key = (item.report.file, item.report.line, item.name, item.role)

@@ -136,7 +136,7 @@ def worst_of(derivative: Any, reports: Sequence[tuple[Any, CheckReport]]) -> Wat
     if report.verdict == "fail":
         place = "at a random point" if use.drawn else f"at {values_text(point_of(use))}"
         notes = (f"{place} (call {use.number})", *notes)
-    if report.verdict == "pass":  # at all points together
+    if report.verdict == "pass":  # the result of all points together
         passed = [r for _, r in reports if r.verdict == "pass"]
         undecided = [r for _, r in reports if r.verdict != "pass"]
         report, points = max(passed, key=lambda r: r.resolution), len(passed)
@@ -210,7 +210,7 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         out, whole = with_value(*xs)
         if use.kind == "tuple":
             return dict(zip(at, map(np.asarray, whole), strict=False))
-        if use.kind == "columns":  # one Jacobian per column, then that for unknown parameters
+        if use.kind == "columns":  # one Jacobian per column; in a tuple, that for unknown parameters comes second
             parts = np.asarray(whole[0] if isinstance(whole, tuple) else whole)
             return np.einsum("ikj,jl->ijkl", parts, np.eye(parts.shape[-1]))
         if isinstance(use.place, slice):

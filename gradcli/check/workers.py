@@ -154,7 +154,7 @@ class Worker:
 
     def take(self) -> CheckReport | tuple | None:
         """Return the report on the current check, or its progress; None if the process died."""
-        with contextlib.suppress(OSError):  # a message that is there came in time: this process may look late
+        with contextlib.suppress(OSError):  # a waiting message came in time: this process may be late to read it
             if time.monotonic() > self.end_by and not with_something_to_read([self.pipe], 0):
                 return None
         with contextlib.suppress(*BROKEN), within(PARTING):  # an incomplete message never ends

@@ -339,9 +339,10 @@ SHELLS: dict[str, type[Complete]] = {"bash": Bash, "zsh": Zsh, "fish": Fish}
 def completion(shell: str) -> None:
     """Print a completion script for SHELL: bash, zsh or fish.
 
-    Run it in the shell's start-up file, as in the examples. Then TAB completes commands, options and their choices,
-    files, and functions after FILE.py:. It also completes the names of a program after --wrt, --out, --retain and
-    --hook, and the program's inputs as NAME=. The program is not executed for this.
+    Run the script in the shell's start-up file, or save it where the shell looks for completions; see the examples.
+    Then TAB completes commands, options and their choices, files, and functions after FILE.py:. It also completes the
+    names of a program after --wrt, --out, --retain and --hook, and the program's inputs as NAME=. This does not execute
+    the program.
     """
     if shell not in SHELLS:
         raise unknown_name(f"there is no completion for '{shell}'", shell, SHELLS, "the shells are")

@@ -226,7 +226,9 @@ OPTIONS: dict[str, Callable] = {
     "expression": option(
         "-e EXPR", "Use EXPR as an expression, not as a file name.", name="expression", multiple=True, callback=once
     ),
-    "wrt": inputs_option("--wrt NAMES", "Inputs to differentiate, such as x,y [all]."),
+    "wrt": inputs_option(
+        "--wrt NAMES", "Differentiate with respect to these inputs [all]. NAMES is a list such as x,y."
+    ),
     "out": option("--out NAME", "Use the value called NAME as the output.", callback=as_name, complete="names"),
     "gradient": option("-g --gradient VALUE", "Incoming gradient of a non-scalar output.", complete="value"),
     "tangent": value_option("--tangent -t NAME=VALUE", "Direction for an input; other inputs stay fixed. Repeatable."),
@@ -247,9 +249,9 @@ OPTIONS: dict[str, Callable] = {
         "--jvp NAME|FORMULA",
         "Forward derivative written by hand. It computes Jacobian-vector products. For FILE.py:f, name a "
         "function j(tangents, *arguments) of FILE.py, where tangents is a tuple with one direction for each "
-        "argument. For an expression, give a formula that contains the direction v, or the directions v_x, v_y "
-        "and so on of several inputs. For a C function, give the declaration of its forward derivative. You can "
-        "combine --jvp with --vjp.",
+        "argument. For an expression, give a formula that contains the direction v; if there are several "
+        "inputs, their directions are v_x, v_y and so on. For a C function, give the declaration of its forward "
+        "derivative. You can combine --jvp with --vjp.",
     ),
     "hess": value_option(
         "--hess x,y=FORMULA",
@@ -257,19 +259,17 @@ OPTIONS: dict[str, Callable] = {
         targets="expression script",
     ),
     **{
-        f"library_{name}": option(
-            f"--{name} DECLARATION", f"Declaration of {what} in C.", name=name, targets="library"
-        )
+        f"library_{name}": option(f"--{name} DECLARATION", f"Declaration of {what} in C.", name=name, targets="library")
         for name, what in (("grad", "the gradient"), ("vjp", "the backward pass"), ("jvp", "the forward derivative"))
     },
     "value_and_grad": option(
         "--value-and-grad",
-        "The function returns (value, gradient). SciPy wants this for jac=True.",
+        "The function returns (value, gradient). SciPy expects this with jac=True.",
         targets="function checks",
     ),
     "elementwise": option(
         "--elementwise",
-        "--grad returns one number per output element. The numbers are in the output's shape.",
+        "--grad returns one number per output element. These numbers form an array of the output's shape.",
         needs="grad value_and_grad",
     ),
     "shape": value_option(
@@ -284,15 +284,16 @@ OPTIONS: dict[str, Callable] = {
     ),
     "samples": option(
         "--samples K",
-        "Check at K random points [1]. The default is 20 for a claimed formula, and 5 for --hess.",
+        "Check at K random points [1, 5 or 20]. The default is 20 for a claimed formula, 5 for --hess, and "
+        "otherwise 1.",
         type=Count(1_000_000),
     ),
     "order": option("--order N", "Check derivatives of order N [1]; 2 is gradgradcheck in PyTorch.", type=Count(2)),
     "fast": option("--fast", "Deprecated: it has no effect.", expose_value=False),
     "no_as_called": option(
         "--no-as-called",
-        "Skip unusual but valid calls of the derivative. These have transposed arrays, unused outputs or "
-        "repeated backward passes.",
+        "Skip unusual but valid calls of the derivative. By default, gradcheck also tests "
+        "transposed arrays, unused outputs and a second backward pass.",
     ),
     "arg": option(
         "--arg NAME=JSON",
@@ -313,7 +314,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "show": option("--show", "Elements to report [worst].", choices="worst all", formats="table tsv csv json html"),
     "list": option("--list", "List the checks without running them."),
-    "stop": option("-x", "Stop after the first fail or error.", name="stop"),
+    "stop": option("-x", "Stop after the first failure or error.", name="stop"),
     "jobs": option("-j --jobs N", "Run checks in N processes [1].", type=Count(1000)),
     "junit": file_option("--junit FILE", "Also write a JUnit report to FILE.", excludes="list"),
     "allow_inconclusive": option("--allow-inconclusive", "Exit with 0, not 4, if a check is inconclusive."),
@@ -345,7 +346,8 @@ OPTIONS: dict[str, Callable] = {
     "chunk_size": option("--chunk-size N", "Compute N rows or columns together [automatic].", type=Count(MOST_COUNTED)),
     "sparse": option(
         "--sparse",
-        "Detect and use the sparsity of the Jacobian. Only the vector products that its pattern needs are computed.",
+        "Detect and use the sparsity of the Jacobian. gradcli then computes only the vector products that the sparsity "
+        "pattern requires.",
     ),
     "hook": option(
         "--hook NAME=ACTION",
@@ -387,8 +389,8 @@ OPTIONS: dict[str, Callable] = {
     "reference": option(
         "--reference NAME",
         "Compare with the derivative of function NAME. Without this option, claims are compared with numeric "
-        "derivatives. Write FILE.py:NAME for a function in a different file. Use this for surrogate gradients "
-        "and, with --dtype, for kernels in low precision.",
+        "derivatives. The option is for surrogate gradients and, with --dtype, for kernels in low precision. "
+        "Write FILE.py:NAME for a function in a different file.",
         complete="complete_function",
         targets="function",
         excludes="order calls taylor symbolic digits rtol atol eps show search save_points",
@@ -425,7 +427,7 @@ OPTIONS: dict[str, Callable] = {
         excludes="grad vjp jvp value_and_grad",
     ),
     "over": value_option("--over NAME=FROM:TO", "Range of an input, like the argument x=-3:3. Repeatable."),
-    "points": option("--points N", "Points along each input [200, or 60 for a map].", type=Count(1000, least=2)),
+    "points": option("--points N", "Points along each input [200, or 60 for two].", type=Count(1000, least=2)),
     "range_points": option("--points N", "Number of points [49].", type=Count(1000, least=2), default=49),
     "plot": option(
         "--plot", "Draw the Jacobian as heat maps. -o FILE.svg or .png writes a picture.", formats="table svg png"
@@ -494,13 +496,13 @@ OPTIONS: dict[str, Callable] = {
     "detect_anomaly": option("--detect-anomaly", "Name the first operation that produces nan."),
     "outs": names_option(
         "--out NAMES",
-        "Use the values of these names as outputs. Several, such as a,b, have columns a, d_a_x, b, d_b_x.",
+        "Use the values of these names as outputs. For a,b, the columns are a, d_a_x, b, d_b_x and so on.",
         name="outs",
         complete="names",
     ),
-    "diag": option("--diag", "Also compute second derivatives d2_NAME. Each is with respect to the same input twice."),
+    "diag": option("--diag", "Also compute second derivatives d2_NAME: each twice with respect to one input."),
     "keep": names_option(
-        "--keep COLUMNS", "Also copy these columns to the result. They are columns of POINTS, such as id,day."
+        "--keep COLUMNS", "Also copy these columns to the result. COLUMNS are columns of POINTS, such as id,day."
     ),
     "no_keep": option("--no-keep", "Do not copy the input columns to the result."),
     "delimiter": option(
@@ -518,12 +520,12 @@ OPTIONS: dict[str, Callable] = {
     "sweep_jobs": option("-j --jobs N", "Compute in N threads or processes [1].", type=Count(1000)),
     "dask": option(
         "--dask ADDRESS",
-        "Run on a Dask cluster. ADDRESS is its scheduler's tcp://HOST:PORT or FILE.json, or "
-        "local for a new cluster on this machine.",
+        "Run on a Dask cluster. ADDRESS is the tcp://HOST:PORT or the FILE.json of its scheduler. `local` starts a new "
+        "cluster on this machine.",
     ),
     "restart": option(
         "--restart",
-        "Discard the finished parts, and start again. They come from an interrupted sweep to the same file.",
+        "Discard the finished parts, and start again. The parts come from an interrupted sweep to the same file.",
     ),
     "sweep_output": file_option(
         "-o --output FILE",

@@ -349,7 +349,7 @@ class Latex(Paper):
 
 
 def write_number(x: Fraction) -> str:
-    """Write a nonnegative number as an integer, a short fraction, or a decimal if that is exact."""
+    """Write a nonnegative number as an integer or fraction, or as a decimal if exact and the denominator is above 9."""
     if x.denominator < 10:
         return str(x)
     decimal = repr(float(x))
@@ -357,7 +357,7 @@ def write_number(x: Fraction) -> str:
 
 
 def turn(form: Form) -> Form | None:
-    """Negate a sum that contains a minus sign, or a product with such a sum; return None for other formulas."""
+    """Negate a sum that contains a minus sign, or a matrix product with one; return None for other formulas."""
     if form.op == "matmul":
         for k, part in enumerate(form.parts):
             turned = turn(part)

@@ -1,4 +1,4 @@
-"""Run a parsed program on Tensors. A program can only call functions of the table, and nothing else in Python."""
+"""Run a parsed program on Tensors. A program can call only functions of the table, and nothing else in Python."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def check_call(name: str, args: tuple, named: dict, limit: int) -> None:
 
 
 def lift_number(x: Any) -> Tensor:
-    """Return a number as a Tensor of the default type; return a Tensor unchanged. Raises GradcliError for the rest."""
+    """Convert a number to a Tensor of the default type; return a Tensor unchanged. Raises GradcliError for others."""
     if isinstance(x, Tensor):
         return x
     if recorder().field is not None and isinstance(x, int | float | complex) and not isinstance(x, bool):

@@ -151,7 +151,7 @@ def parse_cell(cell: str) -> float | complex | None:
 
 
 FORMATS = ("npy", "npz", "csv", "tsv", "txt", "json")
-"""File types by suffix. Without one of these suffixes, :FORMAT after the name decides, or else the content."""
+"""File types by suffix. Without one of these, :FORMAT after the name decides, or for pipes and devices the content."""
 ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")  # the first bytes of .npy and .npz files
 HEADER = 1 << 20  # bytes that an array's file may have in addition to its data
 

@@ -38,7 +38,7 @@ class Expr:
                 stack.extend(node.children())
 
 
-# Leaf, and the methods repeated in Name, Binary and Call, save time: 60,000 products take 0.75 of it.
+# Leaf, and the methods repeated in Name, Binary and Call, are for speed: 60,000 products take 0.75 of the time.
 class Leaf(Expr):
     """An expression with no others inside."""
 

@@ -54,7 +54,7 @@ class HookLists:
     def register_full_backward_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(module, grad_input, grad_output) once the gradients of the module's inputs are computed.
 
-        Its result replaces grad_input, which is None for arguments that are not tensors. Raises RuntimeError if the
+        Its result replaces grad_input, which has None for arguments that are not tensors. Raises RuntimeError if the
         module has hooks of the old kind.
         """
         self._check_backward_kind(True)
@@ -192,9 +192,9 @@ IDENTITY = Rule(
 
 
 def pass_identity(values: tuple) -> tuple[tuple, list[int], Any]:
-    """Pass the values that require grad through one identity. Return all values, the positions of those, and its node.
+    """Pass the values that require grad through one identity. Return all values, the positions of these, and its node.
 
-    Each of those values becomes a view, so that in-place changes to it get the right gradient. The node may be None.
+    Each of these values becomes a view, so that in-place changes to it get the right gradient. The node may be None.
     """
     places = [
         i

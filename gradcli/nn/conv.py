@@ -255,7 +255,7 @@ adaptive_avg_pool1d, adaptive_avg_pool2d = map(adaptive_avg_pool, (1, 2))
 
 
 def find_maxima(data: np.ndarray, windows: Windows) -> np.ndarray:
-    """Return each window's first maximum as a place in a flattened plane of data: lead + windows.size to lead + out."""
+    """Return the place of each window's first maximum in flattened planes of data (lead + windows.size): lead + out."""
     plane = math.prod(windows.size)
     numbers = windows.take(np.arange(1, plane + 1).reshape(windows.size))  # 0 in the padding
     places = numbers.reshape(*windows.out, math.prod(windows.kernel)) - 1

@@ -306,7 +306,7 @@ def is_under(path: str, name: str) -> bool:
 
 
 def is_named(path: str, wrt: Sequence[str] | None) -> bool:
-    """Report whether to differentiate by a path: `wrt` names it or something that contains it, or is None (all)."""
+    """Report whether a path is to be differentiated: `wrt` names it or something that contains it, or is None (all)."""
     return wrt is None or any(is_under(path, name) for name in wrt)
 
 

@@ -120,7 +120,7 @@ class Pass:
 
 
 class Event(NamedTuple):
-    """An event of a gradient. filled, cleared: the last pass to fill it and event to clear it. function: its place."""
+    """An event of a gradient, in `function`. filled, cleared: the last pass to fill it, and event to clear it."""
 
     number: int
     place: Place | None

@@ -137,13 +137,13 @@ class HandWritten(Claim):
         return self.fit_shape(whole.reshape(out.shape + x.shape), out, name)
 
     def refuse_mixing(self, arrays: Arrays, out: np.ndarray) -> None:
-        """Raise NotElementwiseError if an input has another shape than the output, or an element affects others.
+        """Raise NotElementwiseError if an input's shape is not the output's, or an element affects other outputs.
 
         For each bit, move the elements whose index has it, then the others: any two indices differ in some bit.
         """
         for name in self.wrt:
             if self.at[name].ndim and self.at[name].shape != out.shape:
-                shapes = f"'{name}' has shape {self.at[name].shape}, but the output {out.shape}"
+                shapes = f"'{name}' has shape {self.at[name].shape}, but the output has shape {out.shape}"
                 raise NotElementwiseError(f"{self.title} is not elementwise: {shapes}")
         if out.size > MOST_ELEMENTS:
             raise CallError(f"{self.title} has {out.size} elements; elementwise allows at most {MOST_ELEMENTS}")

@@ -1,7 +1,7 @@
 """Indexing: taking elements out and putting them back. Each is the transpose of the other.
 
-An `Index` holds NumPy's index for an array of a known shape. It also applies after extra leading axes, in front of
-which NumPy's `x[..., i, :, j]` would put the new axis.
+An `Index` holds NumPy's index for an array of a known shape. It also applies to arrays with extra leading axes, while
+NumPy's `x[..., i, :, j]` would put the new axis in front of these.
 """
 
 from __future__ import annotations

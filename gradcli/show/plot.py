@@ -26,7 +26,7 @@ class Canvas:
         self.dots = np.zeros((rows * self.down, columns * self.across), bool)
 
     def line(self, start: tuple[float, float], end: tuple[float, float]) -> None:
-        """Draw a line between two points; the parts outside of 0 to 1 (from left to right and upwards) are cut off."""
+        """Draw a line between two points, with y upwards; parts outside the unit square are cut off."""
         height, width = (n - 1 for n in self.dots.shape)
         if not np.isfinite([*start, *end]).all():  # so far away that its position overflows
             return

@@ -176,7 +176,7 @@ def escape(text: Any) -> str:
 
 
 def tag(name: str, content: str = "", **attributes: Any) -> str:
-    """Return an element. In attribute names, `_` is a hyphen, and nothing at the end; floats have one decimal."""
+    """Return an element. In attribute names, `_` becomes a hyphen, or nothing at the end; floats get one decimal."""
     texts = [
         f' {key.rstrip("_").replace("_", "-")}="{f"{x:.1f}" if isinstance(x, float) else escape(x)}"'
         for key, x in attributes.items()

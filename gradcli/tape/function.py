@@ -25,7 +25,7 @@ from .torch_errors import name_in_messages, text_of_change
 
 
 class Saved:
-    """A tensor kept by save_for_backward. place: its index among the outputs, or None; node: its node otherwise."""
+    """A tensor kept by save_for_backward. place: its index if it is an output, else None. node: its node if not."""
 
     __slots__ = ("count", "node", "place", "tensor")
 

@@ -29,7 +29,7 @@ Pairs = Sequence[tuple[Any, Any]]  # nodes, each with the cotangent to send to i
 
 
 class Rule:
-    """How a node passes cotangents on. All nodes of a quick recorder share a rule; other nodes have their own.
+    """How a node passes cotangents on. All nodes of a quick recorder share a rule; `Engine` makes one per call.
 
     send(node, g): returns pairs of a parent and its cotangent, None if not wanted. saves: the node keeps values that
     backward frees. fresh: a cotangent has its own memory, unless it is g or a view. primitive, params: the entry of the
@@ -288,7 +288,7 @@ def add_hook(hooks: OrderedDict, hook: Any) -> RemovableHandle:
 
 
 class HookTable:
-    """The hooks of one node, by the time they run. packed: whether hooks have packed its saved values."""
+    """The hooks of one node, grouped by when they run. packed: whether hooks have packed its saved values."""
 
     packed = False
 

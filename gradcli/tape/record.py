@@ -249,7 +249,7 @@ ENGINE = Engine()
 
 
 class Mode:
-    """Takes the place of the recorder below it, and changes part of its behavior."""
+    """Takes the place of the recorder below it, and changes part of its behaviour."""
 
     below: Any = ENGINE
 

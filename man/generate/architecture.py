@@ -52,7 +52,7 @@ source. `CONTRIBUTING.md` lists the files that you edit to add a function, comma
    (`gradcli/program/base.py`). Everything that has a derivative to check is a `Claim` (`gradcli/program/claim.py`),
    whether the derivative is gradcli's own, hand-written, or from a framework, a server or a library.
 5. **Request records the options once** (`gradcli/request.py`). A function that needs an option gets the whole record.
-6. **A check works on a real matrix.** Modules that estimate, probe, locate and judge see rows and columns;
+6. **A check works on a real matrix.** Modules that estimate, probe, locate and judge work on rows and columns;
    `gradcli/check/flat.py` knows the names, shapes and complex numbers behind them. A number called numeric is
    computed from values of the function, never from the claim.
 7. **A result is rows and a JSON document** (`gradcli/show/results.py`). Each text format is one function for all
@@ -111,8 +111,8 @@ LAYERS = """
 ## The layers
 
 A package imports only from packages above it in this table; `tests/test_layers.py` verifies this. A module is
-imported only when a command needs it. There are two exceptions to the order: a table of modules, such as the formats
-of `show`, and the package itself, which imports names of the Python interface when they are first used.
+imported only when a command needs it. There are two exceptions to the order. A table of modules, such as the formats
+of `show`, may name any module. The package itself imports names of the Python interface when they are first used.
 
 | package | contents |
 |---|---|
@@ -135,7 +135,7 @@ A node keeps arrays, its parents and its rule, but never Tensors, so there are n
 the next number of a sequence. The backward pass always takes the node with the highest number from a heap, adds
 cotangents where paths meet, and frees nodes that are done. It does not need recursion.
 
-Each in-place change gets a number of the same sequence. A saved array is stale if the last change of its memory is
+Each in-place change gets a number from the same sequence. A saved array is stale if the last change of its memory is
 newer than the node that saved it. Recording therefore does not need to check for changes.
 
 A mode (observed, traced, packed, exact) is a recorder on a stack; each thread has its own stack
@@ -143,7 +143,7 @@ A mode (observed, traced, packed, exact) is a recorder on a stack; each thread h
 all threads. If there is no observer, this costs nothing.
 """,
     "Transforms": """
-A transform runs a function once, on inputs of its own, and records it. Therefore, transforms can be nested. Reverse
+A transform runs a function once, on its own inputs, and records it. Transforms can therefore be nested. Reverse
 mode runs the backward pass with cotangents that have one more axis. Forward mode pushes tangents through the recorded
 graph. `vmap` gives tensors a hidden leading axis.
 """,
@@ -211,7 +211,7 @@ afterwards (`gradcli/program/user_code.py`). On Linux, the operating system limi
 execute Python (`gradcli/lang/limits.py`).
 """,
     "Start-up": """
-A module is imported when one of its names is first used. This also holds for the families of functions in the table.
+A module is imported when one of its names is first used. The same is true of the families of functions in the table.
 """,
     "Tests, bank and site": """
 `tests/` has the same folders as the package. `tests/cases/` has command lines with their output. `tests/bank/` is a

@@ -12,20 +12,21 @@ from .mdoc import Item, escape_roff, page, paragraphs, tag_list
 
 MEASURED = Path(__file__).with_name("bench.json")
 DESCRIPTION = """
-These tables were measured on {date}, on {machine}. At the start, the machine had {load}. `make bench` measures on your
-machine and prints the same tables; `make bench MEASURED=man/generate/bench.json` updates the numbers of this page.
+These tables were measured on {date}, on {machine}. At the start, the machine had a load average of {load}. `make bench`
+measures on your machine and prints the same tables; `make bench MEASURED=man/generate/bench.json` updates the numbers
+of this page.
 """
 RATIOS = """
-Each number is the time that gradcli takes for a task, divided by the time of another way to do the same task. If it is
+Each number is the time that gradcli takes for a task, divided by the time that the named alternative takes. If it is
 below 1, gradcli is faster. The results of the two are compared first. Then they run alternately, and the number is the
-median over these pairs of runs. PyTorch and JAX are built for large arrays, which these tasks do not have. JAX compiles
+median over these pairs of runs. PyTorch and JAX are built for large arrays, which these tasks do not use. JAX compiles
 Jacobians and Hessians before the measurement. For the sweep, the times are CPU times.
 """
 CHECKERS = """
-The checkers are compared on a bank of gradcli-verdict(7): {functions} random functions of 1 to 8 numbers, with random
-points, scales and kinks. For each function there are a right gradient and several wrong ones. Of the wrong ones, only
-those with an error of 1 % or more count here. The bank was not made for the other checkers. Their defaults suit
-functions that are smooth, of size 1 and free of noise.
+The checkers are compared on one of the banks that gradcli-verdict(7) describes: {functions} random functions of 1 to 8
+numbers, with random points, scales and kinks. For each function, there are a right gradient and several wrong ones. Of
+the wrong ones, only those with an error of 1 % or more count here. The bank was not made for the other checkers. Their
+defaults suit functions that are smooth, of size 1 and free of noise.
 
 SciPy's `check_grad` returns the norm of a difference. A claimed gradient fails here if this norm is above 1e-5 of the
 gradient's norm. numdifftools and jacobi return a derivative and its error. A claimed gradient fails here if it is more

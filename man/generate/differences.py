@@ -13,10 +13,13 @@ DELIBERATE = [
     ),
     (
         "Views from one function",
-        "A part from `split`, `chunk` or `unbind`, or the tensor that was split, may change in place. The other parts "
-        "change with it, and their gradients are right. PyTorch raises an error for this.",
+        "You may change a result of `split`, `chunk` or `unbind` in place, and also the tensor that was split. Views "
+        "of the same memory change, too, and their gradients are right. PyTorch raises an error for this.",
     ),
-    ("Hooks on views", "A view keeps its hooks and its node when its memory is changed through another tensor."),
+    (
+        "Hooks on views",
+        "If the memory of a view is changed through another tensor, the view keeps its hooks and its node.",
+    ),
     (
         "Parts of complex numbers",
         "The real and imaginary parts of complex tensors cannot change in place while gradients are recorded.",
@@ -24,8 +27,9 @@ DELIBERATE = [
     ("Loaders", "A `DataLoader` loads in the main process: `num_workers` and `pin_memory` have no effect."),
     (
         "vmap",
-        "A function that cannot be computed for all points together, such as a custom Function or a branch on a "
-        "number, is called point by point. Random numbers are the same for all points unless `randomness='different'`.",
+        "A function that cannot be computed for all points together is called once for each point. Examples are "
+        "functions that contain a custom Function or a branch on a number. Random numbers are the same for all points "
+        "unless `randomness='different'`.",
     ),
     (
         "Operands that overlap",
@@ -55,7 +59,7 @@ DELIBERATE = [
     ("Hooks that change their argument", "A hook gets its own copy of the gradient, which it may change in place."),
     (
         "Parts of a backward pass",
-        "If backward() is called with `inputs`, the nodes that made these inputs do not run, and keep their saved "
+        "If backward() is called with `inputs`, the nodes that computed these inputs do not run, and keep their saved "
         "values. Operations without saved values may run backward a second time.",
     ),
     (
@@ -65,6 +69,6 @@ DELIBERATE = [
         "`sign` and `i1`. At modulus 0, the slope of `polar` is finite and right. The same is true of `atan2`, `angle` "
         "and complex `abs` at huge and tiny numbers. On a branch cut of complex `asin`, `acos`, `asinh` and `acosh`, "
         "the sign of the zero part selects the side whose slope is used; PyTorch may use the other side. For complex "
-        "numbers beyond 1e154, the slopes of the inverse functions are nan, as in PyTorch.",
+        "numbers above 1e154 in modulus, the slopes of the inverse functions are nan, as in PyTorch.",
     ),
 ]

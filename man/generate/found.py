@@ -11,8 +11,8 @@ SAMPLES = Path(__file__).parents[2] / "samples" / "found"
 DESCRIPTION = """
 gradcli-gradcheck(1) found these mistakes in releases of well-known packages. For each of them, samples/found has a file
 with two checks: the released derivative, which fails, and the right formula, which passes. When the file is imported,
-it compares the formula with numeric differentiation in 30 digits. If the release is not installed, the file is skipped
-with a message. `make test-found` installs each release in a separate environment.
+it compares the right formula with numeric differentiation in 30 digits. If the release is not installed, the file
+skips itself with a message. `make test-found` installs each release in a separate environment.
 """
 EXAMPLES = ["gradcli gradcheck samples/found", "gradcli gradcheck samples/found/umap_bray_curtis_grad.py -v"]
 

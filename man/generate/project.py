@@ -7,9 +7,9 @@ from .mdoc import page, paragraphs, tag_list
 
 CONFIGURATION = """
 gradcli-gradcheck(1) takes defaults from the table `[tool.gradcli]` of a pyproject.toml. It looks for the nearest file
-with this table, in the folder of the first target and in the folders above. Without a target, it begins in the current
-folder. Options on the command line take precedence. An unknown key is an error. Paths are relative to the folder of the
-file.
+with this table, in the folder of the first target and in the folders above it. Without a target, it begins in the
+current folder. Options on the command line take precedence. An unknown key is an error. Paths are relative to the
+folder of the file.
 
     [tool.gradcli]
     paths = ["src", "tests"]
@@ -44,8 +44,8 @@ KEYS = [
     ),
 ]
 PYTHON = """
-A Python target runs in the Python of your project, and packages of the project take precedence. gradcli uses the first
-of these that exists:
+A Python target runs in the Python of your project, and your project's packages take precedence over gradcli's. gradcli
+uses the first of these that exists:
 
     --python PATH
     python in gradcli-configuration(5)
@@ -54,12 +54,12 @@ of these that exists:
     CONDA_PREFIX
     the Python that gradcli itself runs in
 
-It must be Python 3.11 or later. gradcli brings its own dependencies. The exceptions are NumPy and SciPy: if your Python
-has a different version than gradcli's, your project has to provide them. Expressions do not need any of this. `gradcli
---version -v` prints which Pythons are used in the current folder.
+It must be Python 3.11 or later. gradcli brings its own dependencies. NumPy and SciPy are an exception: if your project
+uses Python 3.12 and gradcli itself runs in 3.13, for example, your project has to provide them. Expressions do not need
+any of this. `gradcli --version -v` prints which Pythons are used in the current folder.
 
-gradcli-watch(1) and gradcli-mutate(1) look for the program of their COMMAND first next to that Python, as in an
-activated environment. The pytest plugin runs in the Python of pytest.
+gradcli-watch(1) and gradcli-mutate(1) run their COMMAND as in an activated environment: they look for its program next
+to that Python first. The pytest plugin runs in the Python of pytest.
 """
 
 
@@ -85,9 +85,9 @@ def environment_page() -> str:
 
 
 def exit_codes_page() -> str:
-    more = """EXIT STATUS lists the exit codes. For gradcli-why(1) and gradcli-watch(1), see their pages.
-`gradcheck --exit-zero` exits with 0 whatever the verdicts are, and `--bisect` with the codes that `git bisect run`
-expects."""
+    more = """The section EXIT STATUS below lists the exit codes. The page of each command gives their exact meaning for
+this command. In gradcli-why(1) and gradcli-watch(1), some codes have a different meaning. `gradcheck --exit-zero` exits
+with 0 whatever the verdicts are, and `gradcheck --bisect` exits with the codes that `git bisect run` expects."""
     return page(
         "gradcli-exit-codes(7)",
         "what the exit codes of gradcli mean",

@@ -9,25 +9,28 @@ With the target `cmd:COMMAND`, gradcli-gradcheck(1) starts a program, asks it fo
 and checks the derivatives. The command is split into words as a shell would split it, but no shell runs it.
 
 The program reads requests from standard input and writes answers to standard output. Each request is one JSON object on
-one line, without blanks, with its keys in the order given below. Each answer is one JSON object on one line. The
-program must flush its output after each answer. Other lines on standard output are copied to standard error. The
-program runs until its input ends. If it dies, or takes longer for an answer than `--timeout` allows, the check is an
-error, and the report shows the last lines that the program printed. The next check starts the program again.
+one line, without spaces, with its keys in the order given below. Each answer is one JSON object on one line. The
+program must flush its output after each answer. gradcli copies other lines from standard output to standard error. The
+program must keep running until its input ends. If it ends earlier, or takes longer for an answer than `--timeout`
+allows, the verdict is error, and the report shows the last lines that the program printed. The next check starts the
+program again.
 
 The objects are those of UM-Bridge 1.0, with the method as an additional key. Inputs and outputs are vectors, numbered
 from 0. On the command line, the inputs are called x0, x1 and so on. Write numbers with 17 significant digits, so that
-no precision is lost. `config` is the object given with `--config`, or an empty object. `name` is empty.
+no precision is lost. `config` is the object given with `--config`, or an empty object. `name` is an empty string.
 
-Each request ends with an `id`, a number that increases: `"id":7`. An answer may repeat the `id`. Then gradcli ignores
-answers with a different `id`, so a late or repeated answer is never taken for the answer to a later request. Without an
-`id`, the first answer after a request counts, and gradcli drops other lines with a warning.
+The last key of each request is `id`, a number that increases from request to request, such as `"id":7`. Answers may
+repeat the `id`. gradcli then ignores an answer with a different `id`, so it never takes a late or repeated answer for
+the answer to a later request. Without an `id`, the first answer after a request counts, and gradcli drops further
+answers with a warning.
 """
 METHODS = [
     (
         '{"method":"ModelInfo","name":""}',
         "What the program can do. The answer is "
         '`{"support":{"Evaluate":true,"Gradient":true,"ApplyJacobian":false}}`. '
-        "Gradient, ApplyJacobian or both are needed. If the answer is an error, gradcli assumes Evaluate and Gradient.",
+        "The program must support Gradient, ApplyJacobian or both. If the answer is an error, gradcli assumes Evaluate "
+        "and Gradient.",
     ),
     (
         '{"method":"InputSizes","name":"","config":{}}',
@@ -36,7 +39,8 @@ METHODS = [
     ),
     (
         '{"method":"OutputSizes","name":"","config":{}}',
-        'The lengths of the outputs, such as `{"outputSizes":[1]}`. If the answer is an error, gradcli uses Evaluate.',
+        'The lengths of the outputs, such as `{"outputSizes":[1]}`. If the answer is an error, gradcli '
+        "takes the lengths from an answer to Evaluate.",
     ),
     (
         '{"method":"Evaluate","name":"","input":[[1.2,2.0]],"config":{}}',
@@ -56,7 +60,7 @@ METHODS = [
 ]
 ERRORS = """
 If the program cannot answer, it returns `{"error":{"type":"InvalidInput","message":"x must be positive"}}`. At the
-checked point, this makes the check an error. At a point nearby, it means that the function has no value there.
+checked point, the verdict is then error. At other points, gradcli concludes that the function has no value there.
 """
 FILES = [
     ("samples/elsewhere/rosen.c", "A complete program in C."),

@@ -81,10 +81,13 @@ PROGRAMS = [
     ("*.py", "Python scripts and functions. They are run, unless `--safe` is given."),
 ]
 DATA = ("*.npy, *.npz, *.csv, *.tsv, *.txt, *.json", "Arrays for `NAME=@FILE`. Pickled objects are refused.")
-WRITTEN = (".gradcli-*", "A temporary file in the folder of the `-o` file. Once complete, it is renamed to that file.")
+WRITTEN = (
+    ".gradcli-*",
+    "A temporary file in the folder of the `-o` file. When it is complete, gradcli renames it to that file.",
+)
 PARTS = (
     "FILE.parts",
-    "The finished parts of the table that `-o FILE` writes. It is removed when the table is complete.",
+    "A folder with the finished parts of the table that `-o FILE` writes. It is removed when the table is complete.",
 )
 TARGETS = """
 A target is one of these:
@@ -96,12 +99,12 @@ A target is one of these:
     FILE.py:NAME   a function, a custom Function or a Module of that file
     ADDRESS        a function of a server or of another program
 
-Programs in the expression language, see gradcli-expressions(7), are parsed and never executed. A Python script runs as
-`python FILE.py` would run it, with the arguments that follow `--`. The inputs of `FILE.py:NAME` are the parameters of
-the function. A parameter that is annotated with `int` or an integer type, such as `torch.LongTensor`, gets integers and
-has no derivative.
+gradcli parses programs in the expression language and never runs them as Python; gradcli-expressions(7) describes the
+language. A Python script runs as `python FILE.py` would run it, with the arguments that follow `--`. The inputs of
+`FILE.py:NAME` are the parameters of the function. A parameter that is annotated with `int` or an integer type, such as
+`torch.LongTensor`, gets integers and has no derivative.
 
-gradcli-gradcheck(1) lists the forms of an address. Its derivatives are those that the server or program returns.
+gradcli-gradcheck(1) lists the forms of an address. The server or program computes the derivatives itself.
 
 A name that ends in .py or .expr, or that contains .py:, is always a file. Any other name is a file only if that file
 exists. A Python file that contains only statements of the expression language is read as a program in that language.
@@ -111,8 +114,8 @@ The inputs of an expression program are the names that have values on the comman
 binds to numbers or array constructors. Its output is the last bare expression. Without one, it is the last assignment.
 
 The inputs of a script are its tensors that require grad, under their global names. A parameter of a module is called
-`net.f1.weight`, and a tensor without a name `leaf@line 12`. If the script itself runs backward(), these gradients are
-reported. Otherwise its output is the tensor in its last statement.
+`net.f1.weight`, and a tensor without a name `leaf@line 12`. If the script itself calls backward(), gradcli reports the
+gradients that this call computes. Otherwise the output of the script is the tensor in its last statement.
 """
 VALUES = """
 A value is an expression without names, such as `2`, `[[1, 2], [3, 4]]`, `linspace(0, 1, 5)` or `randn(3, 4)`, or it
@@ -125,32 +128,33 @@ comes from a file:
     x=@-           JSON on standard input
     x=@-:csv       a different format on standard input; also @-:csv:KEY
 
-Pipes and files without a known suffix, such as `@/dev/stdin` or the `@<(command)` of a shell, are recognized by their
-content, unless `:FORMAT` follows. Data from a pipe is kept, so several values may be parts of it. A value on the
-command line replaces the value that the program gives to that input.
+For a pipe or a file without a known suffix, such as `@/dev/stdin` or the `@<(command)` of a shell, gradcli detects the
+format from the content, unless `:FORMAT` follows. It keeps the data of a pipe, so several values may come from one
+pipe. A value on the command line replaces the value that the program gives to that input.
 
-`@FILE` without a name gives values to inputs from all arrays of an .npz archive or a JSON document, by their names. A
-value that is given by name takes precedence. `--columns FILE` gives values from those columns of a table whose headings
-are inputs of the program.
+`@FILE` without a name reads an .npz archive or a JSON document, and gives each array in it to the input of the same
+name. `--columns FILE` reads a table, and gives each column to the input that the heading names; it ignores all other
+columns. A value that is given by name takes precedence over both.
 """
 OUTPUT = """
 Results go to standard output, and everything else to standard error. On a terminal, the default format is a table.
-Otherwise it is lines with tabs, such as the name of an element, a tab, and its value in full precision. With `--json`,
-the output is one JSON document, which gradcli-json(5) describes, and errors are JSON, too. A table shows arrays of up
-to 20 numbers in full and abbreviates longer ones. Files that `-o` writes, and HTML pages, contain all elements.
+Otherwise, the output consists of tab-separated lines, such as the name of an element and its value in full precision.
+With `--json`, the output is one JSON document, which gradcli-json(5) describes, and errors are JSON, too. A table shows
+arrays of up to 20 numbers in full and abbreviates longer ones. Files that `-o` writes, and HTML pages, contain all
+elements.
 
 Pictures (.svg, .png) of curves, maps, Jacobians, digits and Taylor remainders need matplotlib: `pip install
 matplotlib`, or the extra gradcli[plot]. Graphs are drawn by Graphviz if its program `dot` is installed. Without it, an
 SVG file needs no other package, and a PNG file needs matplotlib. Parquet needs pyarrow: `pip install pyarrow`, or the
-extra gradcli[sweep]. Everything else comes with gradcli.
+extra gradcli[sweep]. The other formats need no other package.
 """
 DESCRIPTIONS = {
     "grad": """
-If the output is not a single number, `--gradient` must give an array of the output's shape. The Jacobian is multiplied
-by this array from the left. gradcli-jacobian(1) prints the whole Jacobian instead. Hooks run in the order in which they
-are given.
+If the output is not a single number, `--gradient` must give an array of the output's shape. gradcli multiplies the
+Jacobian by this array from the left. gradcli-jacobian(1) prints the whole Jacobian instead. Hooks run in the order in
+which they are given.
 
-Lines with tabs, and CSV, contain only the gradients, unless `--value` is given. All other formats also contain the
+Tab-separated lines and CSV contain only the gradients, unless `--value` is given. All other formats also contain the
 value of the output.
 """,
     "gradcheck": """
@@ -180,8 +184,8 @@ names the worst element, with both values, and a mistake that would explain all 
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
 element in which an error of 2 % could not be detected. Elements that hardly affect the output do not make a check
-inconclusive. The effect of an element is its derivative times the magnitude of the input, and elements with less than a
-hundredth of the largest effect are ignored here. An element whose effect is less than the rounding error of the output
+inconclusive: those whose effect is less than a hundredth of the largest effect. The effect of an element is its
+derivative times the magnitude of the input. An element whose effect is less than the rounding error of the output
 cannot be checked at all. The check can still pass, and a note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
@@ -291,9 +295,9 @@ The types of the parameters have these meanings, and `float` works like `double`
     double           a single number
     int              the size of an array
 
-gradcheck sets an integer by its name. m is the size of the output, and nx or n_x is the size of x. An integer with a
-different name is the size of the first array. You can also give a value, such as n=3. If the size of the output does
-not follow from these rules, write `--shape y=3`.
+gradcheck chooses the value of an int parameter by the parameter's name. m is the size of the output, and nx or n_x is
+the size of x. A parameter with a different name is the size of the first array. You can also give a value, such as n=3.
+If the size of the output does not follow from these rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
 hold the gradient of x. Gradient arrays with other names belong to the inputs in their order. If the function returns an
@@ -360,13 +364,13 @@ random, by about 0.05 Å along each axis. `--seed` selects different random move
 `positions=@FILE` gives the positions instead.
 """,
     "eval": """
-In lines with tabs and in CSV, the value is called `value`, and an element of it `value[0,1]`, whatever the name of the
-output is.
+In tab-separated lines and in CSV, the value is always called `value`, and its elements are called `value[0,1]` and so
+on, even if the output has a name of its own.
 """,
     "sweep": """
 # Rows
 
-Each row is a point of its own: a sum, a matrix product or a solver in TARGET works on the values of one row. gradcli
+Each row is a separate point: a sum, a matrix product or a solver in TARGET works on the values of one row. gradcli
 computes many rows in one call. Three kinds of targets run once for each row instead, which takes longer; a note says
 so:
 
@@ -405,7 +409,7 @@ removes the folder. If TARGET, POINTS or an option that affects the result has c
 error. `--restart` discards the old parts. If the sweep was already complete, the same command computes it again.
 
 Interruptions, `-j` and `--dask` do not change the result. With `--shard`, you run N commands, each with its own FILE.
-The rows of these files, in the order of K, are the rows of the whole result.
+These files, joined in the order of K, contain the rows of the whole result.
 
 # Packages and speed
 
@@ -517,12 +521,12 @@ OPTIONS = {
     "--output": f"{WHOLE} Unless `-f` is given, a known extension such as .json selects the format.",
     "--python": PROJECT,
     "--seed": "In the expression language, the same seed always gives the same numbers. In Python files that use "
-    "gradcli's engine, this is so only if N is above 0.",
+    "gradcli's engine, this is true only if N is above 0.",
     "--torch": "Scripts then use float32 by default, as in PyTorch; `--dtype` has no effect on them.",
 }
 SCRIPT_ONLY = {
     "--max-elements": "It has no effect on `why`.",
-    "--safe": "`why` always runs SCRIPT, so with this option it only prints an error.",
+    "--safe": "This command always runs the script, so with this option it only prints an error.",
     "--seed": "",
 }
 OPTIONS_OF: dict[str, dict[str, str]] = {
@@ -643,9 +647,9 @@ value on the command line, and the names to which the program assigns one of the
                            arange, linspace, logspace, rand or randn
     w = 0.1 * randn(3, 4)  arithmetic with such values
 
-A value on the command line replaces the value that the program assigns. `x = const(3)` does
-not make x an input. A name is not an input either if the program assigns to it, or to one of its elements, a second
-time. `--wrt` differentiates with respect to some of the inputs only.
+A value on the command line replaces the value that the program assigns. `x = const(3)` does not make x an input. If
+the program assigns to a name, or to one of its elements, a second time, this name is not an input either. `--wrt`
+selects the inputs with respect to which gradcli differentiates.
 
 If names have no value, an error lists them and suggests a command line that works.
 
@@ -653,7 +657,8 @@ If names have no value, an error lists them and suggests a command line that wor
 
 A program may have up to 1 MiB of text and 200 levels of nesting. `--max-elements` limits the number of elements of an
 array. On Linux, a program may use 2 GiB of memory, or proportionally more if `--max-elements` is above its default. A
-program may use 30 seconds of CPU time, or with `--timeout S` run for S seconds. gradcli-sweep(1) has no time limit.
+program may use 30 seconds of CPU time. With `--timeout S`, it may run for S seconds instead. gradcli-sweep(1) has no
+time limit.
 """
 SPECIAL = {
     "array(x)": "x as an array.",

@@ -122,7 +122,7 @@ The interval of an element extends to each side of the estimate by the sum of th
 
 An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is
 undecided. Each element of the claim is the derivative with respect to one input element. The effect of this input
-element on the output is the derivative times its magnitude. One undecided element makes the check inconclusive, unless
+element on the output is its magnitude times the derivative. One undecided element makes the check inconclusive, unless
 its effect is less than a hundredth of the largest effect.
 
 An element outside its interval is wrong, with three exceptions:
@@ -184,7 +184,7 @@ REFERENCE = """
 `--reference` names another function, the reference. gradcheck then compares the claim with the derivative of the
 reference, not with values of the checked function. This derivative is computed in float64, at inputs rounded to the
 type of `--dtype`. If the reference is a NumPy function that gradcli cannot differentiate, its derivative is estimated
-from values. Both derivatives are multiplied by the same random incoming gradients, which are rounded in the same way.
+from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded to this type.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
 mean square error of this backward pass, or half an ulp if that is larger. Here, an ulp is the distance between two
@@ -198,9 +198,9 @@ found for each input:
 
 Even if its root mean square error is small enough, a claim fails in these cases:
 
-- The error of a single element is more than 8 (bfloat16), 16 (float16) or 32 (float32) times the largest error of an
-  element in the reference's own backward pass. If a change of the inputs by one rounding unit changes an element of the
-  derivative by more than this error, that change is used instead.
+- The error of a single element is more than k times the larger of two numbers: the largest error of an element in the
+  reference's own backward pass, and the largest change of an element when the inputs change by one rounding unit. Here
+  k is 8 in bfloat16, 16 in float16, and 32 in float32.
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),

@@ -1,8 +1,8 @@
 """astropy 8.0.2: astropy.modeling.models.Drude1D.fit_deriv
 
 The derivative with respect to x_0 contains `x / x_0` instead of x/x_0^2. It also contains `2 * fwhm**2 / x_0**3`,
-although a factor 2 precedes it. At x = 1.9, x_0 = 1.2 and fwhm = 0.8, the derivative is 62 % too large. Fits take
-detours to the minimum, and their covariances are wrong.
+although a factor of 2 is already in front of it. At x = 1.9, x_0 = 1.2 and fwhm = 0.8, the derivative is 62 % too
+large. Fits take detours to the minimum, and their covariances are wrong.
 
 Right: 4 A u w/(x (w^2 + u)^2) with u = (fwhm/x_0)^2 and w = x/x_0 - x_0/x
 """

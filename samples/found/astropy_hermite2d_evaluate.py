@@ -1,8 +1,8 @@
 """astropy 8.0.2: astropy.modeling.models.Hermite2D.evaluate
 
-The derivative with respect to the coefficients, `fit_deriv`, is right. The value is wrong from degree 2 in y. One table
-holds the polynomials of x and of y, and the recurrence uses the position in the table as the degree. A linear fit finds
-coefficients with which the model does not reproduce the data.
+The derivative with respect to the coefficients, `fit_deriv`, is right. The value is wrong for degrees of 2 and more in
+y. One table holds the polynomials of x and of y, and the recurrence uses the position in the table as the degree. With
+the coefficients that a linear fit finds, the model does not reproduce the data.
 
 Right: sum c_nm H_n(x) H_m(y) with H_m = 2 y H_(m-1) - 2 (m - 1) H_(m-2)
 """

@@ -1,8 +1,8 @@
 """gsw 3.6.23: gsw.enthalpy_second_derivatives
 
 Enthalpy is a polynomial in s = sqrt(f SA + o), t = CT/40 and z = p/10000. In its second derivative with respect to
-salinity, five of the terms with z^3 (h103, h303, h113, h123 and h133) are one pair of brackets too deep. They are
-multiplied by z once too often, which is an error of 0.6 % at 1000 dbar. First derivatives are right.
+salinity, five of the terms with z^3 (h103, h303, h113, h123 and h133) are inside one pair of brackets too many, so they
+are multiplied by z once too often. At 1000 dbar, the error is 0.6 %. First derivatives are right.
 
 Right: 10^8 (f/2)^2 sum i (i - 2) h_ijk s^(i - 4) t^j z^k
 """

@@ -1,7 +1,7 @@
 """scipy 1.16.3: scipy.special.lqn(1, x)
 
 For x > 1.021 the derivative of the Legendre function Q_1 is wrong (at 1.7 it has the wrong sign), and Q_0 is 0. Both
-are right in lqn(2, x). Release 1.17.1 has the same mistake, 1.18.1 does not.
+are right in lqn(2, x). Release 1.17.1 has the same mistake; release 1.18.1 does not.
 
 Right: Q_1' = log((x + 1)/(x - 1))/2 - x/(x^2 - 1)
 """

@@ -1,7 +1,7 @@
 """statsmodels 0.15.0: TruncatedLFGeneralizedPoisson(p=2).score
 
-The score of the truncated part uses models for the counts that are left out. These models are created without the p of
-the model: they have p = 1. The log-likelihood is right for every p.
+For the counts that are left out, the score uses further models. They are created without the p of the model, so they
+have the default p = 1. The log-likelihood is right for every p.
 
 Right: x ((y - mu) - odds mu)/c^2 with c = 1 + alpha mu and odds = P0/(1 - P0), where log P0 = -mu/c; with respect to
 alpha, y (y - 1)/(1 + alpha y) - 2 y mu/c + (1 + alpha y + odds) mu^2/c^2

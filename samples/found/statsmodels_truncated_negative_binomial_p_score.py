@@ -1,7 +1,7 @@
 """statsmodels 0.15.0: TruncatedLFNegativeBinomialP(p=1).score
 
-The score of the truncated part uses models for the counts that are left out. These models are created without the p of
-the model: they have p = 2. The log-likelihood is right for every p.
+For the counts that are left out, the score uses further models. They are created without the p of the model, so they
+have the default p = 2. The log-likelihood is right for every p.
 
 Right: the score of the model plus P0/(1 - P0) times the slopes of log P0 = -(mu/alpha) log(1 + alpha), all with
 the same p

@@ -1,7 +1,7 @@
 """statsmodels 0.15.0: ZeroInflatedPoisson.hessian
 
-The block between the parameters of the inflation and those of the mean is computed and then overwritten: the lower
-triangle, which is still zero, is copied onto the upper one. Standard errors come from this Hessian.
+The mixed derivatives (of the inflation and the mean) are computed and then overwritten: the lower triangle, which is
+still zero, is copied onto the upper one. Standard errors come from this Hessian.
 
 Right: x z mu w (1 - w) exp(-mu)/P^2 for each y = 0, with P = w + (1 - w) exp(-mu) and w = 1/(1 + exp(-z g)); 0 for
 others

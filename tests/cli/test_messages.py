@@ -225,5 +225,5 @@ def test_short_help_has_one_line_per_option():
     assert [sum(flag in line for line in lines) for flag in ("--wrt NAMES", "--seed N", "--precision N")] == [1, 1, 1]
     assert all(len(line) <= 80 for line in lines)
     wrt, precision = (next(line for line in lines if flag in line) for flag in ("--wrt", "--precision"))
-    assert wrt.endswith("  Inputs to differentiate, such as x,y [all]")
+    assert wrt.endswith("  Differentiate with respect to these inputs [all]")
     assert precision.endswith("  Number of significant digits to print")

@@ -151,7 +151,7 @@ def test_elementwise_derivatives_are_the_diagonal():
         (np.cumsum, "depends on input elements other than its own"),
         (lambda x: x[::-1] * 1.0, "depends on input elements"),
         (lambda x: x / x.sum(), "depends on input elements"),
-        (lambda x: np.outer(x, x), "'x' has shape (3,), but the output (3, 3)"),
+        (lambda x: np.outer(x, x), "'x' has shape (3,), but the output has shape (3, 3)"),
     ],
 )
 def test_functions_that_mix_elements_are_not_elementwise(f, text):

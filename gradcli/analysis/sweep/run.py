@@ -46,7 +46,7 @@ def form_of(path: str, form: str | None) -> str:
 
 
 class Folder:
-    """The folder for the parts of a result. A part is named NUMBER.COUNT.ENDING; COUNT is its non-finite rows."""
+    """The folder for the parts of a result. A part is named NUMBER.COUNT.ENDING; COUNT: its non-finite rows."""
 
     def __init__(self, path: str, ending: str):
         self.path, self.ending = path, ending
@@ -364,7 +364,7 @@ class Record:
         known = self.found["made from"]
         other = [name for name in wanted if json.loads(json.dumps(wanted[name])) != known.get(name)]
         if other:
-            message = f"the existing parts of {self.output} were computed with a different {' and '.join(other)}"
+            message = f"the existing parts of {self.output} do not match this command: different {' and '.join(other)}"
             raise GradcliError(message, hint="name another output with -o, or start again with --restart")
 
     def write(self, wanted: dict[str, Any], portions: Portions) -> None:

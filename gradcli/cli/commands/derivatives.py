@@ -63,7 +63,7 @@ def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> 
     formats=(*ARRAYS, *PICTURES),
 )
 def jacobian(call: Call, *, check: bool) -> Jacobian:
-    """Print the Jacobian of TARGET, in one block for each input, of shape output.shape + input.shape."""
+    """Print the Jacobian of TARGET: one block of shape output.shape + input.shape for each input."""
     from ...analysis.transform import compute_jacobian
 
     program, values = call.program()
@@ -149,7 +149,7 @@ def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
     Inputs do not need values. A name without a value is a scalar, unless --shape x=2,3 makes it an array. The elements
     of an array become symbols such as x[0,1]. If every input has a value, or with --at, the formulas are evaluated at
     that point. For an output with several elements, the result is the Jacobian; with --order 2, it is the Hessian.
-    -f python and -f c write a function.
+    -f python and -f c print the formulas as a function in that language.
 
     With --matrix, the formulas contain vectors and matrices of any size. Their lengths may be names (--shape A=m,n),
     and inputs without a shape are numbers. Each formula is compared with the engine at random sizes before printing.

@@ -39,8 +39,9 @@ def lock(call: Call, *, verify: str | None) -> Lock | Verification:
     """Write the gradients of declared checks to a file, and compare with it later (--verify FILE).
 
     TARGET is the same as for gradcheck. The file has a line for each check: its file, name, point, value and gradient,
-    and the errors of both. The error of a number is its uncertainty due to rounding: 32 ulps plus five times the
-    larger of its change when the inputs move by up to two ulps and its scatter about a smooth curve nearby.
+    and the errors of both. The error of a number is its uncertainty due to rounding: 32 rounding units plus five times
+    its change when the inputs change by up to two ulps. If the number scatters more than that about a smooth curve
+    nearby, the scatter is used instead of the change.
 
     With --verify, value and gradient are computed again at the points in the file. If they agree within both errors,
     the check is same. Otherwise it is changed, and the exit code is 1; the report shows both numbers with their errors.
@@ -108,7 +109,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 @OPTIONS["output"]
 @OPTIONS["color"]
 def mutate(target: str, at_least: float, timeout: float | None, python: str | None, quiet: bool, **shown: Any) -> int:
-    """Run the COMMAND after -- with wrong versions of a function, and report which of them it notices.
+    """Run the COMMAND after -- with wrong versions of a function, and report which versions it notices.
 
     Some wrong versions (mutants) change the results of the function: they multiply them by 1 + 10^-k for k = 1 to 12,
     reverse their sign, set them to zero, shift them by one, transpose them, drop the last element, or double one.

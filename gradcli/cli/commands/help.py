@@ -88,8 +88,9 @@ def help(topic: str | None, skill: bool) -> None:
         shown.write("".join(f"{name}\t{title_of(path)}\n" for name, path in pages.items()))
         return
     path = pages.get(topic.removeprefix("gradcli-"))
-    if path is None and (text := page_of_rule(topic)) is not None:
-        shown.write(text)
+    finding = page_of_rule(topic)
+    if path is None and finding is not None:
+        shown.write(finding)
         return
     if path is None:
         from ...rules import full_table
@@ -99,9 +100,10 @@ def help(topic: str | None, skill: bool) -> None:
         if topic in full_table():
             hint = f"'gradcli ops {topic}' describes the function"
         raise GradcliError(f"the manual has no page '{topic}'", hint=hint, kind="name")
-    if messages.is_terminal(output.results()) and show_by_man(path):
+    if finding is None and messages.is_terminal(output.results()) and show_by_man(path):
         return
     text = render_page(path.read_text(encoding="utf-8"), terminal_size()[0])
+    text += f"\n{finding}" if finding is not None else ""  # a finding and a command may have the same name
     shown.write(text if shown.unicode else re.sub("[‘’]", "'", text))
 
 

@@ -46,8 +46,8 @@ def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
     """Show how backpropagation runs through the graph of TARGET, in numbered steps, one for each node.
 
     A step shows the operation, the incoming gradient, the local derivative in symbols and in numbers, and the gradient
-    of each operand. Hooks and the accumulation into .grad are shown, too. -f html writes a page with the graph, on
-    which keys go from step to step.
+    of each operand. Hooks and the accumulation into .grad are shown, too. -f html writes a page with the graph; its
+    arrow keys move from step to step.
     """
     from ...analysis.trace import trace_program
 

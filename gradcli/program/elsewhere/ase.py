@@ -15,7 +15,7 @@ from ..target import KINDS, Target, load_named
 from ..user_code import blame_user_code
 
 FARTHEST = {"positions": 0.5, "strain": 0.1}
-"""The farthest from the point that the energy is computed, in Å and 1: if atoms collide, a call may take minutes."""
+"""Largest moves at which the energy is computed, in Å for positions: if atoms collide, a call may take minutes."""
 
 
 def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:

@@ -156,7 +156,7 @@ class Adapter(FrameworkCall):
         return linearized(self.choose(self.reverse_by, at), at)
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
-        """Return the products without compiling; only then does Python code run that caches values of a call."""
+        """Return the products without compiling: compiled functions skip Python code that caches values of a call."""
         at = self.claimed(arrays)
         self.budget.made += 2
         with self.running("the backward pass of ", self.is_narrow(at)):
