@@ -234,7 +234,7 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
             apart = claim.pull_of(claim.at, cotangent, chosen)
         except CallError as error:
             claim.pull(claim.at, cotangent)  # raises, too, if the rule always does
-            return Finding("partial gradients", f"{error}, if {others} needs no gradient (needs_input_grad)")
+            return Finding("partial gradients", f"{error}, if requires_grad is False for {others} (needs_input_grad)")
         if apart is None:
             return None
         whole = whole or claim.pull(claim.at, cotangent)
@@ -242,7 +242,7 @@ def gradients_apart(flat: Flat, seed: int) -> Finding | None:
             size = np.abs(whole[name]).max(initial=0.0) + np.abs(apart[name]).max(initial=0.0)
             size += LOST_NEXT_TO_LARGEST * max(np.abs(whole[n]).max(initial=0.0) for n in names)
             if not np.abs(apart[name] - whole[name]).max(initial=0.0) <= CHANGED * size:
-                text = f"the gradient of {name} changes if {others} needs none (needs_input_grad)"
+                text = f"the gradient of {name} changes if requires_grad is False for {others} (needs_input_grad)"
                 return Finding("partial gradients", text)
     return None
 

@@ -77,7 +77,9 @@ class Energy(Claim):
         self.budget.made += 1
         for name, x in arrays.items():
             if (np.abs(x - self.at[name]) > FARTHEST[name]).any():
-                raise CallError(f"{self.title}: {name} more than {FARTHEST[name]} from the point are not evaluated")
+                raise CallError(
+                    f"{self.title}: values of {name} more than {FARTHEST[name]} from the point are not evaluated"
+                )
         with failing_as(self.title):
             self.put(arrays)
             return self.energy(self.free)
