@@ -135,7 +135,8 @@ def trace_program(program: Program, given: Values, request: Request, only: int |
     run = graph.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
     if only is not None and only > count:
-        raise GradcliError(f"--pass {only}: backward ran {count} times", hint="use --pass last for the last one")
+        message = f"--pass {only}: backward ran {count} time{'s' * (count != 1)}"
+        raise GradcliError(message, hint="use --pass last for the last one")
     passes = tuple(describe_pass(run, *seen) for seen in recorder.passes[: 1 if only is not None else None])
     return Trace(program.title, passes, (only or count) if only is not None else 1, count)
 

@@ -116,7 +116,7 @@ class Check:
         if at is not None and not isinstance(at, Mapping):
             raise CallError(f"at must be a dict of arrays by name, got {type(at).__name__}")
         if not at:
-            raise CallError("no inputs: at names no array")
+            raise CallError("the check gives no values", 'add at={"x": [1.0, 2.0]}')
         for name, x in at.items():
             if not isinstance(name, str):
                 raise CallError(f"at must be a dict of arrays by name; {name!r} is not a name")
@@ -436,6 +436,9 @@ def complaints(check: Any) -> Iterator[str]:
         if (x := getattr(request, name)) is not None and x not in known:
             yield f"{name} must be {', '.join(known[:-1])} or {known[-1]}, got {x!r}"
     wrt = request.wrt
+    if check.replay and wrt == []:  # the command line left no argument to differentiate
+        reason = "constant (--arg)" if request.held else "whole numbers"
+        yield f"all arguments are {reason}, so there is nothing to differentiate"
     if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
         yield f"wrt must be a name or a list of names, got {wrt!r}"
     if check.given_name is not None and not isinstance(check.given_name, str):

@@ -318,7 +318,7 @@ def places_of_wrong(block: InputBlock) -> list[Finding]:
     place = place_text(block, columns) if len(wrong) == 1 and len(columns) < wrong.shape[1] else ""
     kind, text = "some elements", f"{count} of {total} elements are wrong{output_of_wrong(block)}"
     if block.sampled:
-        text = f"at least {count} of {wrong.size} elements are wrong; {count} of {block.sampled} sampled"
+        text = f"at least {count} of {wrong.size} elements are wrong; {count} of {block.sampled * len(wrong)} sampled"
     elif "right in" in place and count > 1:
         text = f"wrong {place}"
     elif total < 2 or count > max(1, total // 4, 2 if len(wrong) == 1 and total > 3 else 0):

@@ -31,7 +31,7 @@ from ..show.check_results import CheckReport, Elements, Evidence, Finding, Input
 from .estimate import PER_ESTIMATE
 from .flat import Flat
 from .locate import Locator
-from .probe import Probe
+from .probe import PASS_CALLS, Probe
 from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, taylor_of, with_adjoint_test
 from .rows import ClaimedRows
 from .sampler import Sampler
@@ -42,6 +42,7 @@ from .verdict import (
     MARGIN,
     NEGLIGIBLE,
     OWN_NOISE,
+    SAME_CALL,
     VERDICTS,
     Judgement,
     differ_by,
@@ -166,7 +167,7 @@ def report_error(
                 checked = checked if claim is None else with_calls(checked, claim, request)
         case OutOfCallsError():
             allowed = claim.budget.allowed if claim else 0
-            text = f"undecided after {allowed} calls (--calls), some of which computed vector products"
+            text = f"undecided after {allowed} calls; rerun with --calls {max(PASS_CALLS, 2 * (allowed or 0))}"
             return leave_open(report, Finding("out of calls", text))
         case RecursionError():
             return report("error", "the function recurses too deeply")
@@ -471,7 +472,7 @@ ROUGH = Finding(
 
 def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None) -> Finding | None:
     """Return how a second call of the derivative differs from the first. at_other: its earlier result elsewhere."""
-    if first is second or np.allclose(first, second, rtol=1e-12, atol=0, equal_nan=True):
+    if first is second or np.allclose(first, second, rtol=SAME_CALL, atol=0, equal_nan=True):
         return None
     grown = first if at_other is None or at_other.shape != first.shape else first - at_other
     calls = np.round(np.median(grown / (second - first)))

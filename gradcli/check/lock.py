@@ -166,7 +166,8 @@ def libraries() -> dict[str, str]:
 
 
 def read_lock(path: str) -> Lock:
-    document = read_document(path, "checks", "locked gradients")
+    hint = "name a file that 'gradcli lock -o' wrote"
+    document = read_document(path, "checks", "locked gradients", hint)
     settings, versions, entries = document.get("settings") or {}, document.get("libraries") or {}, document["checks"]
     keys = {"file", "check", "at", "value", "value_error", "grad", "error"}
     try:
@@ -176,7 +177,6 @@ def read_lock(path: str) -> Lock:
     except (AttributeError, TypeError, LookupError):
         texts, sound = [], False
     if not sound or not all(isinstance(text, str) for text in texts):
-        hint = "gradcli lock -o FILE writes one"
         raise GradcliError(f"{path} is not a file of locked gradients", hint=hint, kind="file")
     return Lock(str(document.get("target", path)), settings, versions, tuple(entries))
 

@@ -53,7 +53,7 @@ def array_of(data: Any) -> np.ndarray:
 MOST_TEXT = 1 << 28  # characters to read of a document, so that a device or a wrong file does not fill the memory
 
 
-def read_document(path: str, key: str, what: str) -> dict[str, Any]:
+def read_document(path: str, key: str, what: str, hint: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read(MOST_TEXT + 1)
@@ -63,7 +63,7 @@ def read_document(path: str, key: str, what: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict) or document.get("schema") != SCHEMA or not isinstance(document.get(key), list):
-        raise GradcliError(f"{path} is not a file of {what}", hint="delete it, or name another", kind="file")
+        raise GradcliError(f"{path} is not a file of {what}", hint=hint, kind="file")
     return document
 
 
@@ -74,12 +74,13 @@ class SavedPoints:
         self.path = path
         self.entries: list[dict[str, Any]] = []
         if os.path.exists(path):
-            self.entries = list(read_document(path, "points", "saved points")["points"])
+            self.entries = list(read_document(path, "points", "saved points", "name another file")["points"])
         try:
             self.arrays = [{name: array_of(x) for name, x in e["at"].items()} for e in self.entries]
             self.keys = [(e["file"], e["check"]) for e in self.entries]
         except (KeyError, TypeError, ValueError, AttributeError):
-            raise GradcliError(f"{path} contains an entry that is not a point", hint="correct or delete it") from None
+            hint = "correct the entry, or name another file"
+            raise GradcliError(f"{path} contains an entry that is not a point", hint=hint) from None
 
     def of(self, file: str | None, name: str) -> list[dict[str, np.ndarray]]:
         return [at for key, at in zip(self.keys, self.arrays, strict=True) if key == (file, name)]

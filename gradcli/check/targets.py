@@ -60,15 +60,14 @@ def mentions_checks(path: str) -> bool:
         return False
     if "gradcli" not in text or "check" not in text:
         return False
-    if any(f"{name}(" in text for name in DECLARING):  # even if it cannot be parsed: importing it reports why
-        return True
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
+        return any(f"{name}(" in text for name in DECLARING)  # importing it reports why it cannot be parsed
     imported = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
     attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    return bool(DECLARING & (imported | attributes))
+    names = {node.id for node in nodes if isinstance(node, ast.Name)} if "*" in imported else set()
+    return bool(DECLARING & (imported | attributes | names))
 
 
 def declares_checks(path: str) -> bool:
@@ -246,13 +245,24 @@ def hand_written_check(target: Target, request: Request) -> Check:
             function = f"{owner}.{function}"
         return check_callable(find_in(module, path, function), f"{path}:{function}")
 
+    def claimed(option: str, text: str) -> Any:
+        if not all(map(str.isidentifier, text.split("."))):
+            hint = f"--{option} takes a function of {path} here; formulas are for expressions"
+            if ".py:" in text:
+                hint = f"give only the name of the function: --{option} {text.rpartition(':')[2]}"
+            raise GradcliError(f"{path} defines no '{text}'", hint=hint, kind="name")
+        return named(text)
+
     f = named(str(target.name))
+    if request.claims and isinstance(f, type) and hasattr(f, "apply") and hasattr(f, "backward"):
+        hint = f"leave out --{next(iter(request.claims))}"
+        raise GradcliError(f"{f.__name__} is an autograd.Function, whose own backward is checked", hint=hint)
     at = arguments_of(f, by_path({**request.values, **request.shapes}), target.text, request.wrt or ())
     arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
     fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
     others = [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)]
     wrt = without(request.held, others, at) if (fixed or request.held) and request.wrt is None else request.wrt
-    claims = {key: named(by_hand) for key, by_hand in request.claims.items()}
+    claims = {option: claimed(option, text) for option, text in request.claims.items()}
     code = getattr(f, "__code__", None)
     line = code.co_firstlineno if code else None
     asked = request._replace(wrt=wrt, **claims)
@@ -283,6 +293,9 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
     engine = engine_of(function, request.engine)
     if engine is None:
         return None
+    from ..program.python_file import refuse_foreign
+
+    refuse_foreign(function, title, engine)
     if request.out is not None:
         raise GradcliError("--out names a variable of a program; a function has one output")
     from ..program.elsewhere.framework import adapter_of, framework_arguments

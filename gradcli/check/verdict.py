@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import GradcliError
 from ..show.check_results import ElementCounts, Finding, InputCheck
 from .estimate import WIDE, Estimate, estimate
 from .flat import Flat
@@ -33,6 +34,7 @@ OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as over
 NEGLIGIBLE_PART = 2e-14  # effects below this fraction of a value (calibrated), or 4 of its units, are not seen
 SCATTERS = 5  # a claim may be off by this many times its scatter between points rounding units apart (calibrated)
 OWN_NOISE = 10.0  # a claim off by at most this many times its scatter between close points is not wrong (calibrated)
+SAME_CALL = 1e-12  # relative differences of two calls at one point from which on they differ: a choice
 BEYOND_DOUBT = 100.0  # of entries off by more errors, the one with the largest relative error is reported: a choice
 JUMPS = 1e-3  # a claim with more relative change over a few rounding units has a jump, not noise (calibrated)
 
@@ -251,11 +253,14 @@ class Judgement:
         effect = (off + scatter) * self.flat.scales
         small = effect <= SMALL_EFFECT**3 * self.changes[:, None]
         known = off + scatter <= COARSE * np.abs(self.value)
+        again = self.claimed if self.rows.again is None or not self.rows.single else self.rows.again
         for j, i in np.argwhere(own):
-            size = max(abs(self.claimed[j, i]), abs(self.value[j, i]))
-            seen = f"between close points, it scatters by about {scatter[j, i] / size:.1g} (relative)"
+            size, repeat = max(abs(self.claimed[j, i]), abs(self.value[j, i])), abs(again[j, i] - self.claimed[j, i])
+            reason = f"lost in rounding: between close points, it scatters by about {scatter[j, i] / size:.1g}"
+            if repeat > SAME_CALL * size:
+                reason = f"not deterministic: two calls at the same point differ by about {repeat / size:.1g}"
             settled = PASS if known[j, i] else NEGLIGIBLE
-            reason = f"the claimed derivative is lost in rounding: {seen}"
+            reason = f"the claimed derivative is {reason} (relative)"
             self.state[j, i] = settled if small[j, i] else self.undecided(j, i, "noise", reason)
         self.excusable = np.where(own, np.fmax(self.excusable, sigmas * scatter), self.excusable)
 
@@ -370,6 +375,9 @@ def judge_by_tolerances(judgement: Judgement, tolerances: Sequence[float | None]
     """Decide by PyTorch's rule, with differences over one step. tolerances: eps, atol, rtol; None for defaults."""
     eps, atol, rtol = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
     flat = judgement.flat
+    if (flat.x + eps == flat.x).any():
+        hint = f"leave out --eps, or use a step such as {EPS:g}"
+        raise GradcliError(f"--eps {eps:g} is too small: it does not change all inputs", hint=hint)
     for i in np.flatnonzero(~flat.held):
         direction = np.eye(1, flat.size, int(i))[0]
         up, down = judgement.rows.combine(judgement.sampler.along(None, direction, np.array([eps, -eps])))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -29,9 +31,8 @@ RANK = ("fail", "pass", "inconclusive", "error")
 
 
 class WatchedRun(NamedTuple):
-    """Result of a watched command. status: exit code as a shell reports it. interrupted: while waiting for reports."""
+    """Result of a watched command. interrupted: while waiting for reports."""
 
-    status: int
     summary: WatchSummary
     troubles: tuple[str, ...]
     interrupted: bool
@@ -48,6 +49,12 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
         place.write_text(json.dumps(settings), encoding="utf-8")
         status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
         if status == 0 and not Path(folder, "python").exists():
+            program, *words = command
+            options = itertools.takewhile(lambda word: word.startswith("-"), words)
+            isolated = next((word for word in options if re.match("-[^cmWX-]*[EIS]", word)), None)
+            if isolated is not None and os.path.basename(program).startswith("python"):
+                hint = "run it without -I, -E and -S"
+                raise GradcliError(f"{program} {isolated} cannot be watched", hint=hint)
             hint = "watch a command such as python fit.py or pytest -q; python -I and -E cannot be watched"
             raise GradcliError(f"'{' '.join(command)}' did not run Python, so there was nothing to watch", hint=hint)
         interrupted = False
@@ -61,7 +68,7 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
         troubles = tuple(report.pop("trouble") for report in reports if "trouble" in report)
         found = tuple(merge(item for report in reports for item in report.values()))
         seconds = sum(item.report.seconds for item in found)
-        return WatchedRun(status, WatchSummary(" ".join(command), found, seconds), troubles, interrupted)
+        return WatchedRun(WatchSummary(" ".join(command), found, seconds, status), troubles, interrupted)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

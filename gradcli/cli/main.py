@@ -7,6 +7,7 @@ import errno
 import gc
 import os
 import re
+import shlex
 import sys
 import threading
 import warnings
@@ -27,6 +28,7 @@ from ..errors import (
     TargetError,
     describe_error,
     did_you_mean,
+    nearest,
     shorten,
 )
 from ..lang.limits import bound, deadline, out_of_memory
@@ -209,19 +211,36 @@ def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
 
 
 def usage_error(error: click.UsageError, words: list[str]) -> GradcliError:
-    message, hint = shorten(error.format_message()), None
-    command = error.ctx.command_path if error.ctx else "gradcli"
+    text = error.format_message()
+    message, hint = shorten(text[:1].lower() + text[1:].removesuffix(".")), None
+    name = next((word for word in words if word in COMMANDS), "")
+    command = error.ctx.command_path if error.ctx else f"gradcli {name}".rstrip()
     typed = next((w for w in words if w.startswith("-") and not w.startswith("--") and set(w) & set("*/^+()")), None)
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         message = f"no such option '{error.option_name}'"
-        known = [flag for p in error.ctx.command.params for flag in p.opts]
-        hint = INSTEAD.get((error.ctx.command.name or "", error.option_name)) or did_you_mean(error.option_name, known)
+        hint = INSTEAD.get((name, error.option_name)) or advice_on_option(error.option_name, error.ctx.command, words)
     elif command == "gradcli watch" and "extra arg" in message:
         hint = "write the command after --: gradcli watch -- python fit.py"
     if typed is not None:
-        name = next((word for word in words if word in COMMANDS), "grad")
-        hint = f"an expression that starts with '-' needs -e: gradcli {name} -e '{typed}'"
+        hint = f"an expression that starts with '-' needs -e: gradcli {name or 'grad'} -e '{typed}'"
     return GradcliError(message, hint=hint or f"see '{command} --help'")
+
+
+def advice_on_option(option: str, command: click.Command, words: list[str]) -> str | None:
+    """Return a hint for an unknown option: a similar one, or how to write a script's argument or an input's value."""
+    from .options import kind_of
+
+    known = {flag.lstrip("-"): flag for p in command.params for flag in p.opts}
+    plain = option.lstrip("-")
+    if close := [plain] if plain in known else nearest(plain, known):
+        return f"did you mean '{known[close[0]]}'?"
+    if all(p.name != "words" for p in command.params):
+        return None
+    place = next((k for k, word in enumerate(words) if word.startswith(option)), 0)
+    if any(kind_of(word, str(command.name)) == "script" for word in words[:place]):
+        return f"put the script's arguments after --: gradcli {shlex.join([*words[:place], '--', *words[place:]])}"
+    name, sign, _ = words[place].lstrip("-").partition("=")
+    return f"write values without dashes: {words[place].lstrip('-')}" if sign and name.isidentifier() else None
 
 
 UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)

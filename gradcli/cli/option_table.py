@@ -300,6 +300,7 @@ OPTIONS: dict[str, Callable] = {
         "Set an argument of FILE.py:NAME to a constant. JSON is a number, a string, a list or an object. Repeatable.",
         name="arguments",
         multiple=True,
+        targets="function",
     ),
     "calls": option("--calls N", "Call the function at most N times per check.", type=Count(1_000_000_000)),
     "taylor": option("--taylor", "Also print Taylor remainders and their rate. -o FILE.svg plots them."),
@@ -335,6 +336,7 @@ OPTIONS: dict[str, Callable] = {
         "--bisect",
         "Exit with the codes that git bisect run expects. The code is 125 (skip) if a check is inconclusive or an "
         "error.",
+        excludes="exit_zero",
     ),
     "config": option(
         "--config JSON",

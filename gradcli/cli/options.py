@@ -175,8 +175,12 @@ class Call:
     def values(self, words: tuple[str, ...] | None = None) -> dict[str, Any]:
         """Return the values that words (default: those of the call) and --arg give to inputs."""
         of_python = not self.inline and bool(self.request.words) and ".py:" in self.request.words[0]  # takes strings
-        given = read_values(self.words if words is None else words, self.request, strings=of_python)
-        return {**self.columns, **given, **read_json_values(self.request.arguments)}
+        words = self.words if words is None else words
+        given, constants = read_values(words, self.request, strings=of_python), read_json_values(self.request.arguments)
+        for word in words:
+            if (name := as_written(word.partition("=")[0].strip())) in constants:
+                raise GradcliError(f"'{name}' is given as {word} and with --arg", hint="keep one of them")
+        return {**self.columns, **given, **constants}
 
     def read_columns(self, path: str, program: Program, given: dict[str, Any]) -> dict[str, Any]:
         """Return the columns of a file that are inputs without a value. Raises GradcliError."""

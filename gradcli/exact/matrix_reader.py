@@ -125,7 +125,7 @@ class TermReader:
                 self.refuse(s.value, "assignment to elements")
             if s.target is None:
                 result = self.value(s.value)
-            elif s.target not in self.given:
+            elif s.target not in self.given or s.target in self.program.free:
                 self.names[s.target] = self.watch(s.value, self.value(s.value, watched=False), s.target)
                 result = result if bare else self.names[s.target]
         if out is not None and out not in self.names:

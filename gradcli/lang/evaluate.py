@@ -225,7 +225,7 @@ class Evaluator:
     def run(self, given: Mapping[str, Any], out: str | None = None) -> Any:
         """Run all statements; return the value of the last expression or assignment, or of the name `out`.
 
-        given: values of the inputs; statements that assign to these names are skipped.
+        given: values of the inputs; they replace values that the program assigns to these names before it reads them.
         """
         self.names = dict(given)
         self.given = {id(x) for x in given.values()}
@@ -238,7 +238,7 @@ class Evaluator:
                 continue
             if statement.index is not None:
                 self.assign_item(statement)
-            elif name not in given:
+            elif name not in given or name in self.program.free:
                 self.names[name] = self.value(statement.value)
             if not bare:
                 result = self.names[name]

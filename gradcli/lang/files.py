@@ -196,8 +196,7 @@ def part_of(document: Any, key: str, source: Source) -> Any:
 
 def from_text(source: Source) -> np.ndarray:
     table = Rows(source, SEPARATORS[source.kind])
-    row, cells = table.rows[-1]
-    check_separator(cells, SEPARATORS[source.kind], f"{source.name}: {source.path}, row {row}")
+    check_separator(table.rows[-1][1], SEPARATORS[source.kind], f"{source.name}: {source.path}")
     return table.column(source.key) if source.key else table.numbers()
 
 

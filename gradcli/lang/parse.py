@@ -341,6 +341,9 @@ def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
     }.get(message, message)
     if "integer string conversion" in message:
         message = "a number has too many digits"
+    is_python = (text.origin or "").endswith(".py")  # hints for formulas do not fit a script
+    if message.startswith("cannot assign to") and not is_python:
+        message = "the left side of = must be a name"
 
     def place(offset: int | None) -> int:
         width = len(text.lines[min(line, len(text.lines)) - 1])
@@ -351,7 +354,6 @@ def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
         return too_deep(text.span(start, start + 1))
     same_line = error.end_lineno in (None, error.lineno)
     end = place(error.end_offset) if error.end_offset and error.end_offset > 0 and same_line else start + 1
-    is_python = (text.origin or "").endswith(".py")  # hints for formulas do not fit a script
     hint = None if is_python else syntax_hint(message, text.source, start)
     if message == "invalid syntax" and start >= len(text.source.rstrip()):
         message, hint = "the expression is incomplete", None

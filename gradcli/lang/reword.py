@@ -43,6 +43,7 @@ WORDINGS = (
     ),
     (r"setting an array element with a sequence.*", "the rows must have the same length"),
     (r"Exceeds the limit .*integer string conversion.*", "a number has too many digits"),
+    (r"unexpected end of data", "a quotation mark is not closed"),
     (r"the magic string is not correct.*", "it is not an .npy file"),
     (r"\('(?:unexpected )?EOF in multi-line statement'.*", "its header is damaged"),
     (
@@ -171,7 +172,7 @@ def call_hint(place: object) -> str | None:
 
 
 SAID = {
-    "assign to function call": "write only the formula, as in x**2, or assign it to a name, as in y = x**2",
+    "left side of =": "write only the formula, as in x**2, or assign it to a name, as in y = x**2",
     "unterminated string": DERIVATIVE,
     "was never closed": "add the bracket that closes it",
     **dict.fromkeys(("unmatched", "does not match"), "brackets come in pairs: ( ), [ ]"),
@@ -199,6 +200,11 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
     before = re.search(r"([^\W\d]\w*) +$", source[:start])
     if before and "syntax" in message and before[1] in full_table():
         return f"put the argument in brackets: {before[1]}(x)"
+    in_list = source.count("[", 0, start) > source.count("]", 0, start)
+    if "perhaps an operator" in message and (in_list or re.match(r"[\d.]+ +\d", source[start:])):
+        return "separate elements with commas"
+    if re.search(r"(?<![\w.])[\d.]+ +$", source[:start]) and source[start : start + 1].isdigit():
+        return "write a number without blanks, as in 1000; separate elements with commas"
     side_by_side = re.search(r"[\w)\]] +$", source[:start]) and re.match(r"[\w(]", source[start:])
     if "decimal literal" in message or "perhaps an operator" in message or side_by_side:
         return "a product needs *: 2*x"

@@ -19,6 +19,7 @@ from .limits import out_of_memory
 
 MAX_TEXT = 64 << 20  # characters to read; as numbers they take up to 30 times as much memory
 UNITS = ("i", "j", "J")  # complex numbers that count as names in the first row
+ROW_NUMBERS = "row 1 is the first one below the heading"
 
 
 @contextlib.contextmanager
@@ -57,16 +58,19 @@ def too_much(name: str, place: str, most: int, arrays: bool = False) -> GradcliE
 
 
 class Rows:
-    """A table of text: numbered rows of cells, without comments and empty lines. Raises GradcliError if it is empty."""
+    """A table of text: rows of cells, without comments and empty lines, numbered from 1 below a heading.
+
+    Raises GradcliError if it is empty.
+    """
 
     def __init__(self, source: Source, separator: str | None):
         blanks = " \r\n\v\f" if separator == "\t" else None  # keep empty cells between tabs
-        lines = read_text(source).split("\n")
-        numbered = [(i + 1, raw.split("#")[0].strip(blanks)) for i, raw in enumerate(lines)]
-        self.source = source
-        self.rows = [(i, split_cells(line, separator)) for i, line in numbered if line]
-        if not self.rows:
+        lines = (raw.split("#")[0].strip(blanks) for raw in read_text(source).split("\n"))
+        rows = [split_cells(line, separator) for line in lines if line]
+        if not rows:
             raise source.error(" is empty")
+        self.source = source
+        self.rows = list(enumerate(rows, 0 if is_heading(rows[0]) else 1))
 
     def numbers(self) -> np.ndarray:
         """Return all cells as one array. A first row without any number is a heading."""
@@ -103,7 +107,8 @@ class Rows:
     def number(self, cell: str, row: int) -> float | complex:
         number = parse_cell(cell)
         if number is None:
-            raise self.source.error(f", row {row}: '{cell}' is not a number")
+            hint = None if self.rows[0][0] else ROW_NUMBERS
+            raise self.source.error(f", row {row}: '{cell}' is not a number", hint)
         return number
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -170,6 +171,22 @@ class Program:
 
     def __init__(self, source: str, statements: list[Statement], origin: str | None):
         self.source, self.statements, self.origin = source, statements, origin
+
+    @functools.cached_property
+    def free(self) -> dict[str, Expr]:
+        """The names that are read before they are bound, each with its first node."""
+        known: set[str] = set()
+        free: dict[str, Expr] = {}
+        for statement in self.statements:
+            parts = [statement.value] if statement.index is None else [statement.value, statement.index]
+            names = [n for part in parts for n in part.walk() if isinstance(n, Name) and n.name not in known]
+            for node in sorted(names, key=lambda n: n.start):
+                free.setdefault(node.name, node)
+            if statement.target is not None:
+                if statement.index is not None and statement.target not in known:
+                    free.setdefault(statement.target, Name(*statement.target_span, statement.target))
+                known.add(statement.target)
+        return free
 
     def span(self, place: Any) -> Span:
         """Return the span of an expression or of a pair of positions, for an error; return a span unchanged."""

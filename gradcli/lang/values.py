@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,9 @@ def read_json_values(words: tuple[str, ...]) -> dict[str, Any]:
         name, text = split_value(word)
         try:
             values[name] = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            hint = "put strings in double quotes: --arg 'kind=\"b\"'"
-            raise GradcliError(f"--arg {word}: {error}", hint=hint) from None
+        except (ValueError, RecursionError):
+            hint = f"for a string: --arg {shlex.quote(f'{name}={json.dumps(text)}')}"
+            raise GradcliError(f"--arg {name}: '{text}' is not valid JSON", hint=hint) from None
     return values
 
 
@@ -81,7 +82,14 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
         return read_file(text.lstrip()[1:], name, request.max_elements)
     from .parse import parse
 
-    program = parse(text)
+    try:
+        program = parse(text)
+    except GradcliError as error:
+        from .tables import FORMATS
+
+        if re.search(rf"\.({'|'.join(FORMATS)})(:[\w.]+)?\s*$", text):
+            error.hint = f"to read a file, write {shlex.quote(f'{name}=@{text.strip()}')}"
+        raise
     for statement in program.statements:
         if statement.target is not None or len(program.statements) > 1:
             span = program.span(statement.value)

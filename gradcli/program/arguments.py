@@ -39,6 +39,28 @@ def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
     return named
 
 
+def forward_parameters(function: Any, has_setup: bool) -> list[inspect.Parameter]:
+    """Return the parameters of a custom Function's forward that are inputs. Raises GradcliError.
+
+    has_setup: whether forward takes no context, because the Function has a `setup_context`.
+    """
+    parameters = list(inspect.signature(function.forward).parameters.values())[0 if has_setup else 1 :]
+    is_static = isinstance(inspect.getattr_static(function, "forward"), staticmethod)
+    if not is_static and parameters and parameters[0].name in ("self", "ctx"):
+        hint = "put @staticmethod above forward and backward"
+        raise GradcliError(f"forward of {function.__name__} must be a static method", hint=hint)
+    return parameters
+
+
+def describe_value(x: Any) -> str:
+    names = {str: "a string", bool: "a truth value", type(None): "None"}
+    return names.get(type(x), f"a value of type {getattr(x, 'dtype', type(x).__name__)}")
+
+
+def must_be_number(name: str, x: Any) -> GradcliError:
+    return GradcliError(f"'{name}' must be a number or an array, not {describe_value(x)}", kind="value")
+
+
 def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
     """Split named values into positional arguments (for positional-only parameters) and keyword arguments."""
     bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
@@ -103,6 +125,8 @@ def bind(
         raise missing_values(title, missing, more.format(missing[0]))
     given = as_declared(parameters, given, function)
     known = [name for name in (*(p.name for p in parameters), *others) if name in given]
+    if known and not others and all(isinstance(given[name], str | bool | None) for name in known):
+        raise must_be_number(known[0], given[known[0]])
     return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in known}
 
 

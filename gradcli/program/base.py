@@ -12,6 +12,7 @@ from ..errors import GradcliError, Span, lines_of_file
 from ..lang.limits import out_of_memory
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
+from .arguments import must_be_number
 
 
 def line_of(node: Any) -> Span | None:
@@ -111,7 +112,7 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
         return exact
     raw = np.asarray(value)
     if raw.dtype.kind not in "biufc":
-        raise GradcliError(f"a value of type {raw.dtype} is not a number", kind="value")
+        raise must_be_number(name, value)
     if raw.dtype.kind == "c" and dtype.kind != "c":
         dtype = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
     try:

@@ -37,7 +37,7 @@ def framework_around(function: Any) -> str | None:
         return None
     used = set(names_in(code))
     frameworks = {framework_behind(x) for x in variables.values() if isinstance(x, ModuleType)} - {None}
-    modules = (x for name, x in variables.items() if name in used)
+    modules = (x for name, x in variables.items() if name in used and x is not function)
     names_own = any(isinstance(x, ModuleType) and x.__name__.startswith("gradcli") for x in variables.values())
     if len(frameworks) != 1 or names_own or any(callable(x) or isinstance(x, ModuleType) for x in modules):
         return None

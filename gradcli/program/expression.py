@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -28,26 +27,10 @@ class ExpressionProgram(Program):
         self.dtype = dtype or defaults.float
         self.bound = list(dict.fromkeys(s.target for s in parsed.statements if s.target is not None))
         self.literals = dict.fromkeys(literal_names(parsed))
-        self.find_free = functools.cache(self._find_free)
 
     def free_names(self, given: Iterable[str] = ()) -> dict[str, tree.Expr]:
         """Return names read before they are bound, each with its first node; constants such as pi only if given."""
-        return self.find_free(frozenset(CONSTANTS).intersection(given))
-
-    def _find_free(self, given: frozenset[str]) -> dict[str, tree.Expr]:
-        known: set[str] = set()
-        free: dict[str, tree.Expr] = {}
-        for statement in self.parsed.statements:
-            parts = [statement.value] if statement.index is None else [statement.value, statement.index]
-            names = [n for part in parts for n in part.walk() if isinstance(n, tree.Name) and n.name not in known]
-            for node in sorted(names, key=lambda n: n.start):
-                if node.name not in CONSTANTS or node.name in given:
-                    free.setdefault(node.name, node)
-            if statement.target is not None:
-                if statement.index is not None and statement.target not in known:
-                    free.setdefault(statement.target, tree.Name(*statement.target_span, statement.target))
-                known.add(statement.target)
-        return free
+        return {name: node for name, node in self.parsed.free.items() if name not in CONSTANTS or name in given}
 
     def input_names(self, given: Iterable[str] = ()) -> list[str]:
         """Return the names of the inputs: free names, and those bound once to a literal or a constructor."""

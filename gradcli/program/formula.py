@@ -99,7 +99,7 @@ class FormulaProgram:
 
     def run(self, leaves: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         evaluator = Evaluator(self.program.parsed, self.request)
-        return lift_number(evaluator.run(leaves, self.request.out)), evaluator.names
+        return lift_number(evaluator.run(leaves, self.request.out)), {**evaluator.names, **leaves}
 
     def value_of(self, formula: Formula, names: Mapping[str, Any], vectors: Mapping[str, Any]) -> Any:
         """Return the value of a formula as a Tensor. names: the named values of a run. Raises GradcliError."""

@@ -255,7 +255,8 @@ class HandWritten(Claim):
             raise CallError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
         some = ",".join(list(self.at)[: len(result)])
         hint = f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
-        raise CallError(f"{what} returned {len(result)} gradients for {len(self.wrt)} inputs", hint)
+        gradients = f"{len(result)} gradient{'s' * (len(result) != 1)}"
+        raise CallError(f"{what} returned {gradients} for {len(self.wrt)} inputs", hint)
 
 
 def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
@@ -319,8 +320,10 @@ def claim_by_hand(
         return HandWritten(f, at, wrt=wrt, elementwise=elementwise, **claims)
     arguments = Arguments(at)
     if not arguments.arrays:
+        hint = "for a sparse matrix, pass its data and build the matrix inside the function"
+        is_sparse = any(hasattr(x, "toarray") for x in at.values())
         message = f"no input is an array of floating-point numbers: {', '.join(at)}"
-        raise CallError(message, "for a sparse matrix, pass its data and build the matrix inside the function")
+        raise CallError(message, hint if is_sparse else None)
     wrapped = {key: Flattened(x, arguments, key) for key, x in claims.items() if x is not None}
     names = expand_paths(wrt, list(arguments.arrays))
     flat = Flattened(f, arguments, "f")

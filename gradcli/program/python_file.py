@@ -13,7 +13,16 @@ from ..func.reverse import functional_call
 from ..request import ADAPTED, Request
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
-from .arguments import ADVICE, WHOLE, annotation_name, default_arrays, missing_values, named_parameters, pass_by_name
+from .arguments import (
+    ADVICE,
+    WHOLE,
+    annotation_name,
+    default_arrays,
+    forward_parameters,
+    missing_values,
+    named_parameters,
+    pass_by_name,
+)
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
 from .detect_framework import FRAMEWORKS, engine_of, framework_of
 from .user_code import blame_user_code, check_callable
@@ -110,12 +119,10 @@ class FunctionProgram(Program):
         if self.apart and isinstance(result, tuple | list | dict):
             return result
         if not isinstance(result, Tensor):
-            if isinstance(result, int | float | np.ndarray | np.generic):
-                why = "which does not depend on its inputs through gradcli's operations"
-                advice = "to check a hand-written gradient, run 'gradcli gradcheck FILE.py:f --grad g'; otherwise "
-                advice += "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()"
-                raise TargetError(f"{self.title} returned {type(result).__name__}, {why}", hint=advice)
             hint = "gradcheck accepts several outputs" if isinstance(result, tuple | list | dict) else None
+            if isinstance(result, int | float | np.ndarray | np.generic):
+                hint = "to check a hand-written gradient, run 'gradcli gradcheck FILE.py:f --grad g'; otherwise compute"
+                hint += " with gradcli's or NumPy's functions on the arguments, without item(), numpy() or detach()"
             raise TargetError(f"{self.title} returned {type(result).__name__}, not a Tensor", hint=hint)
         return result
 
@@ -163,9 +170,7 @@ def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProg
 
 
 def as_function(function: Any) -> Callable:
-    parameters = list(inspect.signature(function.forward).parameters.values())
-    if not has_setup(function):
-        parameters = parameters[1:]
+    parameters = forward_parameters(function, has_setup(function))
 
     def call(**given: Any) -> Any:
         return function.apply(*(given.get(p.name, p.default) for p in parameters))
@@ -174,10 +179,13 @@ def as_function(function: Any) -> Callable:
     return call
 
 
-def refuse_foreign(function: Any, title: str) -> None:
-    """Raise GradcliError for code of a framework: gradcli's engine does not run its derivative rules."""
+def refuse_foreign(function: Any, title: str, engine: str | None = None) -> None:
+    """Raise GradcliError for code of another framework than the engine (None: gradcli's), which lacks its rules."""
     framework = framework_of(function)
-    if framework is not None:
+    if framework is not None and framework != engine:
+        if engine is not None:
+            what = f"{title} uses {FRAMEWORKS[framework]}, but --engine is {engine}"
+            raise GradcliError(what, hint="leave out --engine")
         message = f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run"
         hint = "omit --engine" if framework in ADAPTED else "to check a hand-written derivative, use gradcheck --grad"
         raise TargetError(message, hint=hint)
@@ -191,6 +199,7 @@ def load_function(function: Any, title: str, path: str, request: Request) -> Pro
     if engine is not None:
         from .elsewhere.program import framework_program
 
+        refuse_foreign(function, title, engine)
         single = "float32" if dtype == "float32" else None
         return framework_program(engine, check_callable(function, title), title, single)
     refuse_foreign(function, title)

@@ -18,7 +18,7 @@ from ..func.trace import Trace, pull, reverse_blocks
 from ..func.trace import trace_function as trace
 from ..rules import entry
 from ..tape.backward import grad, reachable
-from ..tape.function import FunctionNode
+from ..tape.function import Function, FunctionNode
 from ..tape.modes import Observer, enable_grad, no_grad, observing, set_grad_enabled
 from ..tape.tensor import Tensor
 from .arguments import arrays_in, layout_of
@@ -179,7 +179,7 @@ def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
         return result
     if isinstance(result, tuple | list | Mapping):
         raise CallError(f"{title} returned no Tensor of floating-point numbers")
-    advice = "compute with gradcli's or NumPy's functions on the arguments, without numpy() or detach()"
+    advice = "compute with gradcli's or NumPy's functions on the arguments, without item(), numpy() or detach()"
     raise CallError(f"{title} returned {type(result).__name__}, not a Tensor: {advice}")
 
 
@@ -203,8 +203,9 @@ class ScriptClaim(Traced):
                 what = f"{self.title} changes '{name}' after making it, so its derivative cannot be checked"
                 raise CallError(f"{what}: {advice}")
         if run.output is None and (len(run.backwards) != 1 or np.size(run.backwards[0]) != 1):
+            times = f"{len(run.backwards)} time{'s' * (len(run.backwards) != 1)}"
             raise CallError(
-                f"{self.title} runs backward {len(run.backwards)} times itself, which can be checked only if it does "
+                f"{self.title} runs backward {times} itself, which can be checked only if it does "
                 "so once, on a single number: remove its calls to backward, or name the output with --out"
             )
         return run
@@ -276,6 +277,8 @@ class Calls(Observer):
 
 
 def describe_part(node: Any, single: Traced, function: Any) -> str:
+    if function.backward is Function.backward:
+        return f"the first wrong node is {node.name()}: {place_of_return(function)}"
     place = place_of_return(function.backward, last_line(single, function))
     return f"the first wrong node is {node.name()}: {place}"
 

@@ -20,6 +20,7 @@ from ..tape.modes import Observer, enable_grad, observing, random_numbers
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, is_module, line_of
+from .detect_framework import FRAMEWORKS, framework_imported
 from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
 
 
@@ -73,12 +74,14 @@ class ScriptProgram(Program):
         execution = Execution(self, given, prepare, keep)
         execution.execute()
         if unknown := [name for name in given if name not in execution.replaced]:
+            self.refuse_foreign(execution)
             check_known(unknown, execution.leaves(every_name=True), "value")
         return execution
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         """Execute the script; its leaves are the inputs. Raises GradcliError, or TargetError if the script raises."""
         execution = self.execute(given, prepare, keep=out is not None)
+        self.refuse_foreign(execution)
         wanted = None if wrt is None else list(wrt)
         output = None
         if (execution.made or wanted == []) and (not execution.backwards or out is not None):
@@ -96,6 +99,15 @@ class ScriptProgram(Program):
         modules = {n: x for n, x in vars(execution.module).items() if isinstance(n, str) and is_made_module(x)}
         ran_at = {n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at}
         return Run(leaves, output, names, out, line_of, modules=modules, backwards=backwards, ran_at=ran_at)
+
+    def refuse_foreign(self, execution: Execution) -> None:
+        """Raise GradcliError if the script imports a framework and made no Tensors."""
+        if self.torch or execution.made or execution.tensors() or not (name := framework_imported(self.source)):
+            return
+        what, hint = "arrays", f"name a function: {self.path}:FUNCTION"
+        if name == "torch":
+            what, hint = "tensors", f"add --torch to run the script on gradcli's own engine, or {hint}"
+        raise GradcliError(f"{self.path} uses {FRAMEWORKS[name]}, whose {what} gradcli does not record", hint=hint)
 
 
 class Execution(Observer):

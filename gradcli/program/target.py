@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,10 +52,13 @@ def refuse_config(text: str, request: Request) -> None:
 
 
 def split_name(text: str) -> tuple[str, str | None]:
-    """Return the file and name of FILE.py:NAME, also in an address of ASE; for other text, the text and None."""
+    """Return the file and name of FILE.py:NAME, also in an address of ASE; for other text, the text and None.
+
+    FILE may be a notebook, so that reading it can say how to convert it.
+    """
     address = KINDS["ase"].match(text)
-    path, colon, name = (address["calculator"] if address else text).partition(".py:")
-    return (path + ".py", name) if colon else (text, None)
+    named = re.match(r"(?s)(.*?\.(?:py|ipynb)):(.*)", address["calculator"] if address else text)
+    return (named[1], named[2]) if named else (text, None)
 
 
 def join_structures(words: Sequence[str]) -> Iterator[str]:
@@ -83,7 +87,7 @@ MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 def is_module(text: str) -> bool:
     """Report whether a target has the form pkg.module:NAME."""
-    plain = ":" in text and ".py:" not in text and MODULE.fullmatch(text)
+    plain = ":" in text and split_name(text)[1] is None and MODULE.fullmatch(text)
     return bool(plain) and not kind_of_address(text) and not os.path.exists(text)
 
 
@@ -168,7 +172,10 @@ def load_program(target: Target) -> Program:
 
         raise GradcliError(f"no such folder: {text}", hint=nearest_file(text.rstrip(os.sep)), kind="file")
     if not text.endswith(FILE_ENDINGS) and not os.path.exists(text):
-        return expression(text, None, target)
+        try:
+            return expression(text, None, target)
+        except GradcliError as error:
+            raise explain_path(text, error) from None
     source = read_source(text)
     if not text.endswith(".py"):
         return expression(source, text, target)
@@ -182,6 +189,21 @@ def load_program(target: Target) -> Program:
         if error.kind != "syntax" or not is_python(source):
             raise
         return script(source, target, error)
+
+
+def explain_path(text: str, error: GradcliError) -> GradcliError:
+    """Return the error for an expression; if its text looks like a path or an import, one that says so."""
+    from ..lang.tables import FORMATS, nearest_file
+
+    module, _, name = text.replace(".py/", ".").replace("/", ".").rpartition(".")
+    if not re.fullmatch(r"[\w./-]+", text):
+        return error
+    if name.lower() in (*FORMATS, "ipynb", "md", "parquet"):
+        return GradcliError(f"no such file: {text}", hint=nearest_file(text), kind="file")
+    named = as_file(f"{module}:{name}")
+    if split_name(named)[1] is not None:
+        error.hint = f"to name a function of {split_name(named)[0]}, write {named}"
+    return error
 
 
 def expression(source: str, origin: str | None, target: Target) -> Program:
@@ -218,8 +240,9 @@ def script(source: str, target: Target, reason: GradcliError | None = None) -> S
 
 def load_script(target: Target) -> ScriptProgram:
     """Return a Python file as a script, even if it could be an expression. Raises GradcliError for other targets."""
-    if not target.text.endswith(".py"):
-        raise GradcliError(f"{target.text} is not a Python script", hint="name one: gradcli run FILE.py")
+    if not target.text.endswith((".py", ".ipynb")):  # reading a notebook raises the error for it
+        hint = f"name one: gradcli {target.request.command} FILE.py"
+        raise GradcliError(f"{target.text} is not a Python script", hint=hint)
     return script(read_source(target.text), target)
 
 
@@ -267,6 +290,9 @@ def read_source(path: str) -> str:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise GradcliError(f"{path} cannot be read: {reason}", kind="file") from None
+    if path.endswith(".ipynb"):
+        hint = f"convert it: jupyter nbconvert --to script {shlex.quote(path)}"
+        raise GradcliError(f"{path} is a Jupyter notebook", hint=hint, kind="file")
     return decode(data, path)
 
 

@@ -13,6 +13,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from importlib.machinery import PathFinder, SourceFileLoader
+from types import ModuleType
 from typing import Any
 
 from ..errors import ENDINGS, GradcliError, NotBatchableError, Span, TargetError, describe_error, did_you_mean, text_of
@@ -127,7 +128,10 @@ def raised_by_user(error: BaseException) -> bool:
 
 
 def place_of_return(method: Any, last: int | None = None) -> str:
-    """Return the line of a method's `return`, or the line `last` if it lies in the method, as file:line and text."""
+    """Return the line of a method's `return`, or the line `last` if it lies in the method, as file:line and text.
+
+    For a class, return its first line.
+    """
     import inspect
 
     try:
@@ -135,10 +139,12 @@ def place_of_return(method: Any, last: int | None = None) -> str:
     except (OSError, TypeError):
         return str(getattr(method, "__qualname__", method))
     k = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
+    if isinstance(method, type):
+        last = start
     if last is not None and 0 <= last - start < len(lines):
         k = last - start
     text = lines[k].strip()
-    return f"{inspect.getsourcefile(method)}:{start + k}\n    {text}\n    {'^' * len(text)}"
+    return f"{users_path(str(inspect.getsourcefile(method)))}:{start + k}\n    {text}\n    {'^' * len(text)}"
 
 
 def users_trace(error: BaseException | None) -> str:
@@ -465,11 +471,16 @@ def find_in(module: Any, path: str, name: str) -> Any:
     attribute: Any = module
     for part in as_written(name).split("."):
         with blame_user_code(path, f"{path}:{name}"):
-            known = [n for n in vars(attribute) if not n.startswith("__")] if hasattr(attribute, "__dict__") else []
+            members = vars(attribute) if hasattr(attribute, "__dict__") else {}
+            known = [n for n, x in members.items() if not n.startswith("__") and leads_to_function(x)]
             if not hasattr(attribute, part):
                 raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
             attribute = getattr(attribute, part)
     return attribute
+
+
+def leads_to_function(x: Any) -> bool:
+    return callable(x) or (hasattr(x, "__dict__") and not isinstance(x, ModuleType))
 
 
 def check_callable(function: Any, title: str) -> Any:

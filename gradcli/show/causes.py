@@ -75,5 +75,10 @@ class Explanation(NamedTuple):
             yield (item.name, item.state, item.rule or "", item.file or "", line, item.text, item.fix or "")
 
     @property
+    def notes(self) -> Sequence[str]:
+        empty = "nothing to report: the script has no named leaf tensor that requires grad"
+        return () if self.gradients else (empty,)
+
+    @property
     def exit_code(self) -> int:
         return EXIT_OK if all(item.state == "ok" for item in self.gradients) else EXIT_FAIL

@@ -183,7 +183,10 @@ class InputCheck:
         digits = precision or COMPARED_DIGITS
         claimed = f"{place}: claimed {float(worst.claimed):z.{digits}g}"
         if worst.sides is not None:
-            low, high = sorted(worst.sides)
+            room = 1e-7 * max(map(abs, worst.sides))
+            low, high = sorted(side if abs(side) > room else 0.0 for side in worst.sides)
+            if low - room <= worst.claimed <= high + room:
+                return f"{claimed}, which is possible at this kink, but not together with the other claimed values"
             return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
         word = "numeric" if self.accuracy is None else "reference"
         return f"{claimed}, {word} {float(worst.numeric):z.{digits}g} ± {worst.numeric_error:.2g}"
@@ -365,14 +368,14 @@ class CheckReport:
         """Describe a pass: to how many digits the derivative agrees, and how large an error would have been seen."""
         along = self.evidence is not None and bool(self.evidence.directions)
         items = [item for item in self.inputs if along or item.worst is not None]
+        at_kink = next((note for note in self.notes if note.startswith("a kink")), None)
         if not items:
-            return "nothing to check: there are no elements"
+            return at_kink or "nothing to check: there are no elements"
         known = [item for item in items if item.resolution is not None]
         if not known and along:
             return "the derivative is zero along random directions"
         if not known:
             error = max(item.worst.numeric_error for item in items if item.worst is not None)
-            at_kink = next((note for note in self.notes if note.startswith("a kink")), None)
             return at_kink or f"the derivative is zero to within {error:.1g}"
         seen = max(item.resolution or 0.0 for item in known)
         digits = f"{min(item.digits for item in known):.1f} digits agree"

@@ -387,11 +387,12 @@ class WatchedDerivative(NamedTuple):
     columns=("verdict", "role", "function", "file", "line", "points", "calls", "message"),
 )
 class WatchSummary(NamedTuple):
-    """The derivatives that a command used. seconds: time of checking them."""
+    """The derivatives that a command used. seconds: time of checking them. status: the command's exit code."""
 
     target: str
     derivatives: tuple[WatchedDerivative, ...]
     seconds: float
+    status: int
 
     @property
     def checks(self) -> CheckSummary:

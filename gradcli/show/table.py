@@ -278,8 +278,11 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
     count, wrong = len(result.derivatives), result.checks.count("fail")
     open_ones = [f"{n} {word}" for word in ("inconclusive", "error") if (n := result.checks.count(word))]
     words = ", ".join([f"{wrong} of {count} derivative{'s' * (count != 1)} wrong", *open_ones])
-    line = f"{words}; {result.seconds:.1f} s of checking" if count else "no derivative was used"
-    return Group(*parts, Text(line, style="bold red" if wrong else "bold green"))
+    line, bad = f"{words}; {result.seconds:.1f} s of checking", bool(wrong)
+    if not count:
+        ended = f"nothing was checked: the program ended with exit code {result.status} before it used a derivative"
+        line, bad = (ended, True) if result.status else ("no derivative was used", False)
+    return Group(*parts, Text(line, style="bold red" if bad else "bold green"))
 
 
 def again_text(check: CheckReport) -> list[Text]:

@@ -64,6 +64,11 @@ def test_fast_has_no_effect_and_other_unknown_options_are_errors():
         gradcli.check(lambda x: x, at={"x": 1.0}, quick=True)
 
 
+def test_a_check_without_values_says_how_to_give_them():
+    report = gradcli.check_gradient(lambda x: x**2)
+    assert (report.message, report.hint) == ("the check gives no values", 'add at={"x": [1.0, 2.0]}')
+
+
 def test_a_declaration_returns_its_function_and_registers_it():
     before = len(REGISTRY)
     try:

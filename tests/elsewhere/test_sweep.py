@@ -248,9 +248,9 @@ def bits_of(numbers):
     [
         ("1,x", "'x' in column 'y'"),
         ("1,nan(3)", "'nan"),
-        ("1", "it has 1 cells"),
+        ("1", "it has 1 cell"),
         ("1,2,3", "it has 3"),
-        ('1,"2', "un"),
+        ('1,"2', "a quotation mark is not closed"),
     ],
 )
 @pytest.mark.parametrize("least", [0, 1 << 60])

@@ -87,7 +87,7 @@ def test_products_by_hand():
             "g returned ndarray; a tuple of 2 gradients is needed",
             "--wrt w (wrt= in a declaration) checks that input",
         ),
-        ((W,), "g returned 1 gradients for 2 inputs", "--wrt w (wrt= in a declaration) checks these inputs alone"),
+        ((W,), "g returned 1 gradient for 2 inputs", "--wrt w (wrt= in a declaration) checks these inputs alone"),
         ((W, X, X), "g returned 3 gradients for 2 inputs", None),
         (("a", "b"), "g for 'w' returned str of type <U1, not numbers", None),
     ],
@@ -219,8 +219,9 @@ def test_nested_arguments_are_inputs_named_by_path():
     whole = made.whole(made.at)
     assert whole[made.wrt[2]].tolist() == [[1, 2, 3], [1, 2, 3]] and whole["x"].tolist() == [0, 0, 0]
     assert by_hand(loss, at, grads, wrt=["layers[1]"]).wrt == made.wrt[2:4]
-    with pytest.raises(CallError, match="no input is an array of floating-point numbers: name"):
+    with pytest.raises(CallError, match="no input is an array of floating-point numbers: name") as raised:
         by_hand(loss, {"name": "relu"}, grads)
+    assert raised.value.hint is None
 
 
 class Number:

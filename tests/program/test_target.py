@@ -88,6 +88,7 @@ def test_addresses_that_are_refused():
     ("text", "parts"),
     [
         ("f.py:f", ("f.py", "f")),
+        ("n.ipynb:f", ("n.ipynb", "f")),
         ("a/b.py:Net.forward", ("a/b.py", "Net.forward")),
         ("f.py:", ("f.py", "")),
         ("f.py", ("f.py", None)),

@@ -70,6 +70,10 @@ def test_every_element_has_a_row():
         (element(part="im"), "imaginary part of x: claimed 4, numeric 2 ± 1e-09"),
         (element(output_part="re"), "d real part of out/d x: claimed 4, numeric 2 ± 1e-09"),
         (element(5.0, sides=(1.0, -1.0)), "x: claimed 5; at this kink it must lie in [-1, 1]"),
+        (
+            element(0.5, sides=(1.0, 1e-14)),
+            "x: claimed 0.5, which is possible at this kink, but not together with the other claimed values",
+        ),
         (element(1 / 3, 2 / 3), "x: claimed 0.333333333333, numeric 0.666666666667 ± 1e-09"),
         (element(-0.0), "x: claimed 0, numeric 2 ± 1e-09"),
     ],

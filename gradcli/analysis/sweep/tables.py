@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError, need_extra
-from ...lang.tables import MAX_TEXT, is_heading, read_rows, reading
+from ...lang.reword import readable
+from ...lang.tables import MAX_TEXT, ROW_NUMBERS, is_heading, read_rows, reading
 
 WORTH_ARROW = 1 << 20  # smaller texts are faster without pyarrow, which takes 0.1 s to start
 
@@ -356,11 +357,12 @@ class TextPoints(Points):
                 if len(cells) > 1 or "".join(cells).strip():
                     rows.append(cells)
         except csv.Error as error:
-            raise self.unreadable(row + len(rows), str(error)) from None
+            raise self.unreadable(row + len(rows), readable(error)) from None
         numbers: dict[str, list] = {name: [] for name in self.inputs}
         for i, cells in enumerate(rows):
             if len(cells) != len(self.names):
-                raise self.unreadable(row + i, f"it has {len(cells)} cells, but the heading has {len(self.names)}")
+                count = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
+                raise self.unreadable(row + i, f"it has {count}, but the heading has {len(self.names)}")
             by_name = dict(zip(self.names, cells, strict=True))
             for k, name in enumerate(self.inputs):
                 try:
@@ -375,8 +377,7 @@ class TextPoints(Points):
     def unreadable(self, row: int, why: str, cell: int = -1) -> GradcliError:
         """Return the error for a row that cannot be read. row: its number, from 0 below the heading."""
         self.failed = (row, cell)
-        hint = "row 1 is the first one below the heading"
-        return GradcliError(f"{self.title}, row {row + 1}: {why}", hint=hint, kind="file")
+        return GradcliError(f"{self.title}, row {row + 1}: {why}", hint=ROW_NUMBERS, kind="file")
 
 
 def read_heading(path: str, separator: str) -> tuple[list[str], int]:

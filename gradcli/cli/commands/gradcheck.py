@@ -114,7 +114,7 @@ def gradcheck(
     if interrupted is not None:
         for name, known in interrupted:
             messages.say(f"{name}: interrupted; {known}")
-        messages.say(f"interrupted: {len(summary.checks)} of {len(checks)} checks done")
+        messages.say(f"interrupted: {len(summary.checks)} of {len(checks)} check{'s' * (len(checks) != 1)} done")
         return EXIT_INTERRUPTED
     project = call.request.project
     allowed = allow_inconclusive or (project is not None and project.settings.get("allow-inconclusive"))
@@ -341,7 +341,7 @@ def request_of(call: Call) -> Request:
 
 
 APART = """words expression format output precision color quiet verbose jobs junit list stop keyword
-allow_inconclusive exit_zero seed samples timeout show"""
+allow_inconclusive exit_zero bisect seed samples timeout show"""
 """Options that do not change what is checked, or that a replay line contains anyway."""
 
 

@@ -213,8 +213,8 @@ def watch(
     if run.interrupted:
         more = "there may be more derivatives than these" if summary.derivatives else "nothing was checked yet"
         messages.say(f"interrupted: {more}")
-    if run.status or run.interrupted:
-        return run.status or EXIT_INTERRUPTED
+    if summary.status or run.interrupted:
+        return summary.status or EXIT_INTERRUPTED
     if summary.checks.count("fail"):
         return EXIT_FAIL
     return EXIT_INCONCLUSIVE if summary.checks.count("inconclusive") and not allow_inconclusive else 0

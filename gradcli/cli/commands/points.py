@@ -203,11 +203,12 @@ def sweep(call: Call, **chosen: Any) -> Swept | None:
                 if os.path.isdir(plan.folder):
                     messages.note("finished parts are kept: run the same command to continue")
                 raise
+    rows = f"{result.rows} row{'s' * (result.rows != 1)}"
     if result.not_finite:
-        messages.note(f"{result.not_finite} of {result.rows} rows contain nan or inf")
+        messages.note(f"{result.not_finite} of {rows} contain{'s' * (result.not_finite == 1)} nan or inf")
     if asked.format == "json":
         return result
-    messages.detail(f"{result.rows} rows, {result.seconds:.1f} s")
+    messages.detail(f"{rows}, {result.seconds:.1f} s")
     return None
 
 

@@ -134,12 +134,13 @@ class FrameworkCall(Claim):
     ) -> list[dict[str, np.ndarray]]:
         at = self.claimed(arrays)
         self.budget.made += 1
-        with self.running("the backward pass of ", self.is_narrow(at)):
+        with self.running("", self.is_narrow(at)):
             self.recorded, back = self.linearize(at)
             if between is not None:
                 self.budget.made += 1
                 self.compute(self.claimed(between))
-            return [{name: to_double(x) for name, x in back(cotangent).items()} for cotangent in cotangents]
+            with self.failing_backward():
+                return [{name: to_double(x) for name, x in back(cotangent).items()} for cotangent in cotangents]
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         at = self.claimed(arrays)
@@ -161,6 +162,9 @@ class FrameworkCall(Claim):
     def running(self, what: str, narrow: bool) -> Iterator[None]:
         with failing_as(f"{what}{self.title}"), np.errstate(all="ignore"), self.precision(narrow):
             yield
+
+    def failing_backward(self) -> failing_as:
+        return failing_as(f"the backward pass of {self.title}")
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         """Call the function on the framework's arrays by path."""

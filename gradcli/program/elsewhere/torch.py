@@ -15,7 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ...errors import GradcliError
-from ..arguments import Arguments, Path, arrays_in, call_with, tensor_data
+from ..arguments import Arguments, Path, arrays_in, call_with, forward_parameters, tensor_data
 from ..claim import Arrays, CallError, Claim, Difference
 from ..detect_framework import reachable_from
 from ..user_code import place_of_return
@@ -129,7 +129,11 @@ class Adapter(FrameworkCall):
         """Return leaves (those chosen, or all, require grad) and the joined output with its graph."""
         with torch.enable_grad():
             leaves = {n: tensor(x).requires_grad_(chosen is None or n in chosen) for n, x in at.items()}
-            return leaves, self.join_result(self.result({name: as_given(x) for name, x in leaves.items()}))
+            result = self.result({name: as_given(x) for name, x in leaves.items()})
+            if isinstance(result, float | np.ndarray):
+                what, method = ("a float", "item") if isinstance(result, float) else ("an array", "numpy")
+                raise CallError(f"{self.title} returned {what}, not a tensor: return it without .{method}()")
+            return leaves, self.join_result(result)
 
     def short_types(self) -> Iterator[tuple[float, str]]:
         with TypesComputed() as computed:
@@ -145,9 +149,10 @@ class Adapter(FrameworkCall):
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         at = self.claimed(arrays)
         self.budget.made += 1
-        with self.running("the backward pass of ", self.is_narrow(at)):
+        with self.running("", self.is_narrow(at)):
             leaves, out = self.record(at, names)
-            return pull({n: leaves[n] for n in names}, out, cotangent) if functions_in(out.grad_fn) else None
+            with self.failing_backward():
+                return pull({n: leaves[n] for n in names}, out, cotangent) if functions_in(out.grad_fn) else None
 
     @functools.cached_property
     def drops_tangents(self) -> bool:
@@ -218,6 +223,9 @@ def pull(leaves: Mapping[str, torch.Tensor], out: torch.Tensor, cotangent: np.nd
     try:
         grads = torch.autograd.grad(out, xs, seed, retain_graph=True, allow_unused=True)
     except RuntimeError as error:
+        missing = next(filter(lacks_backward, functions_in(out.grad_fn)), None)
+        if missing is not None and isinstance(error, NotImplementedError):
+            raise CallError(f"{missing.__name__} has no backward") from error
         if "use_reentrant" not in str(error):  # older forms of torch.utils.checkpoint support backward only
             raise
         for x in xs:
@@ -281,7 +289,8 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
                 function, backward = operator
                 title = f"backward of {function}"
                 values.pop()  # PyTorch's own argument
-            calls.append((function, tuple(map(detach_argument, values)), title, place_of_return(backward)))
+            place = place_of_return(function if lacks_backward(function) else backward)
+            calls.append((function, tuple(map(detach_argument, values)), title, place))
 
     def note(name: str) -> Callable:
         def hook(module: Any, args: tuple, output: Any) -> None:
@@ -327,13 +336,18 @@ def as_callable(function: Any, title: str) -> Any:
         raise CallError(f"{title} cannot be created without arguments ({error}): {advice}") from error
 
 
+def lacks_backward(function: Any) -> bool:
+    base = torch.autograd.Function
+    return function.backward is base.backward and function.vjp is base.vjp
+
+
 def has_setup(function: Any) -> bool:
     return function.setup_context is not torch.autograd.Function.setup_context
 
 
 def as_function(function: Any) -> Callable:
     """Return a function for a Function, with None for the outputs that it marks as non-differentiable."""
-    parameters = list(inspect.signature(function.forward).parameters.values())
+    parameters = forward_parameters(function, has_setup(function))
     marked: list[set[int]] = []
 
     def apply(*args: Any) -> Any:
@@ -347,7 +361,7 @@ def as_function(function: Any) -> Callable:
             marked.append({k for k, wanted in enumerate(recorded) if any(recorded) and not wanted})
         return tuple(None if k in marked[0] else x for k, x in enumerate(result))
 
-    return with_parameters(apply, parameters if has_setup(function) else parameters[1:])
+    return with_parameters(apply, parameters)
 
 
 def as_operator(operator: Any) -> Callable:

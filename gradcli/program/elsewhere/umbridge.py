@@ -156,7 +156,8 @@ def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[st
         if x.dtype.kind not in "biuf" or x.ndim != 1:
             raise GradcliError(f"{title}: '{name}' must be a vector of real numbers", kind="shape")
         if sizes is not None and len(x) != sizes[i]:
-            raise GradcliError(f"{title}: '{name}' has {len(x)} elements; the model takes {sizes[i]}", kind="shape")
+            message = f"{title}: '{name}' has {len(x)} element{'s' * (len(x) != 1)}; the model takes {sizes[i]}"
+            raise GradcliError(message, kind="shape")
         vectors[name] = x.astype(float)
     return vectors
 
