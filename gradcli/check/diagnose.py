@@ -67,9 +67,14 @@ def observed(block: InputBlock) -> tuple[str, str] | None:
     known = block.known
     if block.array.dtype.itemsize < 8 or not (known & block.wrong).any():
         return None
-    relative = np.abs(block.a - block.r)[known] / np.abs(block.r[known])
+    signed = (block.a / block.r - 1)[known]
+    relative, is_constant = np.abs(signed), signed.size > 1 and np.ptp(signed) < 0.01 * np.abs(signed).max()
     exact = (block.a.astype(np.float32).astype(float) == block.a)[known]
-    if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < min(3e-7, 1e3 * np.median(relative))):
+    if (
+        relative.max() < 5e-6
+        and not is_constant
+        and (exact.mean() > 0.9 or relative.max() < min(3e-7, 1e3 * np.median(relative)))
+    ):
         return "precision", f"precision lost to float32: relative errors up to {relative.max():.1g}"
     return None
 

@@ -292,7 +292,7 @@ OPTIONS: dict[str, Callable] = {
     "fast": option("--fast", "Deprecated: it has no effect.", expose_value=False),
     "no_as_called": option(
         "--no-as-called",
-        "Skip unusual but valid calls of the derivative. By default, gradcheck also tests "
+        "Do not vary how the derivative is called. By default, gradcheck also tests "
         "transposed arrays, unused outputs and a second backward pass.",
     ),
     "arg": option(
@@ -302,7 +302,11 @@ OPTIONS: dict[str, Callable] = {
         multiple=True,
         targets="function",
     ),
-    "calls": option("--calls N", "Call the function at most N times per check.", type=Count(1_000_000_000)),
+    "calls": option(
+        "--calls N",
+        "Call the checked function at most N times. The limit applies to each check.",
+        type=Count(1_000_000_000),
+    ),
     "taylor": option("--taylor", "Also print Taylor remainders and their rate. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Use a fixed relative tolerance, as PyTorch does.", callback=as_finite),
     "atol": option("--atol X", "Use a fixed absolute tolerance, as PyTorch does.", callback=as_finite),
@@ -406,9 +410,7 @@ OPTIONS: dict[str, Callable] = {
         "--max-elements N", "Maximum number of elements of an array [1e8].", type=Count(MOST_COUNTED)
     ),
     "safe": option("--safe", "Refuse to run Python, programs and C libraries."),
-    "torch": option(
-        "--torch", "Let `import torch` load gradcli's engine. This applies to Python files.", targets=PYTHON
-    ),
+    "torch": option("--torch", "Let `import torch` load gradcli's engine.", targets=PYTHON),
     "python": option(
         "--python PATH",
         "Python that runs Python files [your project's]. PATH is an interpreter or the folder of its "

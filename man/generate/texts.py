@@ -83,7 +83,7 @@ PROGRAMS = [
 DATA = ("*.npy, *.npz, *.csv, *.tsv, *.txt, *.json", "Arrays for `NAME=@FILE`. Pickled objects are refused.")
 WRITTEN = (
     ".gradcli-*",
-    "A temporary file in the folder of the `-o` file. When it is complete, gradcli renames it to that file.",
+    "A temporary file in the folder of the `-o` file. When it is complete, it replaces the `-o` file.",
 )
 PARTS = (
     "FILE.parts",
@@ -168,7 +168,7 @@ do not have to choose a step or a tolerance. The verdict is one of these:
     inconclusive   gradcheck could not decide; the report gives the reason
     error          the function or the claim raised an error, or the check
                    reached its time limit
-    skipped        the file skipped itself, usually because a package is missing
+    skipped        the file asked to be skipped, usually because a package is missing
 
 An element is one number of an input, an output or a derivative. gradcli-verdict(7) explains how gradcheck reaches a
 verdict, and which errors it can miss.
@@ -183,10 +183,10 @@ A check fails if an element of the claim differs from the numeric derivative by 
 names the worst element, with both values, and a mistake that would explain all wrong elements.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
-element in which an error of 2 % could not be detected. Elements that hardly affect the output do not make a check
-inconclusive: those whose effect is less than a hundredth of the largest effect. The effect of an element is its
-derivative times the magnitude of the input. An element whose effect is less than the rounding error of the output
-cannot be checked at all. The check can still pass, and a note gives the number of such elements.
+element in which an error of 2 % could not be detected. Elements whose effect on the output is less than a hundredth of
+the largest effect do not make a check inconclusive. The effect of an element is its derivative times the magnitude of
+the input. An element whose effect is less than the rounding error of the output cannot be checked at all. The check can
+still pass, and a note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
 For a single input element, this is the interval between the two slopes. If they are not known well enough, the check is
@@ -217,10 +217,9 @@ a verdict, the check is inconclusive. The message then gives a sufficient number
 
 `--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
 
-Checks of Python functions run in another process than gradcheck, or in N processes with `-j N`. If a check crashes,
-exits or exceeds `--timeout`, its verdict is error, and the other checks continue. There is one exception: if the file
-imports PyTorch or JAX, the other checks continue only with `-j 2` or more. gradcheck terminates processes that a check
-leaves behind.
+Python functions are checked in a separate process, or in N processes with `-j N`. If a check crashes, exits or exceeds
+`--timeout`, its verdict is error, and the remaining checks continue. If the file imports PyTorch or JAX, they continue
+only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
 
 # Element by element
 
@@ -300,8 +299,9 @@ the size of x. A parameter with a different name is the size of the first array.
 If the size of the output does not follow from these rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
-hold the gradient of x. Gradient arrays with other names belong to the inputs in their order. If the function returns an
-int, 0 means success. The library runs in a separate process, so if it crashes, only this check is an error.
+hold the gradient of x. If arrays have other names, the first array is the gradient of the first input, and so on. If
+the function returns an int, 0 means success. The library runs in a separate process, so if it crashes, only this check
+is an error.
 
 # Output for editors and CI
 
@@ -428,9 +428,9 @@ The script runs once and prints its own output. Then `why` reports each gradient
 inf. This is the state that the gradient had when the script or an optimizer last used it. If nothing used it, it is
 the state at the end of the script. A gradient that contains only rounding errors counts as zero.
 
-Here, "output" means the tensor on which the script calls backward(), such as a loss. If a gradient is None, `why`
-follows the data from the tensor to the output, also through Python numbers and NumPy arrays. It reports the line at
-which the data leaves the graph, in the script or in a module that the script imports.
+In the following, the output is the tensor on which the script calls backward(), such as a loss. If a gradient is None,
+`why` follows the data from the tensor to the output, also through Python numbers and NumPy arrays. It reports the line
+at which the data leaves the graph, in the script or in a module that the script imports.
 
 If you give no NAME, `why` does not complain about gradients that are usually meant to be None or zero:
 
@@ -511,7 +511,7 @@ PROJECT = "gradcli-environment(7) describes how the default is chosen."
 FORMULAS = "Deriving formulas has a limit of its own [20 s]."
 DIGITS = "Computing in high precision has a limit of its own [20 s]."
 BOTH = "Deriving formulas and computing in high precision have limits of their own [20 s]."
-ANSWERS = "If the function runs in another program, the limit applies to each answer of this program instead [60 s]."
+ANSWERS = "If the function runs in another program, the limit is for each answer of this program [60 s]."
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error.",
@@ -537,9 +537,9 @@ OPTIONS_OF: dict[str, dict[str, str]] = {
     **{name: {"--timeout": DIGITS} for name in ("eval", "precision")},
     **{name: {"--timeout": ANSWERS} for name in ("vjp", "jvp", "hvp")},
     **dict.fromkeys(("run", "why"), SCRIPT_ONLY),
-    "lock": {"--timeout": "It applies to each check."},
+    "lock": {"--timeout": "The limit applies to each check."},
     "gradcheck": {
-        "--timeout": f"It applies to each check. {BOTH} {ANSWERS}",
+        "--timeout": f"The limit applies to each check. {BOTH} {ANSWERS}",
         "--seed": "The seed determines random inputs and directions, and the results of rand and randn.",
     },
     "schema": {"--output": WHOLE},

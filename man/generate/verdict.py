@@ -88,11 +88,12 @@ interval between the two slopes.
 gradcheck first changes all elements of the inputs together, along two or three random directions. The change of each
 element is a random number between 1/2 and 3/2, with a random sign, times a unit. There are two kinds of directions:
 
-- The unit is the size of the element itself. A disagreement along such a direction proves that the claim is wrong.
-- The unit is the typical size of the elements in the array. Such a direction is sensitive to tiny elements. But it can
-  change them so much that the function behaves differently, so a disagreement counts only if gradcheck then finds a
-  wrong element. If elements of the array differ too much in size for
-  a common unit, gradcheck does not use this kind.
+- In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind proves
+  that the claim is wrong.
+- In the second kind, the unit is the typical size of the elements in the array. Such a direction is sensitive to tiny
+  elements. But it can change them so much that the function behaves differently, so a disagreement counts only if
+  gradcheck then finds a wrong element. If elements of the array differ too much in size for a common unit, gradcheck
+  does not use this kind.
 
 Every input element changes by at least half a unit. Agreement along a direction therefore gives a bound on the error of
 each element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %,
@@ -121,14 +122,14 @@ The interval of an element extends to each side of the estimate by the sum of th
   the error of the estimate.
 
 An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is
-undecided. Each element of the claim is the derivative with respect to one input element. The effect of this input
-element on the output is its magnitude times the derivative. One undecided element makes the check inconclusive, unless
-its effect is less than a hundredth of the largest effect.
+undecided. Each element of the claim is the derivative with respect to one input element. The effect on the output is
+this derivative times the magnitude of the input element. An undecided element makes the check inconclusive, unless its
+effect is less than a hundredth of the largest effect of all elements.
 
 An element outside its interval is wrong, with three exceptions:
 
-- The difference is less than {OWN_NOISE:g} times the scatter of the claim between close points. Rounding in the claim
-  then explains it. The element passes if the scatter is small; otherwise, it is undecided.
+- The claimed value differs from the estimate by less than {OWN_NOISE:g} times the scatter of the claim. Rounding in the
+  claim then explains the difference. The element is undecided, or passes if its effect is small.
 - The difference is small and changes erratically from point to point. The function then probably contains a solver that
   stops at a tolerance, and the check is inconclusive.
 - The effect of the element on the output is less than the rounding error of the output. Such an element is called not
@@ -187,9 +188,9 @@ type of `--dtype`. If the reference is a NumPy function that gradcli cannot diff
 from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded to this type.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
-mean square error of this backward pass, or half an ulp if that is larger. Here, an ulp is the distance between two
-neighbouring numbers of this type that are about as large as the root mean square of the derivative. The verdict is
-found for each input:
+mean square error of this backward pass, compared with the derivative in float64, or half an ulp if that is larger.
+Here, an ulp is the distance between two neighbouring numbers of this type that are about as large as the root mean
+square of the derivative. The verdict is found for each input:
 
 - The claim passes if its root mean square error is below 2 times the yardstick.
 - It fails if the error is larger than both of two limits. One is k times the yardstick. The other is k times the change
@@ -209,8 +210,9 @@ Even if its root mean square error is small enough, a claim fails in these cases
   derivative, to the input or to the output.
 
 The report gives the error of the claim and the yardstick in ulps. It also gives the bias, which is the slope of the
-fitted line. Without `--dtype`, the checked function and the reference run in float64. If they compute in a narrower
-type internally, gradcheck measures the errors in ulps of this type. An error below about one ulp cannot be detected.
+fitted line. Without `--dtype`, the checked function and the reference run in float64. If one of them computes in a
+narrower type internally, gradcheck measures the errors in ulps of this type. An error below about one ulp cannot be
+detected.
 
 `make calibrate` checks {kernels} kernels for nine PyTorch functions. About half of them are right: they compute in
 float32 or in the checked type, round intermediate results to the checked type, or sum block by block. The others are

@@ -69,6 +69,11 @@ def test_a_float32_claim_is_not_taken_for_a_solver_in_the_function(seed):
     assert any("precision lost to float32" in text for text in texts(report))
 
 
+def test_a_constant_relative_error_is_not_taken_for_float32():
+    report = check_gradient(lambda x: (x**2).sum(), at={"x": [1.0, 2, 3]}, grad=lambda x: 2 * x * (1 + 1e-9))
+    assert texts(report) == ["x: all elements are off by the same relative error, 1e-09"]
+
+
 RNG = np.random.default_rng(0)
 S = 2 * np.eye(3) + 0.1 * RNG.normal(size=(3, 3))
 

@@ -66,7 +66,7 @@ def gradcheck(
     FILE.py, FOLDER         all checks that @gradcli.check declares there
     FILE.py:FUNCTION        a Python function
     http://HOST:PORT/MODEL  a UM-Bridge model
-    http://HOST:PORT        a Tesseract
+    http://HOST:PORT        a server of Tesseract Core
     'cmd:COMMAND'           a program that answers requests in JSON
     MODEL.fmu               a Functional Mock-up Unit (FMI 2.0)
     'LIB.so:DECLARATION'    a function in a C library
