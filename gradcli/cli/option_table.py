@@ -313,8 +313,8 @@ OPTIONS: dict[str, Callable] = {
     "eps": option("--eps X", "Use finite differences with the step X.", callback=as_positive),
     "keyword": option(
         "-k PATTERN",
-        "Run only checks whose name contains PATTERN. PATTERN may also be part of the file's name. If a check "
-        "has exactly this name, run only this check.",
+        "Run only checks whose name contains PATTERN. PATTERN may also be part of the file's name. If PATTERN "
+        "is exactly the name of a check, only this check runs.",
         name="keyword",
     ),
     "show": option("--show", "Elements to report [worst].", choices="worst all", formats="table tsv csv json html"),

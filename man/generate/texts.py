@@ -183,10 +183,10 @@ A check fails if an element of the claim differs from the numeric derivative by 
 names the worst element, with both values, and a mistake that would explain all wrong elements.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
-element in which an error of 2 % could not be detected. Elements whose effect on the output is less than a hundredth of
-the largest effect do not make a check inconclusive. The effect of an element is its derivative times the magnitude of
-the input. An element whose effect is less than the rounding error of the output cannot be checked at all. The check can
-still pass, and a note gives the number of such elements.
+element in which an error of 2 % could not be detected. The effect of an input element is its magnitude times the
+derivative with respect to it. An element with less than a hundredth of the largest effect does not make a check
+inconclusive. An element whose effect is less than the rounding error of the output cannot be checked at all. The check
+can still pass, and a note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
 For a single input element, this is the interval between the two slopes. If they are not known well enough, the check is
@@ -218,8 +218,8 @@ a verdict, the check is inconclusive. The message then gives a sufficient number
 `--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
 
 Python functions are checked in a separate process, or in N processes with `-j N`. If a check crashes, exits or exceeds
-`--timeout`, its verdict is error, and the remaining checks continue. If the file imports PyTorch or JAX, they continue
-only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
+`--timeout`, its verdict is error, and the remaining checks continue. For a file that imports PyTorch or JAX, they
+continue only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
 
 # Element by element
 
@@ -299,9 +299,9 @@ the size of x. A parameter with a different name is the size of the first array.
 If the size of the output does not follow from these rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
-hold the gradient of x. If arrays have other names, the first array is the gradient of the first input, and so on. If
-the function returns an int, 0 means success. The library runs in a separate process, so if it crashes, only this check
-is an error.
+hold the gradient of x. If gradient arrays have other names, the first of them is the gradient of the first input, and
+so on. If the function returns an int, 0 means success. The library runs in a separate process, so if it crashes, only
+this check is an error.
 
 # Output for editors and CI
 
@@ -511,7 +511,7 @@ PROJECT = "gradcli-environment(7) describes how the default is chosen."
 FORMULAS = "Deriving formulas has a limit of its own [20 s]."
 DIGITS = "Computing in high precision has a limit of its own [20 s]."
 BOTH = "Deriving formulas and computing in high precision have limits of their own [20 s]."
-ANSWERS = "If the function runs in another program, the limit is for each answer of this program [60 s]."
+ANSWERS = "If the function runs in another program, S limits each answer of this program instead of the check [60 s]."
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error.",

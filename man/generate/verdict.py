@@ -122,9 +122,8 @@ The interval of an element extends to each side of the estimate by the sum of th
   the error of the estimate.
 
 An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is
-undecided. Each element of the claim is the derivative with respect to one input element. The effect on the output is
-this derivative times the magnitude of the input element. An undecided element makes the check inconclusive, unless its
-effect is less than a hundredth of the largest effect of all elements.
+undecided. An undecided element makes the check inconclusive, unless it is negligible: the derivative times the
+magnitude of the input element is less than a hundredth of the largest such product.
 
 An element outside its interval is wrong, with three exceptions:
 
@@ -187,10 +186,10 @@ reference, not with values of the checked function. This derivative is computed 
 type of `--dtype`. If the reference is a NumPy function that gradcli cannot differentiate, its derivative is estimated
 from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded to this type.
 
-gradcheck also runs the backward pass of the reference in the type of `--dtype`. The yardstick for the claim is the root
-mean square error of this backward pass, compared with the derivative in float64, or half an ulp if that is larger.
-Here, an ulp is the distance between two neighbouring numbers of this type that are about as large as the root mean
-square of the derivative. The verdict is found for each input:
+gradcheck also runs the backward pass of the reference in the type of `--dtype`. The error of this backward pass,
+compared with the derivative in float64, is the yardstick for the claim. It is the root mean square over the elements,
+and at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type that are about as
+large as the root mean square of the derivative. The verdict is found for each input:
 
 - The claim passes if its root mean square error is below 2 times the yardstick.
 - It fails if the error is larger than both of two limits. One is k times the yardstick. The other is k times the change
