@@ -3,7 +3,7 @@
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,12 +75,14 @@ class Program:
     is_script: whether the inputs are leaves that the program makes; their `.grad` is None unless backward reached them.
     stdout: the stream for its output, None for standard output.
     dtype: the type of its inputs if it can be called as a function of Tensors; None if every point needs a new run.
+    held: names of inputs that are constant, unless wrt names them.
     """
 
     title = ""
     is_script = False
     stdout: Any = None
     dtype: Any = None
+    held: Collection[str] = ()
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         """Run on values of the inputs (defaults for those not given).

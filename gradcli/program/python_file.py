@@ -68,7 +68,7 @@ class FunctionProgram(Program):
             raise missing_values(self.title, missing)
         counts = self.whole_numbers(given)
         known = [n for n in names if n in given and n not in counts]
-        wanted = known if wrt is None else list(wrt)
+        wanted = [n for n in known if n not in self.held] if wrt is None else list(wrt)
         for name in counts.keys() & wanted:
             raise GradcliError(f"--wrt: '{name}' takes whole numbers, so it has no derivative", kind="value")
         check_known(wanted, known, "--wrt")
@@ -98,9 +98,10 @@ class FunctionProgram(Program):
     def as_function(self, given: Values, out: str | None = None) -> tuple[Callable, dict[str, np.ndarray]]:
         leaves, names, counts = self.inputs(given, out=out)
         self.check_shapes(leaves)
+        constants = {name: leaf.detach() for name, leaf in leaves.items() if name not in names}
 
         def call(*tensors: Any) -> Any:
-            return self.call({**dict(zip(names, tensors, strict=True)), **counts})
+            return self.call({**constants, **dict(zip(names, tensors, strict=True)), **counts})
 
         return call, {name: np.array(leaves[name]._data) for name in names}
 

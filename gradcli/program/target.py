@@ -164,7 +164,9 @@ def load_program(target: Target) -> Program:
     if target.name is not None:
         from .python_file import load_function
 
-        return load_function(load_named(target), text, target.path, target.request)
+        program = load_function(load_named(target), text, target.path, target.request)
+        program.held = target.request.held
+        return program
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
     if text.endswith(os.sep):

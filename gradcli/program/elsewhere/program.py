@@ -29,6 +29,9 @@ class ElsewhereProgram(Program):
         """Get the value; backward or forward mode gets the products later."""
         wanted = list(wrt or ()) or None  # an empty wrt asks for the value only
         call = self.make(given, out, wanted)
+        if wrt is None and self.held:
+            free = [path for path in call.wrt if not any(is_under(path, name) for name in self.held)]
+            call = self.make(given, out, free)
         if wrt != () and not (call.capabilities.pull or call.capabilities.push):
             hint = "'gradcli eval' prints its value; gradcheck --grad checks a derivative from elsewhere"
             raise GradcliError(f"{call.title} gives no derivative", hint=hint)
