@@ -69,6 +69,11 @@ OTHERS_WORDS = ("target", "defect")
 """Kinds of errors whose message is not gradcli's own, so it is repeated in full."""
 
 
+def count_of(n: int, noun: str) -> str:
+    """Return a number with a noun whose plural ends in s: 1 row, 2 rows."""
+    return f"{n} {noun}{'s' * (n != 1)}"
+
+
 def shorten(text: str) -> str:
     """Cut long quoted pieces, and long pieces without blanks, in a message."""
     text = re.sub(r"(?<!\w)'([^'\n]*)'(?!\w)", lambda found: f"'{brief(found[1])}'", text)

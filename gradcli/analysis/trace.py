@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import GradcliError
+from ..errors import GradcliError, count_of
 from ..lang.operations import number_text, rule_text, slope_text
 from ..program.base import Program, Run, Values
 from ..request import Request
@@ -135,7 +135,7 @@ def trace_program(program: Program, given: Values, request: Request, only: int |
     run = graph.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
     if only is not None and only > count:
-        message = f"--pass {only}: backward ran {count} time{'s' * (count != 1)}"
+        message = f"--pass {only}: backward ran {count_of(count, 'time')}"
         raise GradcliError(message, hint="use --pass last for the last one")
     passes = tuple(describe_pass(run, *seen) for seen in recorder.passes[: 1 if only is not None else None])
     return Trace(program.title, passes, (only or count) if only is not None else 1, count)

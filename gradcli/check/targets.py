@@ -25,6 +25,7 @@ from ..program.arguments import (
     bind,
     by_path,
     default_arrays,
+    is_named,
     is_under,
     named_parameters,
 )
@@ -276,7 +277,7 @@ def without(held: set[str], names: Sequence[str], at: Mapping[str, Any]) -> list
         parts = [name]
         if any(is_under(path, name) and path != name for path in held):
             parts = list(Arguments({name: at[name]}).arrays)
-        free += [part for part in parts if not any(is_under(part, path) for path in held)]
+        free += [part for part in parts if not is_named(part, held)]
     return free
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from ..errors import GradcliError, did_you_mean
+from ..errors import GradcliError, count_of, did_you_mean
 from ..lang import tree
 from ..lang.evaluate import advice_for, find_function
 from ..lang.limits import CONSTANTS
@@ -287,7 +287,7 @@ class TermReader:
         if name is None or not is_known or not has_slopes(name, arity):
             self.refuse(node.place, f"'{node.function}'")
         if len(args) != arity:
-            raise self.error(node, f"{node.function} takes {arity} argument{'s' * (arity != 1)}", kind="value")
+            raise self.error(node, f"{node.function} takes {count_of(arity, 'argument')}", kind="value")
         return self.elementwise(name, node, args)
 
     def axes_of(self, node: tree.Call, x: Term, axis: Any) -> list[Index]:

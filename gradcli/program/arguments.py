@@ -329,7 +329,7 @@ def is_under(path: str, name: str) -> bool:
     return path == name or (path.startswith(name) and path[len(name)] in ".[")
 
 
-def is_named(path: str, wrt: Sequence[str] | None) -> bool:
+def is_named(path: str, wrt: Iterable[str] | None) -> bool:
     """Report whether a path is to be differentiated: `wrt` names it or something that contains it, or is None (all)."""
     return wrt is None or any(is_under(path, name) for name in wrt)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import count_of
 from .arguments import Arguments, Path, as_array, call_with, expand_paths, is_branch, is_number, is_under, map_leaves
 from .as_called import LAYOUTS, compare
 from .claim import (
@@ -255,8 +256,7 @@ class HandWritten(Claim):
             raise CallError(f"{what} returned a tuple of {len(result)} gradients for 1 input")
         some = ",".join(list(self.at)[: len(result)])
         hint = f"--wrt {some} (wrt= in a declaration) checks these inputs alone" if len(result) < len(self.at) else None
-        gradients = f"{len(result)} gradient{'s' * (len(result) != 1)}"
-        raise CallError(f"{what} returned {gradients} for {len(self.wrt)} inputs", hint)
+        raise CallError(f"{what} returned {count_of(len(result), 'gradient')} for {len(self.wrt)} inputs", hint)
 
 
 def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import count_of
 from ..func.forward import push_all
 from ..func.mapping import batch_or_loop
 from ..func.trace import Trace, pull, reverse_blocks
@@ -203,10 +204,9 @@ class ScriptClaim(Traced):
                 what = f"{self.title} changes '{name}' after making it, so its derivative cannot be checked"
                 raise CallError(f"{what}: {advice}")
         if run.output is None and (len(run.backwards) != 1 or np.size(run.backwards[0]) != 1):
-            times = f"{len(run.backwards)} time{'s' * (len(run.backwards) != 1)}"
             raise CallError(
-                f"{self.title} runs backward {times} itself, which can be checked only if it does "
-                "so once, on a single number: remove its calls to backward, or name the output with --out"
+                f"{self.title} runs backward {count_of(len(run.backwards), 'time')} itself, which can be checked only "
+                "if it does so once, on a single number: remove its calls to backward, or name the output with --out"
             )
         return run
 

@@ -471,9 +471,9 @@ def find_in(module: Any, path: str, name: str) -> Any:
     attribute: Any = module
     for part in as_written(name).split("."):
         with blame_user_code(path, f"{path}:{name}"):
-            members = vars(attribute) if hasattr(attribute, "__dict__") else {}
-            known = [n for n, x in members.items() if not n.startswith("__") and leads_to_function(x)]
             if not hasattr(attribute, part):
+                members = vars(attribute) if hasattr(attribute, "__dict__") else {}
+                known = [n for n, x in members.items() if not n.startswith("__") and leads_to_function(x)]
                 raise GradcliError(f"{path} defines no '{part}'", hint=did_you_mean(part, known), kind="name")
             attribute = getattr(attribute, part)
     return attribute

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..errors import count_of
 from .check_results import COUNTED, CheckReport, CheckSummary, Taylor
 
 LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
@@ -49,7 +50,7 @@ def basis(check: CheckReport) -> str:
     elements = "1 element" if evidence.elements == 1 else f"{evidence.elements} elements"
     alone = f", {evidence.alone} of them one by one" if 0 < evidence.alone < evidence.elements else ""
     if count := len(evidence.directions):
-        elements += f" along {count} direction{'s' * (count > 1)}"
+        elements += f" along {count_of(count, 'direction')}"
     return f"checked {elements}{alone}, with {evidence.points} calls of the function"
 
 

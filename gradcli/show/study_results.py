@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, visible
+from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, count_of, visible
 from .check_results import CheckReport, CheckSummary
 from .results import Block, Rows, declare, document_of, label, own_block
 
@@ -379,7 +379,7 @@ class WatchedDerivative(NamedTuple):
 
     @property
     def uses(self) -> str:
-        return f"checked at {self.points} of {self.calls} call{'s' * (self.calls != 1)}"
+        return f"checked at {self.points} of {count_of(self.calls, 'call')}"
 
 
 @declare(

@@ -11,7 +11,7 @@ from rich.console import Group
 from rich.table import Column
 from rich.text import Text
 
-from ..errors import visible
+from ..errors import count_of, visible
 from . import Style
 from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
 from .causes import Explained, Explanation
@@ -277,7 +277,7 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
         parts.append(text)
     count, wrong = len(result.derivatives), result.checks.count("fail")
     open_ones = [f"{n} {word}" for word in ("inconclusive", "error") if (n := result.checks.count(word))]
-    words = ", ".join([f"{wrong} of {count} derivative{'s' * (count != 1)} wrong", *open_ones])
+    words = ", ".join([f"{wrong} of {count_of(count, 'derivative')} wrong", *open_ones])
     line, bad = f"{words}; {result.seconds:.1f} s of checking", bool(wrong)
     if not count:
         ended = f"nothing was checked: the program ended with exit code {result.status} before it used a derivative"

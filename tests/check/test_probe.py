@@ -160,7 +160,7 @@ def test_no_verdict_depends_on_the_clock(monkeypatch, count):
 @pytest.mark.parametrize("spread", [1, 3, 4, 6, 12])
 @pytest.mark.parametrize("seed", range(2))
 def test_units_of_many_sizes_in_one_array(spread, seed):
-    """No step suits all elements, so a common step is no evidence for an oscillating function."""
+    """No step suits all elements, so a common step is not evidence of an oscillating function."""
     rng = np.random.default_rng([spread, seed])
     x = rng.standard_normal(200) * 10.0 ** rng.uniform(-spread, spread, 200)
     unit = np.abs(x) * rng.uniform(0.3, 3, 200)

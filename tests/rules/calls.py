@@ -78,7 +78,7 @@ def show(argument: Any) -> str:
 
 
 class Given(Call):
-    """A function of Tensors and its operands. Of a tuple such as (values, indices), only the first item is used."""
+    """A function of Tensors and its operands. If it returns a tuple, only the first item is used."""
 
     def __init__(self, function: Callable, arrays: Iterable):
         self.entry, self.number, self.function = Stand("given", function), 0, function

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import GradcliError, need_extra
+from ...errors import GradcliError, count_of, need_extra
 from ...lang.reword import readable
 from ...lang.tables import MAX_TEXT, ROW_NUMBERS, is_heading, read_rows, reading
 
@@ -361,8 +361,8 @@ class TextPoints(Points):
         numbers: dict[str, list] = {name: [] for name in self.inputs}
         for i, cells in enumerate(rows):
             if len(cells) != len(self.names):
-                count = f"{len(cells)} cell{'s' * (len(cells) != 1)}"
-                raise self.unreadable(row + i, f"it has {count}, but the heading has {len(self.names)}")
+                why = f"it has {count_of(len(cells), 'cell')}, but the heading has {len(self.names)}"
+                raise self.unreadable(row + i, why)
             by_name = dict(zip(self.names, cells, strict=True))
             for k, name in enumerate(self.inputs):
                 try:

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from ...check.check import Check
 from ...check.targets import checks_of
 from ...check.workers import run_all
-from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError, visible
+from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError, count_of, visible
 from ...lang.limits import CPU_SECONDS, Bound, enforce
 from ...request import SHORT_TYPES, Request
 from ...show import FORMATS, PICTURES, TEXT, Style, render
@@ -114,7 +114,7 @@ def gradcheck(
     if interrupted is not None:
         for name, known in interrupted:
             messages.say(f"{name}: interrupted; {known}")
-        messages.say(f"interrupted: {len(summary.checks)} of {len(checks)} check{'s' * (len(checks) != 1)} done")
+        messages.say(f"interrupted: {len(summary.checks)} of {count_of(len(checks), 'check')} done")
         return EXIT_INTERRUPTED
     project = call.request.project
     allowed = allow_inconclusive or (project is not None and project.settings.get("allow-inconclusive"))

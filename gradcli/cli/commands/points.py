@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import GradcliError
+from ...errors import GradcliError, count_of
 from ...lang.values import read_value, split_value
 from ...program.target import load_program
 from ...show import ARRAYS, PICTURES, TEXT
@@ -203,7 +203,7 @@ def sweep(call: Call, **chosen: Any) -> Swept | None:
                 if os.path.isdir(plan.folder):
                     messages.note("finished parts are kept: run the same command to continue")
                 raise
-    rows = f"{result.rows} row{'s' * (result.rows != 1)}"
+    rows = count_of(result.rows, "row")
     if result.not_finite:
         messages.note(f"{result.not_finite} of {rows} contain{'s' * (result.not_finite == 1)} nan or inf")
     if asked.format == "json":

@@ -66,7 +66,7 @@ class FrameworkCall(Claim):
         self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
         unit = SINGLE_UNIT if self.settle() and single else None
         short, name = 0.0, ""
-        with contextlib.suppress(Exception), self.running("", self.single):
+        with contextlib.suppress(Exception), self.running(self.single):
             short, name = max(self.short_types(), default=(0.0, ""))
         if name and self.short is None:
             unit = max(unit or 0.0, short)
@@ -123,7 +123,7 @@ class FrameworkCall(Claim):
     def evaluate(self, arrays: Arrays) -> np.ndarray | None:
         self.budget.made += 1
         at = {name: np.asarray(x) for name, x in arrays.items()} if self.short is None else self.claimed(arrays)
-        with self.running("", self.is_narrow(at)):
+        with self.running(self.is_narrow(at)):
             return as_array(self.compute(at))
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
@@ -134,7 +134,7 @@ class FrameworkCall(Claim):
     ) -> list[dict[str, np.ndarray]]:
         at = self.claimed(arrays)
         self.budget.made += 1
-        with self.running("", self.is_narrow(at)):
+        with self.running(self.is_narrow(at)):
             self.recorded, back = self.linearize(at)
             if between is not None:
                 self.budget.made += 1
@@ -146,7 +146,7 @@ class FrameworkCall(Claim):
         at = self.claimed(arrays)
         self.budget.made += 1
         whole = {name: np.asarray(tangents.get(name, np.zeros_like(x)), x.dtype) for name, x in at.items()}
-        with self.running("forward mode of ", self.is_narrow(at)):
+        with self.running(self.is_narrow(at), "forward mode of "):
             return to_double(self.along(at, whole))
 
     def is_narrow(self, at: Arrays) -> bool:
@@ -159,7 +159,7 @@ class FrameworkCall(Claim):
         return cls(function, Arguments(given, wrt), title, dtype=dtype)
 
     @contextlib.contextmanager
-    def running(self, what: str, narrow: bool) -> Iterator[None]:
+    def running(self, narrow: bool, what: str = "") -> Iterator[None]:
         with failing_as(f"{what}{self.title}"), np.errstate(all="ignore"), self.precision(narrow):
             yield
 

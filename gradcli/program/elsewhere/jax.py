@@ -141,7 +141,7 @@ class Adapter(FrameworkCall):
     def equations(self) -> list[Any]:
         """The equations of the function's jaxpr; empty if it cannot be traced."""
         at = self.claimed(self.at)
-        with contextlib.suppress(Exception), self.running("", self.single):
+        with contextlib.suppress(Exception), self.running(self.single):
             traced = jax.make_jaxpr(self.function_of(list(at)))(*map(jnp.asarray, at.values()))
             return list(equations_in(traced.jaxpr))
         return []
@@ -159,7 +159,7 @@ class Adapter(FrameworkCall):
         """Return the products without compiling: compiled functions skip Python code that caches values of a call."""
         at = self.claimed(arrays)
         self.budget.made += 2
-        with self.running("", self.is_narrow(at)):
+        with self.running(self.is_narrow(at)):
             self.recorded, back = linearized(self.reverse_by.written, at)
             self.evaluate_as_written(as_jax(self.claimed(between)))
             with self.failing_backward():
@@ -184,7 +184,7 @@ class Adapter(FrameworkCall):
         integers = any(map(meets_integers, self.equations_of(RULES)))
         if not integers and (len(self.layout) < 2 or not self.equations_of(RULES[0])):
             return
-        with self.running("", self.single), contextlib.suppress(CallError):
+        with self.running(self.single), contextlib.suppress(CallError):
             at = as_jax(self.claimed(self.at))
             try:
                 out, vjp = jax.vjp(self.inexact_parts, at)
@@ -206,7 +206,7 @@ class Adapter(FrameworkCall):
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         if not self.equations_of(RULES):
             return
-        with self.running("", self.single), jax.disable_jit():
+        with self.running(self.single), jax.disable_jit():
             self.budget.made += 1
             calls = rules_called(functools.partial(self.evaluate_as_written, as_jax(self.claimed(self.at))))
         for rule, arguments in calls:

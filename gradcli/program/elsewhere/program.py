@@ -13,7 +13,7 @@ from ...errors import GradcliError, TargetError, check_known
 from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
-from ..arguments import is_under
+from ..arguments import is_named, is_under
 from ..base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, tensor
 from ..claim import Arrays, Claim
 from .framework import FrameworkCall, adapter_of, framework_arguments, framework_call
@@ -29,9 +29,8 @@ class ElsewhereProgram(Program):
         """Get the value; backward or forward mode gets the products later."""
         wanted = list(wrt or ()) or None  # an empty wrt asks for the value only
         call = self.make(given, out, wanted)
-        if wrt is None and self.held:
-            free = [path for path in call.wrt if not any(is_under(path, name) for name in self.held)]
-            call = self.make(given, out, free)
+        if wrt is None and self.held:  # made again, since numbers outside wrt are passed as they are
+            call = self.make(given, out, [path for path in call.wrt if not is_named(path, self.held)])
         if wrt != () and not (call.capabilities.pull or call.capabilities.push):
             hint = "'gradcli eval' prints its value; gradcheck --grad checks a derivative from elsewhere"
             raise GradcliError(f"{call.title} gives no derivative", hint=hint)

@@ -149,7 +149,7 @@ class Adapter(FrameworkCall):
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         at = self.claimed(arrays)
         self.budget.made += 1
-        with self.running("", self.is_narrow(at)):
+        with self.running(self.is_narrow(at)):
             leaves, out = self.record(at, names)
             with self.failing_backward():
                 return pull({n: leaves[n] for n in names}, out, cotangent) if functions_in(out.grad_fn) else None
@@ -204,7 +204,7 @@ class Adapter(FrameworkCall):
         return differences(self)
 
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
-        with self.running("", self.single), torch.enable_grad():
+        with self.running(self.single), torch.enable_grad():
             calls = calls_in(self)
         for function, arguments, title, place in calls:
             given = {f"argument {i}": x for i, x in enumerate(arguments)}

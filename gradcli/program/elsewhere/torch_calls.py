@@ -66,7 +66,7 @@ class RecordedCall:
 
 def differences(call: FrameworkCall) -> Iterator[Difference]:
     """Yield the first difference between ways of calling the rules of a call."""
-    with call.running("", call.single):
+    with call.running(call.single):
         try:
             ways = Ways(call)
         except Exception:  # the check itself reports it

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GradcliError
+from ...errors import GradcliError, count_of
 from ...request import Request
 from ..claim import Arrays, CallError, Capabilities, Claim
 from ..target import refuse_config
@@ -156,7 +156,7 @@ def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[st
         if x.dtype.kind not in "biuf" or x.ndim != 1:
             raise GradcliError(f"{title}: '{name}' must be a vector of real numbers", kind="shape")
         if sizes is not None and len(x) != sizes[i]:
-            message = f"{title}: '{name}' has {len(x)} element{'s' * (len(x) != 1)}; the model takes {sizes[i]}"
+            message = f"{title}: '{name}' has {count_of(len(x), 'element')}; the model takes {sizes[i]}"
             raise GradcliError(message, kind="shape")
         vectors[name] = x.astype(float)
     return vectors
