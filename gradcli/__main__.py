@@ -102,7 +102,7 @@ def lend(cache_tag: str, path: list[str]) -> None:
 
 
 def run_as_guest() -> NoReturn:
-    """Run in a project's Python; another Python passes its folders as the first word (program/project.py)."""
+    """Run in a project's Python; another Python passes its folders as the first word (user/project.py)."""
     import json
 
     here = os.path.dirname(os.path.abspath(__file__))

@@ -19,9 +19,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .show.check_results import CheckSummary
-    from .show.graph_results import Graph
-    from .show.results import Gradients
+    from .results.base import Gradients
+    from .results.checks import CheckSummary
+    from .results.graphs import Graph
 
 
 def graph(output: Any) -> Graph:
@@ -55,7 +55,7 @@ def load_ipython_extension(shell: Any) -> None:
         """Run a cell, and show values, gradients and graph of its result. Raises UsageError if it has none."""
         from IPython.display import display
 
-        from .show import Style, render
+        from .results.formats import Style, render
 
         found = differentiate_cell(shell, line, cell)
         if found is not None:
@@ -67,7 +67,7 @@ def load_ipython_extension(shell: Any) -> None:
         """Run a cell, and show the reports on the checks that it declares. Raises UsageError if it declares none."""
         from IPython.display import display
 
-        from .show import Style, render
+        from .results.formats import Style, render
 
         summary = check_cell(shell, line, cell)
         if summary is not None:
@@ -85,7 +85,7 @@ def differentiate_cell(shell: Any, line: str, cell: str) -> tuple[Gradients, Gra
     from .analysis.graph import describe_graph, recorded_run, watching
     from .errors import GradcliError
     from .request import Request
-    from .show.results import Gradients
+    from .results.base import Gradients
     from .tape.backward import reachable
     from .tape.tensor import Tensor
 
@@ -121,7 +121,7 @@ def check_cell(shell: Any, line: str, cell: str) -> CheckSummary | None:
     if line.strip():
         raise UsageError("%%gradcheck takes no options; pass them to @gradcli.check(...)")
     from .check.declare import REGISTRY
-    from .show.check_results import CheckSummary
+    from .results.checks import CheckSummary
 
     before = len(REGISTRY)
     if not shell.run_cell(cell).success:

@@ -14,7 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from .check.check import Check
-    from .show.check_results import CheckReport
+    from .results.checks import CheckReport
 
 FOLDERS = pytest.StashKey[Any]()  # surroundings of the checked files, per session
 
@@ -77,7 +77,7 @@ class DeclaringFile(pytest.Module):
         """Import the file and return its surroundings. Raises CollectError, or the exception that skips the file."""
         from .check.check import is_skip
         from .errors import GradcliError
-        from .program.user_code import Folders
+        from .user.loading import Folders
 
         folders = self.config.stash.setdefault(FOLDERS, Folders())
         try:
@@ -104,8 +104,8 @@ class DeclaredCheck(pytest.Item):
         """Run the check. Raises UnprovenError unless it passes, or is inconclusive and that is allowed."""
         import numpy as np
 
-        from .program.project import project_in
-        from .program.target import project_files
+        from .user.address import project_files
+        from .user.project import project_in
 
         project = project_in(project_files([str(self.path)]))
         self.check.request = self.check.request._replace(project=project)

@@ -9,7 +9,7 @@ DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements
 
 ADAPTED = ("torch", "jax", "autograd")
 ENGINES = (*ADAPTED, "gradcli", "object")
-"""Engines of Python functions: frameworks with an adapter in program/elsewhere, gradcli, and one in the user's file."""
+"""Engines of Python functions: frameworks with an adapter in claims/adapters, gradcli, and one in the user's file."""
 SHORT_TYPES = ("bfloat16", "float16")
 """Low-precision types, which are checked against a reference (--reference)."""
 TYPES = ("float32", "float64", "complex128", *SHORT_TYPES)

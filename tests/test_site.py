@@ -64,5 +64,5 @@ def test_every_page_of_the_manual_is_listed():
 def test_the_page_of_findings_is_complete(monkeypatch):
     monkeypatch.setitem(sys.modules, "pypandoc", types.ModuleType("pypandoc"))  # not needed for this page
     page = runpy.run_path(str(ROOT / "man/site/conf.py"))["findings"]()
-    names = tomllib.loads((ROOT / "gradcli/show/causes.toml").read_text())
+    names = tomllib.loads((ROOT / "gradcli/results/causes.toml").read_text())
     assert [f"## {name}" for name in names] == re.findall("^## .*", page, flags=re.M)

@@ -20,9 +20,9 @@ from ..lang.parse import parse
 from ..program.base import Program
 from ..program.expression import ExpressionProgram
 from ..request import Request
+from ..results.graphs import Flow, Pass, Step
+from ..results.studies import Derivative, Formula, element_symbol
 from ..rules.exact import without_field
-from ..show.graph_results import Flow, Pass, Step
-from ..show.study_results import Derivative, Formula, element_symbol
 from .trace import trace_program
 
 LONGEST = 100  # longer formulas are not substituted into others, which use the symbol of the derivative instead

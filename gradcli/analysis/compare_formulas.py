@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy
 
+from ..claims.formula import Formula, FormulaProgram
 from ..errors import GradcliError
 from ..exact import printing
 from ..exact.field import as_plain, exact
@@ -15,9 +16,8 @@ from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown, symbols_for
 from ..program.base import Program, Values
-from ..program.formula import Formula, FormulaProgram
 from ..request import Request
-from ..show.study_results import Agreement
+from ..results.studies import Agreement
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 from .gradient import Read, gradient_at

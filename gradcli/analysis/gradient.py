@@ -12,8 +12,8 @@ from ..errors import EXIT_TARGET, GradcliError, Span, check_known
 from ..lang.limits import out_of_memory
 from ..program.base import Prepare, Program, Run, check_output, check_vector, silence_prints
 from ..request import Request
+from ..results.base import Gradients, InputGradient, Value
 from ..rules.shapes import is_complex
-from ..show.results import Gradients, InputGradient, Value
 from ..tape.backward import backward
 from ..tape.memory import change_since
 from ..tape.modes import no_grad

@@ -15,7 +15,7 @@ from ..lang.operations import constant_text, formula_of_operation, number_text
 from ..program.base import Program, Run, Values
 from ..program.script import is_made_module, named_tensors
 from ..request import Request
-from ..show.graph_results import Graph, GraphNode
+from ..results.graphs import Graph, GraphNode
 from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
 from ..tape.backward import reachable
 from ..tape.modes import Observer, observing

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..program.base import Program, Values, check_number, silence_prints
-from ..show.graph_results import Break, Sampled, Tabulated
+from ..results.graphs import Break, Sampled, Tabulated
 from .gradient import compute_value
 from .sweep.rows import Interpreted, Question
 

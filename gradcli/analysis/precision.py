@@ -16,8 +16,8 @@ from ..exact.record import exactly
 from ..lang.limits import any_length, time_left, within
 from ..program.base import Program, Run, Values, silence_prints
 from ..request import Request
+from ..results.studies import LongNumbers, Loss, Precision
 from ..rules.exact import map_elements, without_field
-from ..show.study_results import LongNumbers, Loss, Precision
 from ..tape.anomaly import Observation, observation_of
 from . import graph
 from .gradient import Read, compute_gradient, gradient_at, value_of

@@ -22,9 +22,9 @@ from ..exact.symbolic import Symbolic, resolve_unknown, was_raised_by_sympy
 from ..lang.limits import SHORTEST, any_length, time_left, within
 from ..program.base import Program, Run, check_output, check_vector, line_span, silence_prints
 from ..request import Request
+from ..results.base import labels
+from ..results.studies import Derivative, Formula, FormulaMatrix, Formulas
 from ..rules.exact import map_elements
-from ..show.results import labels
-from ..show.study_results import Derivative, Formula, FormulaMatrix, Formulas
 from .gradient import check_has_inputs
 
 MAX_SYMBOLS = Request().max_symbols

@@ -12,7 +12,7 @@ from ..errors import GradcliError, count_of
 from ..lang.operations import number_text, rule_text, slope_text
 from ..program.base import Program, Run, Values
 from ..request import Request
-from ..show.graph_results import Computed, Flow, HookCall, Pass, Step, Trace
+from ..results.graphs import Computed, Flow, HookCall, Pass, Step, Trace
 from ..tape.backward import reachable
 from ..tape.function import FunctionNode
 from ..tape.node import OutputNode, Slots

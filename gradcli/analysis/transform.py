@@ -13,8 +13,8 @@ from ..func.forward import forward_blocks, push_all
 from ..func.trace import Trace, pull, reverse_blocks
 from ..program.base import Program, Values, check_output
 from ..request import Request
+from ..results.base import Hessian, Jacobian, Products
 from ..rules.shapes import is_complex
-from ..show.results import Hessian, Jacobian, Products
 from ..tape.backward import reachable
 from ..tape.tensor import Tensor
 from .gradient import check_has_inputs, reword_engine_errors

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from ..program.detect_framework import reachable_from
+from ..user.frameworks import reachable_from
 from .estimate import estimate
 from .rows import draw_signs
 from .sampler import Sampler

@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.claim import CallError, Claim, Progress, call_failed, callable_name, second_order
+from ..claims.hand_written import HandWritten, claim_by_hand, value_and_gradient
 from ..errors import ENDINGS, GradcliError, did_you_mean, text_of
 from ..lang.limits import MOST_AXES, Bound, enforce
 from ..program.arguments import by_name, map_leaves
-from ..program.claim import CallError, Claim, Progress, call_failed, callable_name, second_order
-from ..program.detect_framework import FRAMEWORKS, engine_of, framework_of
-from ..program.hand_written import HandWritten, claim_by_hand, value_and_gradient
 from ..program.target import Target
 from ..request import ENGINES, SHORT_TYPES, TYPES, Request
-from ..show.check_results import CheckReport
+from ..results.checks import CheckReport
+from ..user.frameworks import FRAMEWORKS, engine_of, framework_of
 from .judge import Place, run_check
 
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
@@ -158,7 +158,7 @@ class Check:
         if request.value_and_grad:
             f, claims["grad"] = value_and_gradient(in_order(f, at))
         if request.engine == "object":
-            from ..program.hand_written import with_objects
+            from ..claims.hand_written import with_objects
 
             f, claims["grad"] = with_objects(in_order(f, at), f, self.name)
         if claims:
@@ -168,7 +168,7 @@ class Check:
             return claim_by_hand(in_order(f, at), at, claims, request.wrt, request.elementwise)
         engine = self.engine
         if engine is not None:
-            from ..program.elsewhere.framework import framework_call
+            from ..claims.adapters.framework import framework_call
 
             refuse_foreign(framework_of(self.origin), self.name, engine)
             try:
@@ -177,7 +177,7 @@ class Check:
                 raise error if isinstance(error, CallError) else CallError(error.message) from error
             return call if request.order == 1 else second_order(call, request.seed)
         refuse_foreign(framework_of(self.origin), self.name)
-        from ..program.recorded import Traced
+        from ..claims.recorded import Traced
 
         claim = Traced(by_name(self.f, at), at, wrt=request.wrt, title=self.name)
         return claim if request.order == 1 else second_order(claim, request.seed)
@@ -302,7 +302,7 @@ class Check:
 
     @property
     def adapter(self) -> Any:
-        from ..program.elsewhere.framework import FrameworkCall, adapter_of
+        from ..claims.adapters.framework import FrameworkCall, adapter_of
 
         return adapter_of(self.engine) if self.engine else FrameworkCall
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.claim import CallError
+from ..claims.recorded import Traced
 from ..errors import GradcliError, TimeIsUp
 from ..lang.limits import LONGEST, time_left, within
-from ..program.claim import CallError
-from ..program.recorded import Traced
 from ..request import Request
-from ..show.check_results import CheckReport, Finding, InputCheck
-from ..show.results import label
+from ..results.base import label
+from ..results.checks import CheckReport, Finding, InputCheck
 from ..tape.modes import no_grad
 from .verdict import digits_of
 

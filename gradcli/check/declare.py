@@ -10,10 +10,10 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from ..program.claim import Arrays, CallError, Claim
-from ..program.target import open_address
+from ..claims.claim import Arrays, CallError, Claim
+from ..claims.open import open_address
 from ..request import Request
-from ..show.check_results import CheckReport
+from ..results.checks import CheckReport
 from .check import REGISTRY, Check, are_points
 from .judge import source_place
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..show.check_results import Finding
+from ..results.checks import Finding
 from .flat import Flat, arrays_behind
 from .input_block import LEFT_OVER, PARTS_OF_OUTPUT, Hypothesis, InputBlock
 from .verdict import entries_that_count

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.claim import Arrays, CallError, Claim, WrongShapeError
 from ..program.arguments import OutputPart, Path, element_at
-from ..program.claim import Arrays, CallError, Claim, WrongShapeError
-from ..program.detect_framework import reachable_from
-from ..show.check_results import Element
+from ..results.checks import Element
+from ..user.frameworks import reachable_from
 
 
 def real_view(x: np.ndarray) -> np.ndarray:

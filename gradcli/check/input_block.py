@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..program.claim import Arrays, CallError, OutOfCallsError, nearby_point
+from ..claims.claim import Arrays, CallError, OutOfCallsError, nearby_point
 from .estimate import FIRST, Estimate, estimate
 from .fit import QUICK, Fit, fit
 from .flat import Flat

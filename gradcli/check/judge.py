@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import GradcliError, describe_error, lines_of_file, text_of
-from ..program.claim import (
+from ..claims.claim import (
     CallError,
     Claim,
     ComplexError,
@@ -25,9 +24,10 @@ from ..program.claim import (
     WrongShapeError,
     second_order,
 )
-from ..program.user_code import is_users, users_trace
+from ..errors import GradcliError, describe_error, lines_of_file, text_of
 from ..request import Request
-from ..show.check_results import CheckReport, Elements, Evidence, Finding, InputCheck, Line, Source
+from ..results.checks import CheckReport, Elements, Evidence, Finding, InputCheck, Line, Source
+from ..user.tracebacks import is_users, users_trace
 from .estimate import PER_ESTIMATE
 from .flat import Flat
 from .locate import Locator

@@ -15,9 +15,9 @@ from textwrap import shorten
 
 import numpy as np
 
-from ..program.claim import Claim
-from ..program.detect_framework import reachable_from
-from ..program.user_code import users_path
+from ..claims.claim import Claim
+from ..user.frameworks import reachable_from
+from ..user.tracebacks import users_path
 from .sampler import TINY, rounding_of
 from .verdict import FAIL, Judgement
 

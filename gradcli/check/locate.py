@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..show.check_results import InputCheck
+from ..results.checks import InputCheck
 from .estimate import FEW, FIRST, MANY, PER_ESTIMATE
 from .fit import QUICK, fit
 from .probe import ONE_BY_ONE, SAMPLE, SOME, Probe, Probed

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
+from ..claims.claim import CallError, Claim
 from ..errors import EXIT_TARGET, GradcliError
 from ..lang.limits import enforce
-from ..program.claim import CallError, Claim
-from ..show.check_results import CheckReport
-from ..show.study_results import Comparison, Difference, Lock, Verification
+from ..results.checks import CheckReport
+from ..results.studies import Comparison, Difference, Lock, Verification
 from .check import Check, settings_kept
 from .flat import Flat, arrays_behind
 from .rows import ON_LINE, neighbours, noise_differences, points_on_line

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import GradcliError, did_you_mean
-from ..program.target import read_source, split_name
-from ..show.study_results import MutantRun, Mutation
+from ..program.target import read_source
+from ..results.studies import MutantRun, Mutation
+from ..user.address import split_name
 from .watch import environment_with, start_command
 
 MUTANT_HOST = '__import__("gradcli_mutant_host")'

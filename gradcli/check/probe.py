@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..program.claim import OutOfCallsError
-from ..show.check_results import Direction, Evidence, InputCheck
+from ..claims.claim import OutOfCallsError
+from ..results.checks import Direction, Evidence, InputCheck
 from .estimate import FIRST, PER_ESTIMATE, RATIO, WANTED, Estimate, estimate
 from .fit import QUICK, Fit, fit
 from .rows import draw_signs

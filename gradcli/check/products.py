@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..program.as_called import CHANGED
-from ..program.claim import CallError, Claim, NoForwardError, nearby_point
-from ..show.check_results import CheckReport, Finding, Taylor, TaylorRow
+from ..claims.as_called import CHANGED
+from ..claims.claim import CallError, Claim, NoForwardError, nearby_point
+from ..results.checks import CheckReport, Finding, Taylor, TaylorRow
 from .flat import Flat
 from .rows import neighbours
 from .sampler import TINY

@@ -14,20 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.claim import Claim, second_order
+from ..claims.formula import Formula, FormulaClaim, FormulaProgram
+from ..claims.hand_written import HandWritten
+from ..claims.open import load_program
+from ..claims.recorded import ScriptClaim, Traced, tensor
 from ..errors import EXIT_TARGET, GradcliError, check_known
-from ..program.claim import Claim, second_order
-from ..program.detect_framework import framework_imported
 from ..program.expression import ExpressionProgram
-from ..program.formula import Formula, FormulaClaim, FormulaProgram
-from ..program.hand_written import HandWritten
 from ..program.python_file import FunctionProgram
-from ..program.recorded import ScriptClaim, Traced, tensor
 from ..program.script import ScriptProgram
-from ..program.target import Target, load_program, read_source
+from ..program.target import Target, read_source
 from ..request import Request
-from ..show.check_results import CheckReport, Finding, InputCheck
-from ..show.results import label
+from ..results.base import label
+from ..results.checks import CheckReport, Finding, InputCheck
 from ..tape.tensor import Tensor
+from ..user.frameworks import framework_imported
 from .check import MOST_SHOWN, Check, error_report, refuse_foreign, replay_command, surroundings_of
 from .cross_checks import MOST_SINGLE, HighPrecision, directions_of
 from .judge import TRIVIAL, run_check

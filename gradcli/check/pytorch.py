@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.claim import CallError, NoForwardError, callable_name, second_order
+from ..claims.recorded import Traced, tensor
 from ..func.trace import pull
 from ..program.arguments import Path
-from ..program.claim import CallError, NoForwardError, callable_name, second_order
-from ..program.recorded import Traced, tensor
 from ..request import Request
-from ..show.check_results import CheckReport, Element
+from ..results.checks import CheckReport, Element
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .judge import Place, run_check

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..claims.claim import Arrays, CallError, Claim
 from ..program.arguments import is_branch, map_leaves
-from ..program.claim import Arrays, CallError, Claim
 from ..request import Request
-from ..show.check_results import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
+from ..results.checks import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
 from .diagnose import diagnose
 from .flat import Flat, real_view
 from .input_block import InputBlock, estimated_columns

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from ..program.claim import Arrays, CallError, Claim
+from ..claims.claim import Arrays, CallError, Claim
 from .flat import Flat
 
 MOST_ROWS = 64  # maximum number of outputs for which a backward pass computes every row: a choice

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.claim import CallError, Claim, WrongShapeError, as_point, callable_name
 from ..errors import GradcliError
-from ..program.claim import CallError, Claim, WrongShapeError, as_point, callable_name
 from ..request import Request
-from ..show.check_results import CheckReport, FoundPoint, InputCheck
-from ..show.results import SCHEMA, document_of_lines
+from ..results.base import SCHEMA, document_of_lines
+from ..results.checks import CheckReport, FoundPoint, InputCheck
 from .candidates import Point, candidates, compare_along_line, constants_in, constants_of, shrink
 from .flat import Flat
 from .judge import run_check

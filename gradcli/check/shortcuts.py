@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.hand_written import HandWritten
+from ..claims.recorded import Traced
 from ..errors import lines_of_file
-from ..program.hand_written import HandWritten
-from ..program.recorded import Traced
-from ..program.user_code import users_path
-from ..program.user_lines import users_chain
-from ..show.check_results import Finding
+from ..results.checks import Finding
 from ..tape.backward import Plan, reachable
 from ..tape.record import Mode, recording
+from ..user.lines import users_chain
+from ..user.tracebacks import users_path
 from .flat import real_view
 from .input_block import InputBlock
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..program.claim import Arrays, CallError, Claim
+from ..claims.claim import Arrays, CallError, Claim
 from .flat import Flat, real_view
 from .rows import draw_signs
 from .sampler import Sampler

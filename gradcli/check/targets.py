@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.claim import CallError, GoneError
+from ..claims.open import open_address
 from ..errors import EXIT_TARGET, GradcliError, check_known, refuse_unknown
 from ..lang.limits import MAX_TEXT, Bound, enforce
 from ..program.arguments import (
@@ -29,21 +31,12 @@ from ..program.arguments import (
     is_under,
     named_parameters,
 )
-from ..program.claim import CallError, GoneError
-from ..program.detect_framework import engine_of, modules_imported
-from ..program.target import (
-    Target,
-    kind_of_address,
-    load_file,
-    load_named,
-    open_address,
-    read_source,
-    refuse_arguments,
-    refuse_python,
-)
-from ..program.user_code import Folders, check_callable, find_in, load_module, root_of, same_file
+from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
 from ..request import Request
-from ..show.check_results import CheckReport
+from ..results.checks import CheckReport
+from ..user.address import kind_of_address
+from ..user.frameworks import engine_of, modules_imported
+from ..user.loading import Folders, check_callable, find_in, load_module, root_of, same_file
 from .check import REGISTRY, Check, error_report, reference_check, surroundings_of
 from .declare import claim_opened
 
@@ -294,12 +287,12 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
     engine = engine_of(function, request.engine)
     if engine is None:
         return None
-    from ..program.python_file import refuse_foreign
+    from ..user.frameworks import refuse_foreign
 
     refuse_foreign(function, title, engine)
     if request.out is not None:
         raise GradcliError("--out names a variable of a program; a function has one output")
-    from ..program.elsewhere.framework import adapter_of, framework_arguments
+    from ..claims.adapters.framework import adapter_of, framework_arguments
 
     with surroundings_of(target):
         given = {**request.values, **request.shapes}
@@ -361,7 +354,7 @@ def sort_shapes(text: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[
     """Return the shapes of inputs and the shapes of outputs; only library functions need the latter."""
     if kind_of_address(text) != "library":
         return dict(shapes), {}
-    from ..program.elsewhere.library import read_declaration, split_address
+    from ..claims.adapters.library import read_declaration, split_address
 
     outputs = {p.name for p in read_declaration(split_address(text)[1]).parameters if p.kind == "output"}
     own = {name: shape for name, shape in shapes.items() if name not in outputs}

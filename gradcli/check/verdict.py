@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError
-from ..show.check_results import ElementCounts, Finding, InputCheck
+from ..results.checks import ElementCounts, Finding, InputCheck
 from .estimate import WIDE, Estimate, estimate
 from .flat import Flat
 from .rows import ClaimedRows

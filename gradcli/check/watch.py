@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import gradcli
 
 from ..errors import GradcliError
-from ..program.project import what_to_lend
-from ..show.study_results import WatchedDerivative, WatchSummary
+from ..results.studies import WatchedDerivative, WatchSummary
+from ..user.project import what_to_lend
 
 HOSTS = str(Path(__file__).with_name("in_command"))
 """The folder of the modules that run inside the command, in any version of Python."""

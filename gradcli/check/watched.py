@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from ..claims.adapters.framework import framework_call
+from ..claims.claim import CallError, Claim, callable_name, failing_as
+from ..claims.hand_written import HandWritten
 from ..errors import lines_of_file
 from ..lang.limits import Bound
-from ..program.claim import CallError, Claim, callable_name, failing_as
-from ..program.elsewhere.framework import framework_call
-from ..program.hand_written import HandWritten
-from ..program.user_code import users_path
 from ..request import ADAPTED, Request
-from ..show.check_results import CheckReport
-from ..show.study_results import WatchedDerivative
+from ..results.checks import CheckReport
+from ..results.studies import WatchedDerivative
+from ..user.tracebacks import users_path
 from .check import Check, values_text
 from .judge import Place
 from .products import SAME_VALUE
@@ -348,7 +348,7 @@ def arguments_of(use: Any) -> dict[str, Any]:
         parameters = parameters_of(getattr(use.claim, "forward", use.claim))
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if use.kind == "torch":
-            from ..program.elsewhere.torch import has_setup
+            from ..claims.adapters.torch import has_setup
 
             names = names if has_setup(use.claim) else names[1:]  # without the context
     names += [f"argument {i}" for i in range(len(names), len(use.args))]

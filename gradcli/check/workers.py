@@ -20,11 +20,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..claims.claim import Progress, ProgressCallback
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, within
-from ..program.claim import Progress, ProgressCallback
-from ..program.user_code import flush_streams
-from ..show.check_results import CheckReport
+from ..results.checks import CheckReport
+from ..user.forks import flush_streams
 from .check import Check
 from .judge import DEFECT
 

@@ -116,7 +116,7 @@ def inputs_of_definition(path: str, name: str) -> list[str]:
 def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
     from ..lang.parse import parse
     from ..program.expression import ExpressionProgram
-    from ..program.target import split_name
+    from ..user.address import split_name
 
     path, name = split_name(text)
     if name is not None and not inline:
@@ -146,7 +146,7 @@ def names_here(ctx: click.Context) -> tuple[list[str], list[str]]:
 
 def targets(incomplete: str, folders: bool) -> Items:
     """Return files that can be targets, and the definitions of a Python file."""
-    from ..program.target import split_name
+    from ..user.address import split_name
 
     path, name = split_name(incomplete)
     if incomplete.startswith("ase:"):
@@ -232,7 +232,7 @@ def functions(ctx: click.Context, param: click.Parameter, incomplete: str) -> It
 
 def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     from ..files import find_pages
-    from ..show.causes import causes
+    from ..results.causes import causes
 
     root = ctx.find_root()
     pages = find_pages(root.command.list_commands(root))  # type: ignore[attr-defined]

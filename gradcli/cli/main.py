@@ -123,7 +123,7 @@ def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
         return
     click.echo(f"gradcli, version {__version__}")
     if ctx.params["verbose"]:
-        from ..program.project import describe
+        from ..user.project import describe
 
         click.echo(describe())
     ctx.exit()
@@ -199,7 +199,7 @@ def as_gradcli_error(error: BaseException, words: list[str]) -> GradcliError:
         what = "cannot write the result" if error.errno in UNWRITABLE else "the system reported an error"
         where = f": {error.filename}" if isinstance(error.filename, str) else ""
         return GradcliError(f"{what}: {error.strerror or error}{where}", kind="file")
-    from ..program.user_code import exit_text, raised_by_user, users_trace
+    from ..user.tracebacks import exit_text, raised_by_user, users_trace
 
     if isinstance(error, SystemExit):  # from a hook or a backward: click does not raise it
         return ended(exit_text(error.code))

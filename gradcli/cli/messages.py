@@ -131,7 +131,7 @@ def show_warning(message: Any, category: Any, filename: str, lineno: int, *_: An
 
 def show_stray(raised: Any) -> None:
     """Print an exception that nobody could catch: in a thread, in `__del__`, or at exit."""
-    from ..program.user_code import users_trace
+    from ..user.tracebacks import users_trace
 
     error = raised.exc_value
     if error is not None and not isinstance(error, SystemExit):

@@ -14,12 +14,14 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
+from ..claims.open import load_program
 from ..errors import EXIT_OK, GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
-from ..program.target import Target, as_file, is_module, join_structures, kind_of_address, load_program, project_files
+from ..program.target import Target
 from ..request import Request
-from ..show import ARRAYS
+from ..results.formats import ARRAYS
+from ..user.address import as_file, is_module, join_structures, kind_of_address, project_files
 from . import messages, output
 from .messages import Command, examples_of
 from .option_table import OPTIONS, PYTHON, Option, import_completion
@@ -75,7 +77,7 @@ class Call:
         files = list(project_files(asked.words))
         if not files:
             return
-        from ..program.project import project_in
+        from ..user.project import project_in
 
         project = project_in(files)
         if project is None:
@@ -89,7 +91,7 @@ class Call:
         """Continue in the Python of the user's project, if it is not this one and a target runs Python."""
         asked = self.request
         if bound.own_process and not bound.guest and not asked.safe and self.is_any(*PYTHON.split()):
-            from ..program.project import choose, move
+            from ..user.project import choose, move
 
             if to := choose(asked.words, asked.python):
                 output.release()
@@ -139,8 +141,8 @@ class Call:
         if target.is_language:
             bound_memory(self.request.max_elements)
         elif self.request.torch and (target.name is not None or self.command == "gradcheck"):
-            from ..program.torch_names import as_torch
             from ..tape.dtypes import set_default_dtype
+            from ..user.torch_names import as_torch
 
             self.held.enter_context(as_torch())
             set_default_dtype(self.request.input_dtype)
@@ -361,7 +363,7 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
             f"the output does not depend on any input, so all gradients are {nothing}",
             hint="detach(), no_grad() and numpy() cut the graph",
         )
-    from ..show.results import check_finite, exit_code_of
+    from ..results.base import check_finite, exit_code_of
 
     code = exit_code_of(result)
     if not strict:
@@ -377,7 +379,7 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
 
 def warn_of_nan(result: Any) -> None:
     """Warn about nan in a result: where it is and, with --detect-anomaly, which operation produced it."""
-    from ..show.results import nan_in
+    from ..results.base import nan_in
 
     nan = nan_in(result)
     if nan is None:

@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import ENDINGS, GradcliError, visible
 from ..lang.limits import stand_down
 from ..request import Request
-from ..show import FORMATS, Style, render
+from ..results.formats import FORMATS, Style, render
 from . import messages
 
 
@@ -218,7 +218,7 @@ class Output:
 
     def numbers_of(self, result: Any, style: Style) -> Any:
         """Render the numbers of a result without other text, because they are never cut; None for other results."""
-        from ..show.results import Gradients, Hessian, Jacobian, Products
+        from ..results.base import Gradients, Hessian, Jacobian, Products
 
         if not isinstance(result, Gradients | Hessian | Jacobian | Products):
             return None
@@ -263,8 +263,8 @@ def output_of(command: str, formats: tuple[str, ...], **asked: Any) -> Output:
 
 
 def note_what_is_hidden(result: Any, text: str) -> None:
+    from ..results.base import dense_arrays
     from ..show.arrays import SHOWN_WHOLE
-    from ..show.results import dense_arrays
 
     value = getattr(result, "value", None)
     count = max(getattr(x, "size", 0) for x in (value, *dense_arrays(result).values()))

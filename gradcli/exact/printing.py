@@ -17,8 +17,8 @@ from sympy.printing.codeprinter import PrintMethodNotImplementedError
 from sympy.printing.pycode import PythonCodePrinter
 from sympy.printing.str import StrPrinter
 
-from ..show.results import label
-from ..show.study_results import element_symbol
+from ..results.base import label
+from ..results.studies import element_symbol
 
 RENAMED = {
     "Abs": "abs", "ceiling": "ceil", "loggamma": "gammaln", "Ei": "expi",

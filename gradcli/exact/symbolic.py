@@ -11,9 +11,9 @@ import numpy as np
 import sympy
 
 from ..errors import GradcliError
+from ..results.base import label
 from ..rules.exact import map_elements, without_field
 from ..rules.table import Primitive
-from ..show.results import label
 from .field import ExactArray, Field, Literal, exact
 
 MOST_BITS = 1024  # an exact power with more bits is rounded

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ..results.studies import Operation
 from ..rules.index import Index
 from ..rules.table import NAMES, Primitive, no_gradient
-from ..show.study_results import Operation
 
 OPERANDS = ("x", "y", "z")
 

@@ -1,1 +1,5 @@
-"""Programs: expressions, functions and scripts with named inputs and an output, to run on any values."""
+"""What can be run on values by name: an expression, a script, a function.
+
+Read base (the interface) and target (how the command line names a program) first, then expression, script and
+python_file; arguments passes values to functions, hooks attaches hooks.
+"""

@@ -18,8 +18,10 @@ from ..request import Request
 from ..tape.modes import enable_grad, no_grad
 from ..tape.printing import tensor_text
 from ..tape.tensor import Tensor
-from .target import read_source, refuse_python, split_name
-from .user_code import Folders, blame_user_code, load_module
+from ..user.address import split_name
+from ..user.loading import Folders, load_module
+from ..user.tracebacks import blame_user_code
+from .target import read_source, refuse_python
 
 
 class Hook:

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..errors import GradcliError, TargetError, check_known
 from ..func.reverse import functional_call
-from ..request import ADAPTED, Request
 from ..tape.function import Function, has_setup
 from ..tape.tensor import Tensor
+from ..user.loading import check_callable
+from ..user.tracebacks import blame_user_code
 from .arguments import (
     ADVICE,
     WHOLE,
@@ -24,8 +25,6 @@ from .arguments import (
     pass_by_name,
 )
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
-from .detect_framework import FRAMEWORKS, engine_of, framework_of
-from .user_code import blame_user_code, check_callable
 
 
 class FunctionProgram(Program):
@@ -180,30 +179,8 @@ def as_function(function: Any) -> Callable:
     return call
 
 
-def refuse_foreign(function: Any, title: str, engine: str | None = None) -> None:
-    """Raise GradcliError for code of another framework than the engine (None: gradcli's), which lacks its rules."""
-    framework = framework_of(function)
-    if framework is not None and framework != engine:
-        if engine is not None:
-            what = f"{title} uses {FRAMEWORKS[framework]}, but --engine is {engine}"
-            raise GradcliError(what, hint="leave out --engine")
-        message = f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run"
-        hint = "omit --engine" if framework in ADAPTED else "to check a hand-written derivative, use gradcheck --grad"
-        raise TargetError(message, hint=hint)
-
-
-def load_function(function: Any, title: str, path: str, request: Request) -> Program:
-    """Return the program of FILE.py:NAME. Raises GradcliError if it is not a function."""
-    if request.engine == "object":
-        raise GradcliError("--engine object works only with gradcheck")
-    dtype, engine = request.input_dtype, engine_of(function, request.engine)
-    if engine is not None:
-        from .elsewhere.program import framework_program
-
-        refuse_foreign(function, title, engine)
-        single = "float32" if dtype == "float32" else None
-        return framework_program(engine, check_callable(function, title), title, single)
-    refuse_foreign(function, title)
+def native_program(function: Any, title: str, path: str, dtype: Any) -> Program:
+    """Return the program of a function, custom Function or module that gradcli's engine runs."""
     if isinstance(function, type) and issubclass(function, Function):
         return FunctionProgram(as_function(function), title, path, dtype)
     if is_module(function):

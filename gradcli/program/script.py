@@ -19,9 +19,11 @@ from ..tape.backward import reachable
 from ..tape.modes import Observer, enable_grad, observing, random_numbers
 from ..tape.record import recorder
 from ..tape.tensor import Tensor
+from ..user.forks import end_forks
+from ..user.frameworks import FRAMEWORKS, framework_imported
+from ..user.instrument import BIND, LAST, instrument, last_names
+from ..user.tracebacks import exit_text, python_syntax_error, script_error
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, is_module, line_of
-from .detect_framework import FRAMEWORKS, framework_imported
-from .user_code import BIND, LAST, end_forks, exit_text, instrument, last_names, python_syntax_error, script_error
 
 
 def keep_random_state() -> Callable[[], None]:
@@ -153,7 +155,7 @@ class Execution(Observer):
         """Set up the process as `python FILE.py` does, and restore it afterwards."""
         script, stand_in = self.script, cast(Any, contextlib.nullcontext)
         if script.torch:
-            from .torch_names import as_torch as stand_in
+            from ..user.torch_names import as_torch as stand_in
         saved = sys.argv, sys.modules.get("__main__"), sys.path, list(sys.path), sys.getrecursionlimit()
         folder = current_folder()
         sys.argv = [script.path, *script.argv]

@@ -1,4 +1,4 @@
-"""Load the program that the user named: an expression, a file, standard input, or an address."""
+"""What a command works on, and how to read it: an expression, a file, a script, or standard input."""
 
 from __future__ import annotations
 
@@ -7,110 +7,17 @@ import io
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GradcliError
 from ..lang.limits import FILE_ENDINGS, MAX_TEXT
 from ..request import Request
+from ..user.address import as_file, kind_of_address, split_name
 
 if TYPE_CHECKING:
+    from ..user.loading import Folders
     from .base import Program
     from .script import ScriptProgram
-    from .user_code import Folders
-
-KINDS = {
-    "umbridge": re.compile("https?://|cmd:"),
-    "library": re.compile(r"(?s)(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z"),
-    "fmu": re.compile(r"(?s).*\.fmu\Z"),
-    "ase": re.compile(r"(?s)ase:(?P<calculator>.*?\.py(?::[\w.]*)?|\S*)(?:\s+(?P<structure>.+))?\Z"),
-}
-"""The forms of addresses: http://HOST:PORT/MODEL or cmd:COMMAND, LIB.so:DECLARATION, MODEL.fmu, ase:FILE.py:NAME."""
-
-
-def kind_of_address(text: str) -> str | None:
-    return next((kind for kind, form in KINDS.items() if form.match(text)), None)
-
-
-def open_address(text: str, request: Request) -> Callable[..., Any]:
-    """Connect to an address; return a function from values of its inputs to its Claim. Raises GradcliError."""
-    kind = kind_of_address(text)
-    if request.safe and not text.startswith("http"):
-        raise GradcliError(f"--safe: {text} would have to be executed")
-    if kind != "library":
-        for name in request.claims:
-            raise GradcliError(f"--{name}: {text} provides its own derivative")
-    if kind != "umbridge":
-        refuse_config(text, request)
-    return import_module(f"{__package__}.elsewhere.{kind}").open_address(text, request)
-
-
-def refuse_config(text: str, request: Request) -> None:
-    if request.config is not None:
-        raise GradcliError(f"--config: {text} takes no configuration; only UM-Bridge models do")
-
-
-def split_name(text: str) -> tuple[str, str | None]:
-    """Return the file and name of FILE.py:NAME, also in an address of ASE; for other text, the text and None.
-
-    FILE may be a notebook, so that reading it can say how to convert it.
-    """
-    address = KINDS["ase"].match(text)
-    named = re.match(r"(?s)(.*?\.(?:py|ipynb)):(.*)", address["calculator"] if address else text)
-    return (named[1], named[2]) if named else (text, None)
-
-
-def join_structures(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a command line, joining ase:FILE.py:NAME and the structure that follows it."""
-    rest = iter(words)
-    for word in rest:
-        if address := KINDS["ase"].match(word):
-            structure = address["structure"] or next(rest, "")
-            yield f"ase:{as_file(address['calculator'], installed=True)} {structure}".rstrip()
-        else:
-            yield as_file(word)
-
-
-def project_files(targets: Sequence[str]) -> Iterator[str]:
-    """Yield each pyproject.toml above the first target that is a file, else above this folder, the nearest first."""
-    folder = os.path.abspath(next((file for file, _ in map(split_name, targets) if os.path.exists(file)), os.curdir))
-    below = None
-    while folder != below:
-        if os.path.isfile(path := os.path.join(folder, "pyproject.toml")):
-            yield path
-        folder, below = os.path.dirname(folder), folder
-
-
-MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-
-
-def is_module(text: str) -> bool:
-    """Report whether a target has the form pkg.module:NAME."""
-    plain = ":" in text and split_name(text)[1] is None and MODULE.fullmatch(text)
-    return bool(plain) and not kind_of_address(text) and not os.path.exists(text)
-
-
-def as_file(text: str, installed: bool = False) -> str:
-    """Return FILE.py:NAME for pkg.module:NAME if the module is here, in src, or installed; other text unchanged.
-
-    installed: search installed modules, too, and raise GradcliError if there is none.
-    """
-    if not is_module(text):
-        return text
-    module, _, name = text.partition(":")
-    base = module.replace(".", os.sep)
-    places = [os.path.join(root, base + end) for root in ("", "src") for end in (".py", f"{os.sep}__init__.py")]
-    found = next(filter(os.path.isfile, places), None)
-    if found is None and installed:
-        from importlib.util import find_spec
-
-        with contextlib.suppress(ImportError, ValueError):
-            spec = find_spec(module)
-            found = spec.origin if spec is not None and str(spec.origin).endswith(".py") else None
-        if found is None:
-            raise GradcliError(f"no module '{module}' here, in src, or installed", kind="file")
-    return text if found is None else f"{found}:{name}"
 
 
 class Target(NamedTuple):
@@ -146,7 +53,8 @@ class Target(NamedTuple):
         return self.inline or (".py" not in self.text and not self.is_address)
 
 
-def load_program(target: Target) -> Program:
+def load_source(target: Target) -> Program:
+    """Return the program of an expression, a file of the expression language, a script, or standard input."""
     text = target.text
     if target.inline:
         return expression(text, None, target)
@@ -155,18 +63,6 @@ def load_program(target: Target) -> Program:
 
         source = decode(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
         return expression(source, "standard input", target)
-    if target.is_address:
-        from .elsewhere.program import ElsewhereProgram
-
-        refuse_arguments(target, f"{text} runs elsewhere, and")
-        request = target.request
-        return ElsewhereProgram(lambda x, out, wrt: open_address(text, request._replace(out=out, wrt=wrt))(x), text)
-    if target.name is not None:
-        from .python_file import load_function
-
-        program = load_function(load_named(target), text, target.path, target.request)
-        program.held = target.request.held
-        return program
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
     if text.endswith(os.sep):
@@ -250,7 +146,7 @@ def load_script(target: Target) -> ScriptProgram:
 
 def load_file(target: Target) -> Any:
     """Execute the file of FILE.py:NAME and return it as a module. Raises GradcliError."""
-    from .user_code import load_module
+    from ..user.loading import load_module
 
     path, source = target.path, read_source(target.path)
     refuse_python(path, target.request)
@@ -261,7 +157,7 @@ def load_file(target: Target) -> Any:
 
 
 def load_named(target: Target) -> Any:
-    from .user_code import find_in
+    from ..user.loading import find_in
 
     return find_in(load_file(target), target.path, str(target.name))
 

@@ -12,10 +12,10 @@ from rich.console import Group
 from rich.table import Column, Table
 from rich.text import Text
 
-from . import Style
+from ..results.base import Block, labels
+from ..results.formats import Style
 from .data import NONE, number, shape_text
 from .plot import SHADES, SHADES_PLAIN
-from .results import Block, labels
 
 SHOWN_WHOLE = 20  # arrays of up to this many elements are never elided; their long lines are wrapped
 EDGE = 3  # elements shown at either end of an elided axis

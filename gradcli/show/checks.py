@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..errors import count_of
-from .check_results import COUNTED, CheckReport, CheckSummary, Taylor
+from ..results.checks import COUNTED, CheckReport, CheckSummary, Taylor
 
 LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 """The severity of a verdict other than a pass, in the words of GitHub and SARIF."""

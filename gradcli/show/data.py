@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import __version__
 from ..errors import GradcliError, visible
-from . import Style
-from .results import SCHEMA, Rows, dense_arrays, document_of, document_of_lines, rows_of
+from ..results.base import SCHEMA, Rows, dense_arrays, document_of, document_of_lines, rows_of
+from ..results.formats import Style
 
 NONE = "none"  # a gradient that is None
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import EXIT_TARGET, GradcliError, visible
-from . import Style
+from ..results.formats import Style
+from ..results.graphs import Graph, GraphNode
 from .data import number, shape_text
-from .graph_results import Graph, GraphNode
 
 VALUE_WIDTH = 22  # longer values are cut
 

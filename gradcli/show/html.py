@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from . import Style
-from .check_results import CheckList, CheckReport, CheckSummary, Elements, InputCheck, label_part
+from ..results.base import Gradients
+from ..results.checks import CheckList, CheckReport, CheckSummary, Elements, InputCheck, label_part
+from ..results.formats import Style
+from ..results.graphs import Graph, Pass, Trace
 from .checks import basis, summary_line
 from .data import NONE, shape_text
 from .dot import nest_values
-from .graph_results import Graph, Pass, Trace
 from .reports import relative_path
-from .results import Gradients
 from .svg import draw_steps, escape, heat_maps, line_plot, render_in_notebook
 from .trace import Words, array_on_a_line, forward_lines, pass_heading, step_lines
 

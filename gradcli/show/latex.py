@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from . import Style
+from ..results.base import Block, Gradients, Hessian, Jacobian, Products, Value, labels, rows_of
+from ..results.formats import Style
+from ..results.studies import Derivative, FormulaMatrix, Formulas, LongNumbers, bold_symbol, element_symbol, symbol
 from .data import NONE, number
-from .results import Block, Gradients, Hessian, Jacobian, Products, Value, labels, rows_of
-from .study_results import Derivative, FormulaMatrix, Formulas, LongNumbers, bold_symbol, element_symbol, symbol
 
 
 def value(x: Any, precision: int | None) -> str:

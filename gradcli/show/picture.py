@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import GradcliError, visible
-from . import Style
-from .check_results import CheckSummary
+from ..results.base import Jacobian, label
+from ..results.checks import CheckSummary
+from ..results.formats import Style
+from ..results.graphs import Graph, Sampled
+from ..results.studies import Precision
 from .data import number
 from .dot import FILLS, HOOKED, run_graphviz
-from .graph_results import Graph, Sampled
 from .plot import LARGEST, extent, notes_of, with_breaks
-from .results import Jacobian, label
-from .study_results import Precision
 from .svg import STROKE, lay_out
 from .svg import render_graph as render_svg
 

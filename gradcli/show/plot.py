@@ -10,8 +10,8 @@ from rich.cells import cell_len
 from rich.console import Group
 from rich.text import Text
 
-from . import Style
-from .graph_results import Sampled
+from ..results.formats import Style
+from ..results.graphs import Sampled
 
 SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"  # cells from empty to full
 BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])

@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from .. import __version__
 from ..errors import lines_of_file, visible
-from . import Style
-from .causes import causes
-from .check_results import CheckList, CheckReport, CheckSummary
+from ..results.causes import causes
+from ..results.checks import CheckList, CheckReport, CheckSummary
+from ..results.formats import Style
 from .checks import LEVELS, reasons, summary_line
 from .data import json_line, write_tsv
 

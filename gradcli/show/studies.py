@@ -12,12 +12,12 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ..errors import visible
-from . import Style
+from ..results.base import label, value_block
+from ..results.formats import Style
+from ..results.studies import Agreement, Formulas, Lock, LongNumbers, Loss, Mutation, Precision, Verification
 from .arrays import plain_table
 from .data import NONE, shape_text, write_text
 from .plot import stretches
-from .results import label, value_block
-from .study_results import Agreement, Formulas, Lock, LongNumbers, Loss, Mutation, Precision, Verification
 
 MOST_FORMULAS = 12  # the most formulas shown
 

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import GradcliError, visible
-from . import Style
-from .check_results import COMPARED_DIGITS, Element, Elements, Line, label_part
+from ..results.checks import COMPARED_DIGITS, Element, Elements, Line, label_part
+from ..results.formats import Style
+from ..results.graphs import Graph, GraphNode
 from .dot import FILLS, HOOKED, box_text
-from .graph_results import Graph, GraphNode
 
 Point = tuple[float, float]
 Node = Any

@@ -12,17 +12,17 @@ from rich.table import Column
 from rich.text import Text
 
 from ..errors import count_of, visible
-from . import Style
+from ..results.base import Block, Gradients, Hessian, Jacobian, Products, Value
+from ..results.causes import Explained, Explanation
+from ..results.checks import CheckList, CheckReport, CheckSummary, Element, InputCheck
+from ..results.formats import Style
+from ..results.graphs import Graph, Sampled, Tabulated, Trace
+from ..results.studies import Operation, Operations, WatchSummary
 from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
-from .causes import Explained, Explanation
-from .check_results import CheckList, CheckReport, CheckSummary, Element, InputCheck
 from .checks import basis, input_lines, reasons, summary_line, taylor_lines
 from .data import NONE, number, shape_text, write_tsv
-from .graph_results import Graph, Sampled, Tabulated, Trace
 from .plot import render_sampled
-from .results import Block, Gradients, Hessian, Jacobian, Products, Value
 from .studies import STUDIES, agreements
-from .study_results import Operation, Operations, WatchSummary
 from .trace import render_graph, render_trace
 
 

@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import GradcliError
-from . import Style
+from ..results.formats import Style
+from ..results.graphs import Flow, Graph, GraphNode, Pass, Step, Trace
 from .data import shape_text
 from .dot import cut_array, nest_values, title, value_text
-from .graph_results import Flow, Graph, GraphNode, Pass, Step, Trace
 
 ARRAY_WIDTH = 44  # longer arrays are cut
 MOST_LINES = 400  # the most lines of a trace that a terminal shows

@@ -22,7 +22,7 @@ source. `CONTRIBUTING.md` lists the files that you edit to add a function, comma
      Request                                            all options in one record
         |  program: opens the target
         v
-  Program or Claim <------ lang, program/elsewhere      a program to run; a function and its claimed derivative
+  Program or Claim <------ lang, claims/adapters       a program to run; a function and its claimed derivative
         |
         +---- analysis ----> tape, func, exact          the recorded graph; transforms; symbols, high precision
         |                         |
@@ -49,13 +49,13 @@ source. `CONTRIBUTING.md` lists the files that you edit to add a function, comma
    time; `--torch` only gives its classes PyTorch's names. `gradcli watch` and `gradcli mutate` do replace
    functions, but only those of the user's program.
 4. **Program and Claim are the two interfaces to code.** Everything that can run is a `Program`
-   (`gradcli/program/base.py`). Everything that has a derivative to check is a `Claim` (`gradcli/program/claim.py`),
+   (`gradcli/program/base.py`). Everything that has a derivative to check is a `Claim` (`gradcli/claims/claim.py`),
    whether the derivative is gradcli's own, hand-written, or from a framework, a server or a library.
 5. **Request records the options once** (`gradcli/request.py`). A function that needs an option gets the whole record.
 6. **A check works on a real matrix.** Modules that estimate, probe, locate and judge work on rows and columns;
    `gradcli/check/flat.py` knows the names, shapes and complex numbers behind them. A number called numeric is
    computed from values of the function, never from the claim.
-7. **A result is rows and a JSON document** (`gradcli/show/results.py`). Each text format is one function for all
+7. **A result is rows and a JSON document** (`gradcli/results/base.py`). Each text format is one function for all
    results.
 """
 TOUR = """
@@ -64,12 +64,12 @@ TOUR = """
 1. `main` (`gradcli/cli/main.py`) imports the module of the command, `gradcli/cli/commands/gradcheck.py`.
 2. `target_command` (`gradcli/cli/options.py`) turns the options into a `Request` and the other words into a `Call`.
    It refuses options that exclude each other, and restarts the command in the Python of the project
-   (`gradcli/program/project.py`).
+   (`gradcli/user/project.py`).
 3. `select_checks` (in the module of the command) turns `f.py:f` into a `Target` (`gradcli/program/target.py`).
 4. `checks_of` (`gradcli/check/targets.py`) imports the file with its own folder in the search path
-   (`gradcli/program/user_code.py`), finds f and g, and returns a `Check` (`gradcli/check/check.py`).
+   (`gradcli/user/loading.py`), finds f and g, and returns a `Check` (`gradcli/check/check.py`).
 5. `run_all` (`gradcli/check/workers.py`) runs the check in a process, with a time limit.
-6. `Check.claim` returns the `Claim` to check. Here it is a `HandWritten` (`gradcli/program/hand_written.py`).
+6. `Check.claim` returns the `Claim` to check. Here it is a `HandWritten` (`gradcli/claims/hand_written.py`).
 7. `run_check` (`gradcli/check/judge.py`) turns the claim into a real matrix (`Flat`). It checks laws that every
    derivative obeys, such as linearity.
 8. A `Locator` (`gradcli/check/locate.py`, `gradcli/check/probe.py`) compares the claim with numeric slopes: along
@@ -79,7 +79,7 @@ TOUR = """
    1e-12, so x is wrong.
 10. `diagnose` (`gradcli/check/diagnose.py`) looks for one mistake that explains all wrong elements, here a factor of
     3/2.
-11. The result is a `CheckReport` in a `CheckSummary` (`gradcli/show/check_results.py`). Both contain only data.
+11. The result is a `CheckReport` in a `CheckSummary` (`gradcli/results/checks.py`). Both contain only data.
 12. `render` (`gradcli/show/__init__.py`) selects the module of the format; on a terminal, this is
     `gradcli/show/table.py`. `Output` (`gradcli/cli/output.py`) writes the text. `exit_code`, in the module of the
     command, returns 1 because the check failed.
@@ -154,18 +154,18 @@ called on Tensors. `load_program` (`gradcli/program/target.py`) selects the subc
 and a kind.
 """,
     "Claims": """
-A `Claim` (`gradcli/program/claim.py`) evaluates a function and its claimed derivative. It pulls cotangents back
+A `Claim` (`gradcli/claims/claim.py`) evaluates a function and its claimed derivative. It pulls cotangents back
 through the derivative, pushes tangents forward, or returns the whole matrix. A failed call always raises a
 `CallError`. There are claims for:
 
 - hand-written derivatives, and a small autograd engine of the user, such as micrograd
-  (`gradcli/program/hand_written.py`);
-- functions that gradcli's engine records (`gradcli/program/recorded.py`);
-- formulas (`gradcli/program/formula.py`);
-- frameworks, servers, processes and libraries (`gradcli/program/elsewhere/`, one module each).
+  (`gradcli/claims/hand_written.py`);
+- functions that gradcli's engine records (`gradcli/claims/recorded.py`);
+- formulas (`gradcli/claims/formula.py`);
+- frameworks, servers, processes and libraries (`gradcli/claims/adapters/`, one module each).
 
-`gradcli/program/as_called.py` calls a custom function in the ways in which programs call it: with other memory
-layouts, with unused outputs, and with a second backward pass. `gradcli/program/elsewhere/torch_calls.py` does so for
+`gradcli/claims/as_called.py` calls a custom function in the ways in which programs call it: with other memory
+layouts, with unused outputs, and with a second backward pass. `gradcli/claims/adapters/torch_calls.py` does so for
 PyTorch.
 """,
     "The verdict": """
@@ -191,11 +191,11 @@ true derivative, for example twice its value. An `InputBlock` (`gradcli/check/in
 numeric derivatives with respect to one input, at the checked point and at further points. A hypothesis must explain
 all wrong elements at all of these points. `gradcli/check/factors.py` fits missing factors and terms.
 `gradcli/check/shortcuts.py` records the function with gradcli's engine, and finds an operation whose derivative is
-left out or applied twice. Every finding has a name and a page in `gradcli/show/causes.toml`.
+left out or applied twice. Every finding has a name and a page in `gradcli/results/causes.toml`.
 """,
     "Lost gradients": """
 `gradcli why` runs a script under a recorder, which notes each operation and each backward pass. The recorder is in
-`gradcli/program/flow.py`, and for PyTorch in `gradcli/program/elsewhere/torch_flow.py`. `gradcli/analysis/why.py`
+`gradcli/why/record.py`, and for PyTorch in `gradcli/why/record_torch.py`. `gradcli/why/cause.py`
 searches the record for the reason why a gradient is None, zero or not finite.
 """,
     "Formats": """
@@ -205,9 +205,9 @@ a result. For tables, pages and pictures, there is one function for each type of
 in `formats=`.
 """,
     "User code": """
-`gradcli/program/project.py` selects the Python of the user's project and restarts the command in it. It also reads
+`gradcli/user/project.py` selects the Python of the user's project and restarts the command in it. It also reads
 `[tool.gradcli]` from pyproject.toml. A Python file runs with the modules of its own folder, which are unloaded
-afterwards (`gradcli/program/user_code.py`). On Linux, the operating system limits the memory of programs that do not
+afterwards (`gradcli/user/loading.py`). On Linux, the operating system limits the memory of programs that do not
 execute Python (`gradcli/lang/limits.py`).
 """,
     "Start-up": """
@@ -234,9 +234,9 @@ CHANGES = [
     ("values and files after NAME=", "gradcli/lang/values.py", "`gradcli/lang/files.py`, `gradcli/lang/tables.py`"),
     ("formulas, high precision", "gradcli/exact/symbolic.py", "`gradcli/exact/multiprecision.py`"),
     ("how a target is found and opened", "gradcli/program/target.py", ""),
-    ("which Python runs a target", "gradcli/program/project.py", "also the settings of the project"),
-    ("how the user's files run", "gradcli/program/user_code.py", "scripts: `gradcli/program/script.py`"),
-    ("an adapter for a framework or an address", "gradcli/program/elsewhere/", "the module with its name"),
+    ("which Python runs a target", "gradcli/user/project.py", "also the settings of the project"),
+    ("how the user's files run", "gradcli/user/loading.py", "scripts: `gradcli/program/script.py`"),
+    ("an adapter for a framework or an address", "gradcli/claims/adapters/", "the module with its name"),
     ("the stages of a check", "gradcli/check/judge.py", ""),
     ("when an element passes or fails", "gradcli/check/verdict.py", ""),
     ("numeric derivatives and their error", "gradcli/check/estimate.py", "values: `gradcli/check/sampler.py`"),
@@ -244,12 +244,12 @@ CHANGES = [
     ("kinks of several elements together", "gradcli/check/kink.py", ""),
     ("comparison with a reference", "gradcli/check/reference.py", ""),
     ("the diagnosis of a mistake", "gradcli/check/diagnose.py", "`factors.py` and `shortcuts.py` next to it"),
-    ("the page of a finding", "gradcli/show/causes.toml", ""),
+    ("the page of a finding", "gradcli/results/causes.toml", ""),
     ("the search for a failing point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),
-    ("calls of custom functions by programs", "gradcli/program/as_called.py", "PyTorch: `elsewhere/torch_calls.py`"),
+    ("calls of custom functions by programs", "gradcli/claims/as_called.py", "PyTorch: `adapters/torch_calls.py`"),
     ("checks in processes, time limits", "gradcli/check/workers.py", ""),
     ("`gradcli watch`", "gradcli/check/watch.py", "inside the command: `gradcli/check/in_command/`"),
-    ("`gradcli why`", "gradcli/analysis/why.py", "the recorder: `gradcli/program/flow.py`"),
+    ("`gradcli why`", "gradcli/why/cause.py", "the recorder: `gradcli/why/record.py`"),
     ("sweeps over tables", "gradcli/analysis/sweep/", ""),
     ("a command", "gradcli/cli/commands/", "its module: `HOMES` in `gradcli/cli/main.py`"),
     ("an option", "gradcli/cli/option_table.py", "its field: `gradcli/request.py`"),

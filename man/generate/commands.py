@@ -10,8 +10,8 @@ import click
 
 from gradcli.cli.main import COMMANDS
 from gradcli.cli.messages import examples_of
+from gradcli.results.causes import causes
 from gradcli.schema import names as schemas
-from gradcli.show.causes import causes
 
 from . import texts
 from .mdoc import Item, argument, escape_roff, page, paragraphs, tag_list

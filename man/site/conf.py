@@ -74,7 +74,7 @@ def findings() -> str:
         "# Findings",
         "Reports name findings in brackets, such as `[nan-where]`; `gradcli help NAME` prints the page of a finding.",
     ]
-    for name, cause in tomllib.loads((ROOT / "gradcli/show/causes.toml").read_text()).items():
+    for name, cause in tomllib.loads((ROOT / "gradcli/results/causes.toml").read_text()).items():
         wrong, right = (f"```python\n{cause[key].strip()}\n```" for key in ("wrong", "right"))
         command = cause.get("group", "gradcheck")
         parts += [f"## {name}\n\n`gradcli {command}`: {cause['title']}.\n\n{cause['meaning'].strip()}"]

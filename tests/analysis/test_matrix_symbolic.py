@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gradcli.analysis.gradient import compute_gradient
-from gradcli.analysis.matrix_symbolic import matrix_formulas
 from gradcli.analysis.transform import compute_hessian, compute_jacobian
 from gradcli.errors import EXIT_DEFECT, GradcliError
-from gradcli.exact import matrix_reader
 from gradcli.lang.parse import parse
+from gradcli.matrix import reader
+from gradcli.matrix.symbolic import matrix_formulas
 from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
 
@@ -195,14 +195,14 @@ def test_a_random_program_agrees_with_the_engine(seed):
 
 
 def test_a_formula_that_disagrees_with_the_engine_is_a_defect(monkeypatch):
-    monkeypatch.setitem(matrix_reader.SLOPES, "exp", ("2*exp(x)",))
-    matrix_reader.slope.cache_clear()
+    monkeypatch.setitem(reader.SLOPES, "exp", ("2*exp(x)",))
+    reader.slope.cache_clear()
     try:
         with pytest.raises(GradcliError, match="disagrees") as caught:
             matrix_formulas(program_of("sum(exp(x))"), {"x": ("n",)}, Request())
         assert caught.value.exit_code == EXIT_DEFECT
     finally:
-        matrix_reader.slope.cache_clear()
+        reader.slope.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from gradcli.analysis.sweep.rows import (
     rows_in_memory,
 )
 from gradcli.analysis.transform import compute_hessian
+from gradcli.claims.open import load_program
 from gradcli.cli.main import main
 from gradcli.errors import GradcliError
-from gradcli.program.target import Target, load_program
+from gradcli.program.target import Target
 from gradcli.request import Request
 
 PROGRAMS = {

@@ -5,7 +5,8 @@ import pytest
 
 import gradcli
 from gradcli.analysis import trace
-from gradcli.program.target import Target, load_program
+from gradcli.claims.open import load_program
+from gradcli.program.target import Target
 from gradcli.request import Request
 
 

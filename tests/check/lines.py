@@ -7,7 +7,7 @@ import numpy as np
 
 from gradcli.check.flat import Flat
 from gradcli.check.sampler import Sampler
-from gradcli.program.hand_written import claim_by_hand
+from gradcli.claims.hand_written import claim_by_hand
 
 
 def sampler_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Sampler:

@@ -6,7 +6,7 @@ import pytest
 
 from gradcli import check_gradient
 from gradcli.check.judge import Place, run_check
-from gradcli.program.hand_written import HandWritten
+from gradcli.claims.hand_written import HandWritten
 
 from ..bank.atoms import ATOMS
 from ..bank.functions import RIGHT_WITHIN, WRONG_FROM, coupled, elementwise, mistakes

@@ -9,7 +9,7 @@ import pytest
 from gradcli import check_gradient
 from gradcli.check.check import Check
 from gradcli.check.judge import Place, run_check
-from gradcli.program.claim import Capabilities, Claim
+from gradcli.claims.claim import Capabilities, Claim
 from gradcli.request import Request
 
 COSTS = np.linspace(0.5, 2, 1000)

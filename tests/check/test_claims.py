@@ -14,7 +14,7 @@ from scipy.special import softmax
 
 from gradcli import check_gradient
 from gradcli.check.verdict import LEAST_ACCUSED
-from gradcli.show.check_results import CheckReport, Element, InputCheck
+from gradcli.results.checks import CheckReport, Element, InputCheck
 
 
 def judge(f, grad=None, *, vjp=None, **at):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.program.claim import nearby_point
+from gradcli.claims.claim import nearby_point
 
 RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=5), RNG.normal(size=5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradcli.check.program_checks import formula_checks
-from gradcli.program.recorded import Traced
+from gradcli.claims.recorded import Traced
 from gradcli.program.target import Target
 from gradcli.request import Request
 

@@ -15,7 +15,7 @@ from gradcli.check.rows import (
     noise_differences,
     points_on_line,
 )
-from gradcli.program.hand_written import claim_by_hand
+from gradcli.claims.hand_written import claim_by_hand
 
 from .lines import sampler_of
 

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from gradcli.check.in_command.gradcli_importlib_bootstrap import frameworks, notes
 from gradcli.check.watch import merge
 from gradcli.check.watched import worst_of
-from gradcli.show.check_results import CheckReport
-from gradcli.show.study_results import WatchedDerivative
+from gradcli.results.checks import CheckReport
+from gradcli.results.studies import WatchedDerivative
 
 
 def test_a_point_skipped_for_lack_of_time_hides_no_error():

@@ -6,14 +6,15 @@ import click
 import numpy as np
 import pytest
 
+from gradcli.claims.open import load_program
 from gradcli.cli import messages
 from gradcli.cli.options import Call, join, kind_of, show_result, target_command
 from gradcli.errors import GradcliError
 from gradcli.lang.limits import CPU_SECONDS, Bound
-from gradcli.program.target import Target, load_program
+from gradcli.program.target import Target
 from gradcli.request import Request
-from gradcli.show import ARRAYS
-from gradcli.show.results import Gradients, InputGradient, Value
+from gradcli.results.base import Gradients, InputGradient, Value
+from gradcli.results.formats import ARRAYS
 from gradcli.tape.dtypes import get_default_dtype, set_default_dtype
 
 

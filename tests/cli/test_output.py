@@ -13,8 +13,8 @@ from gradcli.cli import messages, output
 from gradcli.cli.output import Output, is_stream, write_file
 from gradcli.errors import GradcliError
 from gradcli.request import Request
-from gradcli.show import ARRAYS
-from gradcli.show.results import Gradients, InputGradient, Products
+from gradcli.results.base import Gradients, InputGradient, Products
+from gradcli.results.formats import ARRAYS
 
 DRAWN = ("table", "dot", "svg", "png")
 

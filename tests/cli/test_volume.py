@@ -6,8 +6,8 @@ import time
 import numpy as np
 import pytest
 
-from gradcli.show import Style, render
-from gradcli.show.results import Products
+from gradcli.results.base import Products
+from gradcli.results.formats import Style, render
 
 COUNT = 300_000
 

@@ -19,7 +19,7 @@ from gradcli.check import reference
 from gradcli.check.check import Check
 from gradcli.check.judge import Place, run_check
 from gradcli.request import Request
-from gradcli.show.check_results import CheckReport
+from gradcli.results.checks import CheckReport
 
 Rule = Callable[..., Any]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradcli.check.check import Check
-from gradcli.program.elsewhere.framework import framework_call
+from gradcli.claims.adapters.framework import framework_call
 
 X = np.array([[0.3, -1.2, 2.1], [0.5, 0.6, 0.7]])
 

@@ -135,7 +135,7 @@ def test_derivatives_in_a_strained_cell_are_those_of_the_energy(folder):
     from ase.calculators.lj import LennardJones
     from ase.io import read
 
-    from gradcli.program.elsewhere.ase import Energy
+    from gradcli.claims.adapters.ase import Energy
     from gradcli.request import Request
 
     atoms = read(folder / "bulk.xyz")

@@ -73,7 +73,7 @@ def test_a_stale_context_before_a_loop_fails():
 
 @pytest.mark.parametrize("name", ["right", "wrong"])
 def test_the_python_body_runs_only_a_few_times(name):
-    from gradcli.program.elsewhere.jax import CALLS_AS_WRITTEN, COMPARISON
+    from gradcli.claims.adapters.jax import CALLS_AS_WRITTEN, COMPARISON
 
     runs = []
     report = check_gradient(looped(rules()[name], runs), at={"x": X}, engine="jax")
@@ -85,7 +85,7 @@ def test_values_are_compiled_once():
     """Otherwise JAX compiles a lax loop anew in each call, which takes a quarter of a second."""
     from jax import lax
 
-    from gradcli.program.elsewhere.jax import CALLS_AS_WRITTEN, COMPARISON, Adapter
+    from gradcli.claims.adapters.jax import CALLS_AS_WRITTEN, COMPARISON, Adapter
 
     runs = []
 
@@ -103,7 +103,7 @@ def test_a_compiled_function_with_other_values_is_not_used():
     import jax
     from jax.core import Tracer
 
-    from gradcli.program.elsewhere.jax import Adapter
+    from gradcli.claims.adapters.jax import Adapter
 
     def differs(x):
         y = jax.lax.fori_loop(0, 2, lambda i, c: c * x, x).sum()
@@ -118,7 +118,7 @@ def test_a_compiled_function_with_other_values_is_not_used():
 def test_a_counter_in_the_function_is_not_frozen(period):
     import jax
 
-    from gradcli.program.elsewhere.jax import Adapter
+    from gradcli.claims.adapters.jax import Adapter
 
     calls = iter(range(1000))
 

@@ -59,7 +59,7 @@ def test_a_compiled_module_has_the_inputs_of_the_original():
 def test_compiled_functions_have_no_forward_mode(compiles):
     """Compiled kernels silently drop tangents, so a product would be 0."""
     torch = pytest.importorskip("torch")
-    from gradcli.program.elsewhere.torch import Adapter
+    from gradcli.claims.adapters.torch import Adapter
 
     def sine(x):
         return 2 * torch.sin(x)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gradcli
-from gradcli.program.detect_framework import engine_of, framework_of, reachable_from
+from gradcli.user.frameworks import engine_of, framework_of, reachable_from
 
 pytestmark = pytest.mark.framework("torch")
 
@@ -60,7 +60,7 @@ NAMES = (
 def test_the_users_tensors_are_reached_and_the_frameworks_code_is_not_searched(functions, name):
     import torch
 
-    from gradcli.program.elsewhere.torch import tensors_behind
+    from gradcli.claims.adapters.torch import tensors_behind
 
     function = functions[name]
     assert framework_of(function) == "torch"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.program.torch_names import as_torch
+from gradcli.user.torch_names import as_torch
 
 RNG = np.random.default_rng(6)
 MATRIX, CUBE, TIES = RNG.normal(size=(3, 4)), RNG.normal(size=(2, 3, 4)), np.array([[1.0, 3, 3, 0], [0, 2, 2, 2]])

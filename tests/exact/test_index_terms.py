@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gradcli.exact.index_terms import (
+from gradcli.matrix.index_terms import (
     ONE,
     Atom,
     Factor,

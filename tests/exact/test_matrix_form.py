@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from gradcli.exact.matrix_form import ONE, Form, chain, cost, factors_of, literal, product, split_scalars, transpose
+from gradcli.matrix.form import ONE, Form, chain, cost, factors_of, literal, product, split_scalars, transpose
 
 A, B, S = Form("name", (), "A", 2), Form("name", (), "B", 2), Form("name", (), "S", 2, symmetric=True)
 x, t = Form("name", (), "x", 1), Form("name", (), "t", 0)

@@ -5,9 +5,9 @@ import pytest
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from gradcli.errors import GradcliError
-from gradcli.exact.index_terms import Index
-from gradcli.exact.matrix_reader import TermReader, derive, input_term
 from gradcli.lang.parse import parse
+from gradcli.matrix.index_terms import Index
+from gradcli.matrix.reader import TermReader, derive, input_term
 
 from .terms import numbers_of
 

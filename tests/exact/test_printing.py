@@ -7,6 +7,7 @@ import pytest
 import sympy
 from scipy.special import betainc
 
+from gradcli.claims.open import load_program
 from gradcli.exact.printing import (
     UniqueNames,
     _Python,
@@ -22,7 +23,7 @@ from gradcli.exact.printing import (
     with_decimals,
 )
 from gradcli.exact.symbolic import maximum, minimum
-from gradcli.program.target import Target, load_program
+from gradcli.program.target import Target
 
 X, Y = sympy.symbols("x y", real=True)
 X01, W2 = sympy.Symbol("x[0,1]", real=True), sympy.Symbol("w[2]", real=True)

@@ -4,8 +4,9 @@ import mpmath
 import pytest
 
 from gradcli.analysis.precision import gradient_in_digits
+from gradcli.claims.open import load_program
 from gradcli.lang.values import read_values
-from gradcli.program.target import Target, load_program
+from gradcli.program.target import Target
 from gradcli.request import Request
 
 MP = mpmath.MPContext()

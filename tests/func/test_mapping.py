@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import gradcli
+from gradcli.claims.open import load_program
 from gradcli.func import grad, vmap
-from gradcli.program.target import Target, load_program
+from gradcli.program.target import Target
 from gradcli.tape.tensor import Tensor
 
 

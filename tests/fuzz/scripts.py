@@ -99,7 +99,7 @@ def make_statement(rng: random.Random, made: str, shapes: dict[str, tuple[int, .
 
 def run(lines: list[str], ours: bool) -> list[tuple[str, Any]]:
     """Return the notes of a script, and the types and texts of the errors that its statements raise."""
-    from gradcli.program.torch_names import as_torch
+    from gradcli.user.torch_names import as_torch
 
     notes: list[tuple[str, Any]] = []
 

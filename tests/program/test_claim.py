@@ -5,8 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import gradcli
-from gradcli.errors import GradcliError, TimeIsUp
-from gradcli.program.claim import (
+from gradcli.claims.claim import (
     CallBudget,
     CallError,
     Capabilities,
@@ -25,6 +24,7 @@ from gradcli.program.claim import (
     plain_array,
     second_order,
 )
+from gradcli.errors import GradcliError, TimeIsUp
 
 
 class Squares(Claim):

@@ -1,7 +1,7 @@
 """Explanations of gradcli why from records made by hand, without running a script or an engine."""
 
-from gradcli.analysis.why import explain_record
-from gradcli.program.flow import Event, Note, Pass, Record, Run, Size, Step, Value
+from gradcli.why.cause import explain_record
+from gradcli.why.record import Event, Note, Pass, Record, Run, Size, Step, Value
 
 FINE, ZERO, NAN = Size("ok", 1.0, -1.0, 1.0), Size("zero", 0.0), Size("nan", float("inf"), bad=1, total=2)
 FLOAT32 = 1.2e-7

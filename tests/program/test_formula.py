@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from gradcli.claims.claim import CallError
+from gradcli.claims.formula import FormulaClaim, FormulaProgram
+from gradcli.claims.open import load_program
 from gradcli.errors import GradcliError
-from gradcli.program.claim import CallError
-from gradcli.program.formula import FormulaClaim, FormulaProgram
-from gradcli.program.target import Target, load_program
+from gradcli.program.target import Target
 from gradcli.request import Request
 
 X = np.array([1.0, 2.0])

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gradcli.errors import GradcliError
-from gradcli.program import project
+from gradcli.user import project
 
 PYTHON = os.path.join(sys.prefix, "bin", "python")
 

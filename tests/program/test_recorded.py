@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.program.claim import CallError, second_order
-from gradcli.program.recorded import ScriptClaim, Traced, as_one_output, last_line
-from gradcli.program.target import Target, load_program
-from gradcli.program.user_code import change_to
+from gradcli.claims.claim import CallError, second_order
+from gradcli.claims.open import load_program
+from gradcli.claims.recorded import ScriptClaim, Traced, as_one_output, last_line
+from gradcli.program.target import Target
+from gradcli.user.loading import change_to
 from tests.tape.build import function
 
 X, A = np.array([1.0, 2.0]), np.array([[1.0, 2.0], [3.0, 4.0]])

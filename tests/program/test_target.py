@@ -7,27 +7,15 @@ import sys
 import numpy as np
 import pytest
 
+from gradcli.claims.open import load_program, open_address
 from gradcli.errors import GradcliError
 from gradcli.lang.limits import MAX_TEXT
 from gradcli.program.expression import ExpressionProgram
 from gradcli.program.script import ScriptProgram
-from gradcli.program.target import (
-    Target,
-    as_file,
-    decode,
-    is_module,
-    join_structures,
-    kind_of_address,
-    load_file,
-    load_program,
-    load_script,
-    open_address,
-    project_files,
-    read_source,
-    split_name,
-)
-from gradcli.program.user_code import change_to
+from gradcli.program.target import Target, decode, load_file, load_script, read_source
 from gradcli.request import Request
+from gradcli.user.address import as_file, is_module, join_structures, kind_of_address, project_files, split_name
+from gradcli.user.loading import change_to
 
 
 @pytest.fixture(autouse=True)

@@ -6,25 +6,16 @@ import sys
 import pytest
 
 from gradcli.errors import GradcliError, TargetError, TimeIsUp
-from gradcli.program.user_code import (
-    BIND,
-    LAST,
-    Folders,
-    Surroundings,
+from gradcli.user.instrument import BIND, LAST, instrument, last_names
+from gradcli.user.loading import Folders, Surroundings, change_to, check_callable, find_in, load_module, root_of
+from gradcli.user.tracebacks import (
     blame_user_code,
-    change_to,
-    check_callable,
     exit_text,
-    find_in,
     hint_on_import,
-    instrument,
     is_users,
-    last_names,
-    load_module,
     place_of_return,
     python_syntax_error,
     raised_by_user,
-    root_of,
     users_path,
     users_trace,
 )

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from gradcli.show.check_results import CheckReport, Element, ElementCounts, Evidence, Finding, InputCheck
+from gradcli.results.checks import CheckReport, Element, ElementCounts, Evidence, Finding, InputCheck
 
 
 def printed(*renderables, width=80):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from rich.text import Text
 
-from gradcli.show import Style
+from gradcli.results.base import Block
+from gradcli.results.formats import Style
 from gradcli.show.arrays import (
     Row,
     array_text,
@@ -17,7 +18,6 @@ from gradcli.show.arrays import (
     summary,
     table_of_arrays,
 )
-from gradcli.show.results import Block
 
 from .reports import printed
 

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from gradcli.show.check_results import (
+from gradcli.results.base import document_of
+from gradcli.results.checks import (
     Accuracy,
     CheckList,
     CheckSummary,
@@ -17,7 +18,6 @@ from gradcli.show.check_results import (
     Taylor,
     TaylorRow,
 )
-from gradcli.show.results import document_of
 
 from .reports import FAILED, PASSED, RAISED, SIGN, SKIPPED, UNDECIDED, WRONG, checked, element, report
 

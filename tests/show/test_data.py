@@ -11,7 +11,9 @@ from scipy.sparse import coo_array, load_npz
 
 import gradcli
 from gradcli.errors import GradcliError, Span
-from gradcli.show import Style
+from gradcli.results.base import Gradients, InputGradient, Jacobian, Products
+from gradcli.results.formats import Style
+from gradcli.results.studies import Lock
 from gradcli.show.data import (
     as_plain_data,
     error_document,
@@ -28,8 +30,6 @@ from gradcli.show.data import (
     write_text,
     write_tsv,
 )
-from gradcli.show.results import Gradients, InputGradient, Jacobian, Products
-from gradcli.show.study_results import Lock
 
 NUMBERS = [0.1, -0.0, 1e300, 5e-324, 1 / 3, np.float32(0.1), np.int64(3), 1.5 - 2j, complex(-0.0, 1e-9)]
 

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import gradcli
-from gradcli.show.causes import causes
-from gradcli.show.check_results import Finding
+from gradcli.results.causes import causes
+from gradcli.results.checks import Finding
 from tests.command import gradcli as command
 
 PACKAGE = Path(gradcli.__file__).parent
-MODULES = [*PACKAGE.glob("check/*.py"), PACKAGE / "program/as_called.py", PACKAGE / "program/elsewhere/torch_calls.py"]
+MODULES = [*PACKAGE.glob("check/*.py"), PACKAGE / "claims/as_called.py", PACKAGE / "claims/adapters/torch_calls.py"]
 MAKERS = {"Finding": 0, "Hypothesis": 0, "moved": 0, "Difference": 0, "undecided": 2}
 """Functions that take the kind of a finding, with the position of this argument."""
 

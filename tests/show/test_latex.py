@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array
 
-from gradcli.show import Style, render
+from gradcli.results.base import Gradients, Hessian, InputGradient, Jacobian, Products, Value
+from gradcli.results.formats import Style, render
+from gradcli.results.studies import Derivative, Formula, FormulaMatrix, Formulas, LongNumbers
 from gradcli.show.latex import array, names, partial, value
-from gradcli.show.results import Gradients, Hessian, InputGradient, Jacobian, Products, Value
-from gradcli.show.study_results import Derivative, Formula, FormulaMatrix, Formulas, LongNumbers
 
 
 def written(result, precision=None):

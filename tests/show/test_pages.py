@@ -15,7 +15,7 @@ import pytest
 
 import gradcli
 from gradcli.cli.main import main
-from gradcli.show.check_results import CheckSummary, Elements, FoundPoint, InputCheck
+from gradcli.results.checks import CheckSummary, Elements, FoundPoint, InputCheck
 from gradcli.show.html import MOST_ROWS, STYLE, element_table
 
 CHECKS = """

@@ -5,9 +5,10 @@ from importlib import import_module
 import pytest
 
 from gradcli.cli.main import COMMANDS, cli
-from gradcli.show import FORMATS, causes, check_results, graph_results, results, study_results
+from gradcli.results import base, causes, checks, graphs, studies
+from gradcli.results.formats import FORMATS
 
-MODULES = (results, check_results, study_results, graph_results, causes)
+MODULES = (base, checks, studies, graphs, causes)
 ROWS = ("rows", "arrays")
 READ = {"tsv": ROWS, "csv": ROWS, "json": ("json",), "text": ROWS, "npz": ("arrays",), "npy": ("arrays",)}
 """A format can write a result of any type that has one of these attributes."""

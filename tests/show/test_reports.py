@@ -5,8 +5,8 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from gradcli.show import Style, render
-from gradcli.show.check_results import CheckSummary
+from gradcli.results.checks import CheckSummary
+from gradcli.results.formats import Style, render
 from gradcli.show.reports import escape_command, fingerprint_of, relative_path
 
 from .reports import FAILED, PASSED, RAISED, SIGN, SKIPPED, UNDECIDED, WRONG, report

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import coo_array
 
 from gradcli.errors import GradcliError
-from gradcli.show.results import (
+from gradcli.results.base import (
     Gradients,
     Hessian,
     InputGradient,

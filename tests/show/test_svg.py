@@ -6,9 +6,10 @@ from itertools import pairwise
 import pytest
 
 from gradcli.analysis.graph import graph_program
-from gradcli.program.target import Target, load_program
+from gradcli.claims.open import load_program
+from gradcli.program.target import Target
 from gradcli.request import Request
-from gradcli.show import Style
+from gradcli.results.formats import Style
 from gradcli.show.svg import BETWEEN, GAP, draw_layers, order_rows, render_graph, turn
 
 BELOW = {"sum": ["mul", "x"], "mul": ["sin", "y"], "sin": ["x"]}

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array
 
-from gradcli.show import Style, render
-from gradcli.show.causes import Explained, Explanation
-from gradcli.show.check_results import CheckSummary, Elements, FoundPoint, Taylor, TaylorRow
-from gradcli.show.results import Gradients, Hessian, InputGradient, Jacobian, Products, Value
-from gradcli.show.study_results import Operation, Operations
+from gradcli.results.base import Gradients, Hessian, InputGradient, Jacobian, Products, Value
+from gradcli.results.causes import Explained, Explanation
+from gradcli.results.checks import CheckSummary, Elements, FoundPoint, Taylor, TaylorRow
+from gradcli.results.formats import Style, render
+from gradcli.results.studies import Operation, Operations
 
 from .reports import FAILED, PASSED, RAISED, SKIPPED, UNDECIDED, WRONG, checked, element, printed, report
 

@@ -19,7 +19,7 @@ from ...errors import GradcliError, check_known, did_you_mean
 from ...lang.tables import nearest_file, reading
 from ...program.base import Program, silence_prints
 from ...program.target import Target
-from ...show.results import Swept
+from ...results.base import Swept
 from .rows import Interpreted, Portions, Question, portion, result_names
 from .run import FORMS, Folder, Record, Report, Sweep, SweepOptions, do_part, form_of, heading, identity, join_parts
 from .tables import NumpyPoints, ParquetPoints, Points, TextPoints, need

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from ...claims.open import load_program
 from ...errors import EXIT_TARGET, GradcliError
 from ...program.expression import ExpressionProgram
-from ...program.target import Target, load_program
+from ...program.target import Target
 from ...tape.dtypes import set_default_dtype
 from .rows import EvaluateBlock, Interpreted
 from .run import FORMS, Done, Sweep, do_part, source_of
@@ -60,7 +61,7 @@ def load(target: Target) -> Any:
     """Load a program with its default type and its meaning of `import torch`."""
     surroundings.close()
     if target.request.torch and target.name is not None:
-        from ...program.torch_names import as_torch
+        from ...user.torch_names import as_torch
 
         surroundings.enter_context(as_torch())
     set_default_dtype(np.float32 if target.request.input_dtype == np.float32 else np.float64)

@@ -10,14 +10,14 @@ from ...analysis.gradient import compute_gradient, first_nan
 from ...errors import GradcliError
 from ...lang.values import read_values
 from ...request import Request
-from ...show import ARRAYS, CODE, PICTURES
-from ...show.results import Gradients, Hessian, Jacobian, Products, nan_in
+from ...results.base import Gradients, Hessian, Jacobian, Products, nan_in
+from ...results.formats import ARRAYS, CODE, PICTURES
 from .. import messages
 from ..option_table import dimensions_of, shapes_of
 from ..options import COMMON, Call, add_check, formulas_of, target_command
 
 if TYPE_CHECKING:
-    from ...show.study_results import Formulas, LongNumbers
+    from ...results.studies import Formulas, LongNumbers
 
 MOST_LISTED = 50
 """If a script's parameters have more elements than this, a terminal shows only their sizes."""
@@ -156,7 +156,7 @@ def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
     """
     asked, form = call.request, call.form
     if matrix:
-        from ...analysis.matrix_symbolic import matrix_formulas
+        from ...matrix.symbolic import matrix_formulas
 
         program, values = call.program()
         return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)

@@ -19,8 +19,8 @@ from ...check.workers import run_all
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError, count_of, visible
 from ...lang.limits import CPU_SECONDS, Bound, enforce
 from ...request import SHORT_TYPES, Request
-from ...show import FORMATS, PICTURES, TEXT, Style, render
-from ...show.check_results import CheckList, CheckReport, CheckSummary, ListedCheck
+from ...results.checks import CheckList, CheckReport, CheckSummary, ListedCheck
+from ...results.formats import FORMATS, PICTURES, TEXT, Style, render
 from ...show.checks import details, summary_line
 from .. import messages
 from ..option_table import shapes_of

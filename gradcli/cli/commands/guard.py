@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, GradcliError
-from ...program.project import activate
-from ...program.target import as_file
 from ...request import Request
-from ...show import TEXT
+from ...results.formats import TEXT
+from ...user.address import as_file
+from ...user.project import activate
 from .. import messages
 from ..messages import ProgramCommand
 from ..option_table import OPTIONS, Count, as_finite, as_positive, file_option, import_completion, option
@@ -21,7 +21,7 @@ from ..options import COMMON, Call, format_option, show_result, target_command
 from ..output import output_of, results_to_stderr
 
 if TYPE_CHECKING:
-    from ...show.study_results import Lock, Verification
+    from ...results.studies import Lock, Verification
 
 TARGET = ("words", "expression", "engine", "config", "torch")
 CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...errors import GradcliError, did_you_mean
-from ...show import TEXT
+from ...results.formats import TEXT
 from .. import messages, output
 from ..messages import Command
 from ..option_table import OPTIONS, import_completion, option
@@ -17,7 +17,7 @@ from ..options import Call, target_command
 from ..output import output_of, terminal_size
 
 if TYPE_CHECKING:
-    from ...show.study_results import Operations
+    from ...results.studies import Operations
 
 
 @target_command(
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def ops(call: Call) -> Operations:
     """List the functions of the language with their derivatives, or describe the functions NAME."""
     from ...lang.operations import describe
+    from ...results.studies import Operations
     from ...rules import full_table
     from ...rules.table import NAMES
-    from ...show.study_results import Operations
 
     call.output.check()
     names = call.request.words
@@ -93,8 +93,8 @@ def help(topic: str | None, skill: bool) -> None:
         shown.write(finding)
         return
     if path is None:
+        from ...results.causes import causes
         from ...rules import full_table
-        from ...show.causes import causes
 
         hint = did_you_mean(topic, [*pages, *causes()]) or "'gradcli help' lists the topics"
         if topic in full_table():
@@ -109,7 +109,7 @@ def help(topic: str | None, skill: bool) -> None:
 
 def page_of_rule(topic: str) -> str | None:
     """Return the page of a finding, or the list of all findings for `rules`; None for any other topic."""
-    from ...show.causes import causes
+    from ...results.causes import causes
 
     if topic in ("rules", "why-rules"):
         return "".join(f"{name}\t{cause.title}\n" for name, cause in causes().items())

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...claims.open import load_program
 from ...errors import GradcliError, count_of
 from ...lang.values import read_value, split_value
-from ...program.target import load_program
-from ...show import ARRAYS, PICTURES, TEXT
+from ...results.formats import ARRAYS, PICTURES, TEXT
 from .. import messages, output
 from ..options import Call, target_command
 from ..output import check_writable
 
 if TYPE_CHECKING:
-    from ...show.graph_results import Sampled, Tabulated
-    from ...show.results import Swept, Value
-    from ...show.study_results import LongNumbers, Precision
+    from ...results.base import Swept, Value
+    from ...results.graphs import Sampled, Tabulated
+    from ...results.studies import LongNumbers, Precision
 
 CURVE_POINTS = {1: 200, 2: 60}
 """Points along each input, by the number of inputs."""

@@ -8,9 +8,9 @@ import click
 
 from ...errors import GradcliError
 from ...program.target import load_script
-from ...show import PICTURES, TEXT, Style
-from ...show.causes import Explanation
-from ...show.graph_results import Graph, Trace
+from ...results.causes import Explanation
+from ...results.formats import PICTURES, TEXT, Style
+from ...results.graphs import Graph, Trace
 from .. import messages, output
 from ..options import Call, target_command
 from ..output import Output
@@ -79,7 +79,7 @@ def why(call: Call) -> Explanation:
     NAME is a tensor or a parameter, such as x or net.0.weight. Without NAME, `why` reports leaf tensors, parameters,
     and tensors whose .grad the script reads.
     """
-    from ...analysis.why import explain
+    from ...why.cause import explain
 
     call.output.check()
     target = call.target()

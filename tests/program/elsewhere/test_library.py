@@ -2,8 +2,8 @@
 
 import pytest
 
+from gradcli.claims.adapters.library import read_declaration
 from gradcli.errors import GradcliError
-from gradcli.program.elsewhere.library import read_declaration
 
 F, D = "float32", "float64"
 

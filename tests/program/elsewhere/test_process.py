@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.program.claim import GoneError
-from gradcli.program.elsewhere.process import Process
+from gradcli.claims.adapters.process import Process
+from gradcli.claims.claim import GoneError
 
 from .run import gradcheck, verdicts
 
@@ -68,7 +68,7 @@ def test_a_process_that_ended_is_restarted(tmp_path):
 
 def test_endless_answers_and_endless_output_to_stderr(monkeypatch, capfd):
     """Neither fills the memory: the answer is an error, and the other output is passed on in pieces."""
-    monkeypatch.setattr("gradcli.program.elsewhere.process.LONGEST_ANSWER", 1 << 24)
+    monkeypatch.setattr("gradcli.claims.adapters.process.LONGEST_ANSWER", 1 << 24)
     code = "import os, sys\nfor i in range({}): os.write({}, b'x' * 100000)\nprint('{{}}', flush=True); input()"
     process = Process([sys.executable, "-c", code.format(1000, 1)], "floods", 60)
     with pytest.raises(GoneError, match="the answer is longer than 16 MiB"):

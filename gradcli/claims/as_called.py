@@ -1,0 +1,84 @@
+"""Compare the results of a rule between two ways of calling it; for PyTorch see adapters/torch_calls.py."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..errors import describe_error
+from .claim import Arrays, Difference
+
+CHANGED, CHANGED_NARROW = 1e-4, 1e-2  # differences up to this part of the largest element count as rounding: a choice
+CANCELLED = 1e-5  # allowed on top for cancellation, relative to the usual size, times the above: a choice
+FIXES = {
+    "layout": "make it contiguous before its memory is read, or use reshape instead of view",
+    "unused-output": "the gradient of an unused output is None (test with `is None`), SymbolicZero or zeros",
+    "second-backward": "do not modify what is saved for backward, because retain_graph=True lets it run again",
+}
+REPEATS = 5  # repeated usual calls that must agree before a difference of the other call counts: a choice
+FILLING = 17  # value between the elements of a strided array, which a correct rule does not read
+
+
+Call = Callable[[], Arrays]
+
+
+def compare(
+    rule: str, usual: Arrays, expected: Arrays, calls: tuple[Call, Call], narrow: bool, here: str, there: str
+) -> Iterator[Difference]:
+    """Yield the largest difference between expected arrays and those of another call, or what that call raised.
+
+    usual: arrays that show how large the elements are without cancellation. calls: the other call, and the expected
+    one repeated, which also differs if the rule uses random numbers. here, there: the two calls in words.
+    """
+    got, again = calls
+    part, size = CHANGED_NARROW if narrow else CHANGED, largest(usual)
+
+    def difference(call: Call) -> str:
+        try:
+            arrays = call()
+        except Exception as error:
+            return f"the derivative raises {describe_error(error)} {here}, but not {there}"
+        for name, x in expected.items():
+            y = np.broadcast_to(arrays[name], np.shape(x))
+            room = part * (largest({name: x}) + CANCELLED * size)
+            gap = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.nan_to_num(np.abs(y - x), nan=np.inf))
+            if gap.max(initial=0.0) > room:
+                worst = np.unravel_index(int(gap.argmax()), gap.shape)
+                element = f"{name}[{','.join(str(int(i)) for i in worst)}]" if worst else name
+                return f"{element} is {y[worst]:.6g} {here}, but {x[worst]:.6g} {there}"
+        return ""
+
+    text = difference(got)
+    if text and not any(difference(again) for _ in range(REPEATS)):
+        yield Difference(rule, f"{text}: {FIXES[rule]}")
+
+
+def largest(arrays: Arrays) -> float:
+    return max((float(np.abs(x).max(initial=0.0, where=np.isfinite(x))) for x in arrays.values()), default=0.0)
+
+
+def reversed_in_memory(x: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(x[..., ::-1])[..., ::-1]
+
+
+def strided(x: np.ndarray) -> np.ndarray:
+    wide = np.repeat(np.full_like(x, FILLING), 2, axis=-1)
+    wide[..., ::2] = x
+    return wide[..., ::2]
+
+
+def read_only(x: np.ndarray) -> np.ndarray:
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    return fixed
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "in Fortran order": functools.partial(np.array, order="F"),
+    "reversed": reversed_in_memory,
+    "strided": strided,
+    "read-only": read_only,
+}
+"""Memory layouts of NumPy arrays."""

@@ -1,0 +1,513 @@
+"""Results of gradcheck: reports, their parts, and the reason for each verdict in words."""
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .base import Rows, declare, label
+
+PART_MARKS = {"": "", "re": "Re ", "im": "Im "}
+PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
+COMPARED_DIGITS = 12  # digits shown of numbers to compare
+
+
+def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
+    return PARTS[part] + label(name, index)
+
+
+@declare(json="output index=place analytic=claimed numeric numeric_error output_part? part? one_sided=sides? verdict?")
+class Element(NamedTuple):
+    """An element of a Jacobian: the claimed derivative, the numeric one, and the half-width of its interval.
+
+    output: the index of the output element, after the path if there are several outputs. place: the index of the input
+    element. sides: the left and the right derivative at a kink. output_part, part: "re" or "im" for a complex output
+    or input. verdict: the verdict on this element, if every element was asked for.
+    """
+
+    output: tuple[int | str, ...]
+    place: tuple[int, ...]
+    claimed: Any
+    numeric: Any
+    numeric_error: float
+    sides: tuple[float, float] | None = None
+    output_part: str = ""
+    part: str = ""
+    verdict: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """Claimed divided by numeric derivative; None if the numeric one may be zero."""
+        known = np.isfinite(self.numeric) and abs(self.numeric) > self.numeric_error
+        return float(self.claimed / self.numeric) if known else None
+
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        ratio = "" if self.ratio is None else self.ratio
+        return (self.claimed, self.numeric, self.numeric_error, ratio, self.verdict)
+
+    def name(self, of: str) -> str:
+        """Name the element of an input, with the output's element unless the output is a plain number."""
+        place = PART_MARKS[self.part] + label(of, self.place)
+        if not (self.output or self.output_part):
+            return place
+        return f"d {PART_MARKS[self.output_part]}{label('out', self.output)}/d {place}"
+
+
+class Elements(NamedTuple):
+    """Every element of one input's block of the Jacobian, as real numbers: arrays of shape (rows, columns).
+
+    rows, columns: index and part ("", "re" or "im") of the output element of each row and the input element of each
+    column. numeric, error: the numeric derivative and the half-width of its interval. verdicts: pass, fail,
+    inconclusive, or hidden for elements below the function's rounding.
+    """
+
+    rows: tuple[tuple[tuple[int | str, ...], str], ...]
+    columns: tuple[tuple[tuple[int, ...], str], ...]
+    claimed: np.ndarray
+    numeric: np.ndarray
+    error: np.ndarray
+    verdicts: np.ndarray
+
+    def element(self, j: int, i: int) -> Element:
+        (output, output_part), (place, part) = self.rows[j], self.columns[i]
+        numbers = (self.claimed[j, i], self.numeric[j, i], self.error[j, i])
+        return Element(output, place, *numbers, None, output_part, part, str(self.verdicts[j, i]))
+
+
+class Line(NamedTuple):
+    """Values of a function near the point, along one element of an input.
+
+    x: values of the input element; value: values of the output element; at: the point and the function's value there.
+    """
+
+    x: np.ndarray
+    value: np.ndarray
+    at: tuple[float, float]
+
+
+class ElementCounts(NamedTuple):
+    """How many elements of the Jacobian for one input are wrong, and how many are undecided.
+
+    sampled: how many were estimated one by one; random directions bound the error of the others.
+    """
+
+    wrong: int
+    undecided: int
+    of: int
+    sampled: int
+
+
+class Accuracy(NamedTuple):
+    """Accuracy of a derivative in a type of few digits, compared with a reference in float64.
+
+    error, own: root mean square errors of the derivative, and of the reference in the same type, in ulps at the
+    derivative's size. largest: the largest error. bias, bias_error: relative mean error and its standard error.
+    """
+
+    dtype: str
+    error: float
+    own: float
+    largest: float
+    bias: float
+    bias_error: float
+
+    @property
+    def text(self) -> str:
+        own = f", the reference's own {self.own:.2g}" if self.own else ""
+        errors = f"rms error {self.error:.2g} ulps of {self.dtype}{own}"
+        return f"{errors}; largest {self.largest:.2g}; bias {self.bias:+.2g} ± {self.bias_error:.1g}"
+
+
+@dataclass(frozen=True, eq=False)
+class InputCheck:
+    """Result of a check for one input.
+
+    resolution: the smallest relative error that would have failed in any element; None if all derivatives may be zero.
+    of_largest: the same relative to the largest derivative. negligible: how many elements are below the function's
+    rounding, so that they are neither right nor wrong; negligible_below: up to this size, any value agrees.
+    counts: numbers of wrong and undecided elements. accuracy: for a check against a reference. If every element was
+    asked for: elements; point, the input's value; line, the function along the worst element.
+    """
+
+    json = (
+        "verdict max_abs_error max_rel_error digits~2 resolution not_decidable=negligible counts worst accuracy? "
+        "elements=every_element?"
+    )
+    name: str
+    shape: tuple[int, ...]
+    verdict: str
+    max_abs_error: float
+    max_rel_error: float
+    digits: float
+    resolution: float | None
+    worst: Element | None
+    negligible: int = 0
+    negligible_below: float = 0.0
+    elements: Elements | None = None
+    point: np.ndarray | None = None
+    line: Line | None = None
+    of_largest: float | None = None
+    counts: ElementCounts | None = None
+    accuracy: Accuracy | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a pass with an unbounded error."""
+        if self.verdict == "pass":
+            error = 0.0 if self.worst is None else self.worst.numeric_error
+            if not math.isfinite(error) or not math.isfinite(self.resolution or 0.0):
+                raise ValueError(f"'{self.name}' cannot pass with an error of {error} and {self.resolution}")
+
+    def rows(self) -> Iterator[Element]:
+        """Yield all elements if they were asked for; the input's index varies fastest."""
+        if (every := self.elements) is not None:
+            yield from (every.element(j, i) for j in range(len(every.rows)) for i in range(len(every.columns)))
+
+    @property
+    def every_element(self) -> list[Element] | None:
+        return None if self.elements is None else list(self.rows())
+
+    def worst_text(self, precision: int | None = None) -> str:
+        """Describe the worst element: its name, its claimed and numeric derivative, and the error of the latter."""
+        worst = self.worst
+        if worst is None:
+            return ""
+        place = label_part(self.name, worst.place, worst.part)
+        if worst.output or worst.output_part:
+            out = f"out{list(worst.output)}" if worst.output else "out"
+            place = f"d {PARTS[worst.output_part]}{out}/d {place}"
+        digits = precision or COMPARED_DIGITS
+        claimed = f"{place}: claimed {float(worst.claimed):z.{digits}g}"
+        if worst.sides is not None:
+            room = 1e-7 * max(map(abs, worst.sides))
+            low, high = sorted(side if abs(side) > room else 0.0 for side in worst.sides)
+            if low - room <= worst.claimed <= high + room:
+                return f"{claimed}, which is possible at this kink, but not together with the other claimed values"
+            return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
+        word = "numeric" if self.accuracy is None else "reference"
+        return f"{claimed}, {word} {float(worst.numeric):z.{digits}g} ± {worst.numeric_error:.2g}"
+
+
+@declare(json="rule kind text input")
+class Finding(NamedTuple):
+    """Part of a diagnosis. kind: a stable word such as sign, factor, transposed; text: the evidence in one line."""
+
+    kind: str
+    text: str
+    input: str | None = None
+
+    @property
+    def rule(self) -> str:
+        """The finding's name: `gradcli help RULE` prints its page."""
+        return self.kind.replace("1/N", "mean").replace(" ", "-")
+
+    @property
+    def is_place(self) -> bool:
+        """Whether it names the place of a mistake, but not the kind."""
+        return self.kind in ("single element", "some elements")
+
+    @property
+    def named(self) -> str:
+        return f"{self.text} [{self.rule}]"
+
+
+@declare(json="analytic=claimed numeric numeric_error")
+class Direction(NamedTuple):
+    """The claimed and the numeric derivative along a random direction, and the error of the numeric one."""
+
+    claimed: float
+    numeric: float
+    numeric_error: float
+
+
+@declare(json="elements closely=alone points directions? calls_needed=needed?")
+class Evidence(NamedTuple):
+    """The evidence for a verdict.
+
+    elements: of the Jacobian; alone: how many of them were estimated one by one; points: at how many points the
+    function was called; directions: those probed instead of elements. needed: the call budget that would decide
+    elements left undecided for lack of calls.
+    """
+
+    elements: int
+    alone: int
+    points: int
+    directions: tuple[Direction, ...] = ()
+    needed: int | None = None
+
+
+class FoundPoint(NamedTuple):
+    """A point at which a derivative is wrong: arrays by input, and the line that declares a check at it."""
+
+    at: Mapping[str, np.ndarray]
+    line: str
+
+
+class TaylorRow(NamedTuple):
+    """A step, its Taylor remainder, the rate since the step before, and whether rounding spoils it."""
+
+    step: float
+    remainder: float
+    rate: float | None
+    spoilt: bool
+
+
+@declare(json="rate rows")
+class Taylor(NamedTuple):
+    """Taylor remainders by step. rate: 2 if the derivative is right, 1 if it is wrong, None if rounding hides it."""
+
+    rows: tuple[TaylorRow, ...]
+    rate: float | None
+
+
+AS_CALLED = ("layout", "unused-output", "second-backward", "writes-into")
+"""Findings that show only if a rule is called in other ways than a check usually calls it."""
+WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree", "other value", "partial gradients", *AS_CALLED)
+"""Findings about a derivative as a whole, even if every element agrees with its numeric value."""
+UNEQUAL = 10.0
+"""The resolutions of the smallest and of the largest element are both reported if their ratio is larger."""
+
+
+class Source(NamedTuple):
+    """The source of a function. what: its role in the check; where: FILE:LINE."""
+
+    what: str
+    where: str
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class CheckReport:
+    """The verdict on the derivative of one function at one point (or the worst of several).
+
+    verdict: pass, fail, inconclusive, error, accepted (the project accepts the findings) or skipped (the file asks for
+    it). message: the reason in one line. notes: other observations. replay: a command line that repeats the check.
+    cross_checks: names, with the digits to which they agree with the derivative. blame: the custom function that is
+    wrong, and its place; claimed_at: file and line of a derivative written by hand. error: what the checked function
+    raised; trace: the user's frames in its traceback. hint: what to do. found: the point that a search found.
+    sources: of the function, and of derivatives that are functions of their own, if every element was asked for.
+    """
+
+    json = (
+        "name file line verdict seconds~4 inputs{} diagnosis message notes replay blame trace hint evidence "
+        "witnesses=agreeing_digits taylor? found?"
+    )
+    name: str
+    file: str | None
+    line: int | None
+    verdict: str
+    seconds: float
+    inputs: tuple[InputCheck, ...] = ()
+    diagnosis: tuple[Finding, ...] = ()
+    message: str = ""
+    notes: tuple[str, ...] = ()
+    replay: str | None = None
+    cross_checks: tuple[tuple[str, float], ...] = ()
+    blame: str | None = None
+    claimed_at: tuple[str, int] | None = None
+    error: Exception | None = None
+    trace: str | None = None
+    hint: str | None = None
+    evidence: Evidence | None = None
+    found: FoundPoint | None = None
+    taylor: Taylor | None = None
+    sources: tuple[Source, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a pass with an input that did not pass."""
+        if self.verdict == "pass" and any(item.verdict != "pass" for item in self.inputs):
+            raise ValueError(f"{self.name} cannot pass: an input did not")
+
+    @property
+    def passed(self) -> bool:
+        return self.verdict == "pass"
+
+    @property
+    def wrong_at(self) -> tuple[str | None, int | None]:
+        """File and line of what is wrong: the part to blame, the hand-written derivative, or the checked function."""
+        found = re.search(r": ([^\n]+):(\d+)(\n|$)", self.blame or "")
+        if found is not None:
+            return os.path.relpath(found[1]), int(found[2])
+        if self.verdict == "fail" and self.claimed_at is not None:
+            return os.path.relpath(self.claimed_at[0]), self.claimed_at[1]
+        return self.file, self.line
+
+    @property
+    def rule(self) -> str:
+        """The name of the first finding, else one that follows from the verdict."""
+        if self.diagnosis:
+            return self.diagnosis[0].rule
+        return {"fail": "wrong-derivative", "inconclusive": "undecided"}.get(self.verdict, self.verdict)
+
+    @property
+    def resolution(self) -> float:
+        """The largest resolution of any input: a larger relative error would have been seen in each of them."""
+        return max((item.resolution or 0.0 for item in self.inputs), default=0.0)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        from .formats import Style, render
+
+        return render(self, "report", Style())
+
+    def show(self) -> None:
+        """Print the report, with the table of elements if every element was asked for."""
+        from rich import print
+
+        from .formats import Style, render
+
+        print(render(self, "table", Style()))
+
+    def agreement(self) -> str:
+        """Describe a pass: to how many digits the derivative agrees, and how large an error would have been seen."""
+        along = self.evidence is not None and bool(self.evidence.directions)
+        items = [item for item in self.inputs if along or item.worst is not None]
+        at_kink = next((note for note in self.notes if note.startswith("a kink")), None)
+        if not items:
+            return at_kink or "nothing to check: there are no elements"
+        known = [item for item in items if item.resolution is not None]
+        if not known and along:
+            return "the derivative is zero along random directions"
+        if not known:
+            error = max(item.worst.numeric_error for item in items if item.worst is not None)
+            return at_kink or f"the derivative is zero to within {error:.1g}"
+        seen = max(item.resolution or 0.0 for item in known)
+        digits = f"{min(item.digits for item in known):.1f} digits agree"
+        if along:
+            return (
+                f"{digits} along random directions; in any element, an error above {seen:.1g} of the largest slope "
+                "would have been seen"
+            )
+        largest = max(item.of_largest or 0.0 for item in known)
+        if seen > UNEQUAL * largest > 0:
+            return (
+                f"{digits}; errors above {largest:.1g} of the largest slope would have been seen; in the smallest "
+                f"elements, relative errors above {seen:.1g}"
+            )
+        return f"{digits}; a relative error above {seen:.1g} would have been seen"
+
+    def headline(self, precision: int | None = None) -> str:
+        """Return the reason for the verdict in one line, with numbers of `precision` digits."""
+        order = {"fail": 0, "inconclusive": 1, "pass": 2}
+        items = sorted(self.inputs, key=lambda item: (order.get(item.verdict, 3), -item.max_rel_error))
+        worst = items[0].worst if items else None
+        if items and items[0].accuracy is not None:
+            failed = self.verdict == "fail"
+            return f"{items[0].worst_text(precision or 4)}; {self.message}" if failed else self.message
+        if self.verdict == "pass":
+            return f"{self.agreement()}; {self.message}" if self.message else self.agreement()
+        reason = self.diagnosis[0].kind if self.diagnosis else ""
+        if (
+            self.verdict not in ("fail", "accepted")
+            or worst is None
+            or not (items[0].verdict == "fail" or reason not in WHOLE)
+        ):
+            return self.message or "no reason was given"
+        text = items[0].worst_text(precision)
+        if worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
+            return text
+        return f"{text} (relative error {abs(worst.claimed - worst.numeric) / abs(worst.numeric):.3g})"
+
+    def lines(self) -> Rows:
+        """Return the check (verdict, name, file, line, seconds, reason), then Taylor steps and elements, if any."""
+        place = (self.file or "", str(self.line or ""), f"{self.seconds:.3f}")
+        yield (self.verdict, self.name, *place, self.headline)
+        for row in self.taylor.rows if self.taylor is not None else ():
+            rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
+            yield ("taylor", self.name, repr(row.step), repr(row.remainder), rate)
+        for item in self.inputs:
+            yield from (("element", self.name, row.name(item.name), *row.cells) for row in item.rows())
+
+    def rows(self) -> Rows:
+        """Return every element, or one row for a check without elements."""
+        head = (self.name, self.file or "", str(self.line or ""))
+        for name, row in ((item.name, row) for item in self.inputs for row in item.rows()):
+            output, index = (" ".join(map(str, place)) for place in (row.output, row.place))
+            yield (*head, output, row.output_part, name, index, row.part, *row.cells, "")
+        if not any(True for item in self.inputs for _ in item.rows()):
+            yield (*head, *[""] * 9, self.verdict, self.message)
+
+    @property
+    def agreeing_digits(self) -> dict[str, float]:
+        return {name: round(digits, 2) for name, digits in self.cross_checks}
+
+    def _repr_html_(self) -> str:
+        from .formats import Style, render
+
+        return render(self, "notebook", Style())
+
+
+COUNTED = {
+    "passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "accepted": "accepted",
+    "skipped": "skipped",
+}  # fmt: skip
+"""The words of a summary, and the verdict that each of them counts."""
+
+
+@declare(json="checks summary")
+class CheckSummary(NamedTuple):
+    """All checks of a run.
+
+    seconds: time of the checks; whole: including imports, if known. shown: each report has already been shown.
+    """
+
+    target: str
+    checks: tuple[CheckReport, ...]
+    seconds: float
+    whole: float = 0.0
+    shown: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        place = ("check", "file", "line", "output", "output_part", "input", "index", "part")
+        return (*place, "claimed", "numeric", "error", "ratio", "verdict", "message")
+
+    @property
+    def not_shown(self) -> tuple[CheckReport, ...]:
+        return () if self.shown else self.checks
+
+    def lines(self) -> Rows:
+        return (line for check in self.not_shown for line in check.lines())
+
+    def rows(self) -> Rows:
+        return (row for check in self.checks for row in check.rows())
+
+    @property
+    def summary(self) -> dict[str, float]:
+        counts = {word: self.count(verdict) for word, verdict in COUNTED.items()}
+        return {**counts, "seconds": round(self.seconds, 4)}
+
+    def count(self, verdict: str) -> int:
+        return sum(check.verdict == verdict for check in self.checks)
+
+    def _repr_html_(self) -> str:
+        from .formats import Style, render
+
+        return render(self, "notebook", Style())
+
+
+class ListedCheck(NamedTuple):
+    name: str
+    file: str | None
+    line: int | None
+
+
+@declare(json="checks", columns=("check", "file", "line"))
+class CheckList(NamedTuple):
+    """The checks that a command line selects."""
+
+    target: str
+    checks: tuple[ListedCheck, ...]
+
+    def lines(self) -> Rows:
+        """Return a line per check: FILE:LINE, if there is a file, and the name."""
+        return ((*([f"{file}:{line or ''}"] if file else []), name) for name, file, line in self.checks)
+
+    def rows(self) -> Rows:
+        return ((name, file or "", str(line or "")) for name, file, line in self.checks)

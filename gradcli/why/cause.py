@@ -1,0 +1,480 @@
+"""Find why a gradient is None, zero or not finite: run a script under a recorder, and look for causes in the record.
+
+None: follow the data from the tensor to a step that leaves the graph and whose result leads to the start of backward.
+Zero: on every path, find the last node that received a gradient and sent zeros. nan and inf: find the first node that
+made them from finite gradients, or the step that made its operands non-finite.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from ..errors import TargetError, check_known, lines_of_file
+from ..program.base import UNPREPARED, Values
+from ..program.script import Execution, ScriptProgram
+from ..results.causes import Explained, Explanation, causes
+from ..user.frameworks import framework_imported, modules_imported
+from ..user.lines import Place, carries, name_at
+from ..user.tracebacks import users_path
+from .record import Event, OwnRecorder, Pass, Record, Recorder, Run, Size, Step, Value, is_finite
+
+
+class Followed(Execution):
+    """An execution of a script that a recorder follows."""
+
+    def __init__(self, script: ScriptProgram, given: Values):
+        super().__init__(script, given, UNPREPARED, keep=False)
+        self.recorder: Recorder = OwnRecorder(self.module.__dict__)
+        if not script.torch and imports_torch(script.source, script.path):
+            with contextlib.suppress(ImportError):  # the script will fail at its own import
+                from .record_torch import TorchRecorder
+
+                self.recorder = TorchRecorder(self.module.__dict__)
+
+    @contextlib.contextmanager
+    def surroundings(self) -> Iterator[None]:
+        with super().surroundings(), self.recorder.following():
+            yield
+
+
+def imports_torch(source: str, path: str, seen: frozenset[str] = frozenset()) -> bool:
+    """Return whether a script imports torch, directly or through a module in its folder."""
+    with contextlib.suppress(SyntaxError, ValueError, OSError):
+        if framework_imported(source) == "torch":
+            return True
+        for name in modules_imported(ast.walk(ast.parse(source))):
+            place = os.path.join(os.path.dirname(path), *name.strip(".").split("."))
+            for file in {f"{place}.py", os.path.join(place, "__init__.py")} - seen:
+                if os.path.isfile(file) and imports_torch("".join(lines_of_file(file)), file, seen | {file}):
+                    return True
+    return False
+
+
+def explain(program: ScriptProgram, given: Values, names: Iterable[str]) -> Explanation:
+    """Run a script and explain its gradients: the named ones, or else all that matter.
+
+    Raises GradcliError if the script raises; if that is because a gradient is missing, the hint explains why it is.
+    """
+    execution = Followed(program, given)
+    try:
+        execution.execute()
+    except TargetError as error:
+        if error.hint is None and re.search("require grad|NoneType|grad_fn", error.message):
+            items = explain_record(execution.recorder.finish(), [])
+            item = next((item for item in items if item.state == "none" and item.line is not None), None)
+            if item is not None:
+                error.hint = f"{item.name}.grad is None [{item.rule}]: {item.file}:{item.line}: {item.text}"
+        raise
+    return Explanation(program.title, tuple(explain_record(execution.recorder.finish(), list(names))))
+
+
+def explain_record(record: Record, names: list[str]) -> list[Explained]:
+    """Explain the named gradients, or else all that matter."""
+    reader = Reader(record)
+    targets = reader.targets(names)
+    found = [(value, reader.explain(name, value, bool(names))) for name, value in targets.items()]
+    if not names and any("optimizer" in value.events for value in record.used):  # skip what nobody trains
+        wanted = {"optimizer", "read"}
+        found = [(v, x) for v, x in found if x.state != "none" or "." not in x.name or v.events.keys() & wanted]
+    return [*(item for _, item in found), *reader.replaced(names)]
+
+
+class Cause(NamedTuple):
+    """A cause at a place. what, at, mask: for the text in the table of causes. text: replaces that text."""
+
+    rule: str
+    place: Place | None
+    what: str = ""
+    at: str = ""
+    mask: str = ""
+    text: str = ""
+
+
+SHAPES_ALONE = re.compile("_like$|^new_(?!tensor)|^(empty|zeros|ones|full|rand|randn|make)$|^result_type$")
+"""Functions whose results depend on numbers and on the shapes of tensors, not on their values."""
+CASTS = re.compile("^(to|type|cast|astype|bool|char|byte|short|int|long|half|bfloat16|float|double|cuda|cpu|clone)$")
+WEAK = ("comparison", "indices", "integer-cast")  # causes that many correct scripts contain as well
+CHOOSE = ("not-chosen", "unselected-branch", "dead-relu", "clamped", "not-selected")
+MASKS = ("where", "maskedfill", "maskedscatter", "mul", "index", "indexput", "maskedselect", "select", "nantonum")
+CANCELS = 64.0  # a sum of at most this many ulps of its largest part is zero
+
+
+def operation(name: str) -> str:
+    """Return the name of an operation in the table of causes, such as logsoftmax for LogSoftmaxBackward0."""
+    return name.partition("Backward")[0].replace("_", "").lower()
+
+
+@functools.cache
+def rules_of(name: str, bad: bool = False) -> list[str]:
+    """Return the rules of an operation; with bad, only those for nan and infinity, else the others."""
+    rules = [rule for rule, cause in causes().items() if operation(name) in cause.ops.split()]
+    return [rule for rule in rules if rule.startswith(("nan-", "overflow")) == bad]
+
+
+def described(step: Step | None) -> str:
+    name = "an operation" if step is None else step.name.strip("_")
+    return {"apply": "a custom function", "change": "an assignment in place"}.get(name, name)
+
+
+def carried_by(step: Step) -> Iterable[Value]:
+    """Return the operands whose values influence the results of a step."""
+    return [v for v in step.inputs if v.kind == "p"] if SHAPES_ALONE.search(step.name) else step.inputs
+
+
+def last_use(value: Value) -> Event | None:
+    """Return the last use of a gradient by the script or an optimizer, unless it was filled again since."""
+    found = [value.events[kind] for kind in ("read", "step") if kind in value.events]
+    late = [event for event in found if value.filled is None or event.number > value.filled.number]
+    return max(late, key=lambda event: event.number, default=None)
+
+
+def last_clear(value: Value) -> Event | None:
+    """Return the event that cleared a gradient before its last use."""
+    used = last_use(value)
+    return used.cleared if used is not None else value.events.get("clear")
+
+
+class Reader:
+    """Finds in a record which gradients have a problem, and why."""
+
+    def __init__(self, record: Record):
+        self.record = record
+        self.consumers: dict[Value, list[Step]] = defaultdict(list)
+        self.leaving: dict[Place, list[Step]] = defaultdict(list)  # steps that returned plain numbers, by line
+        for step in record.steps:
+            for value in carried_by(step):
+                self.consumers[value].append(step)
+            if step.place is not None and any(v.kind == "p" for v in step.outputs):
+                self.leaving[step.place].append(step)
+        self.passes = [p for p in record.passes if p.kind == "backward"] or record.passes
+        self.backward = functools.cache(Backward)
+        self.behind = functools.cache(lambda which: self.behind_pass(which, set()))
+
+    # -- which gradients, and their states --------------------------------------------------------------------
+
+    def targets(self, names: list[str]) -> dict[str, Value]:
+        """Return the tensors to explain: the named ones, or else (lost) leaves and those whose .grad is read."""
+        named, reads = self.record.names, {}
+        for value in self.record.used:
+            if "read" in value.events:
+                reads[value.name or name_at(value.events["read"].place)] = value
+        if names:
+            asked = [name.removesuffix(".grad") for name in names]
+            check_known(asked, {**named, **reads}, "NAME")
+            return {name: named.get(name) or reads[name] for name in asked}
+        chosen: dict[Value, str] = {}
+        for name, value in named.items():
+            frozen = "freeze" in value.events and "." not in value.name  # in a module, freezing is intended
+            if "read" in value.events or (value.wants and (value.leaf or self.lost_leaf(value))) or frozen:
+                chosen.setdefault(value, name)
+        for name, value in reads.items():
+            size = value.events["read"].size
+            if name not in named or size is None or size.state != "ok":  # else an earlier tensor of this name was fine
+                chosen.setdefault(value, name)
+        return {name: value for value, name in chosen.items()}
+
+    def explain(self, name: str, value: Value, asked: bool) -> Explained:
+        size, which = self.state_of(value)
+        state = "none" if size is None else size.state
+        backward = None if which is None else self.backward(which)
+        if size is None:
+            return explained(name, state, self.why_none(value))
+        if state in ("nan", "inf"):
+            share = f"{size.bad} of {size.total} elements" if size.total > 1 else ""
+            return explained(name, state, self.why_not_finite(value, backward), share)
+        if state == "zero" or (backward is not None and backward.is_zero(backward.key(value), size)):
+            cause = self.why_zero(value, backward)
+            if asked or cause.rule != "cancelled" or not name.rpartition(".")[2].startswith("bias"):
+                return explained(name, "zero", cause)  # a bias before a normalization has no gradient
+        text = f"{size.high:.3g}" if size.low == size.high else f"max {size.high:.3g}, min {size.low:.3g}"
+        return Explained(name, "ok", text=text)
+
+    def state_of(self, value: Value) -> tuple[Size | None, Pass | None]:
+        """Return the size of the gradient when it mattered, or None if it was None, and the pass that computed it.
+
+        The size is taken at the gradient's last use, or at the end if it was never used or has been filled again since.
+        If the script did not read `.grad`, it is the size of what autograd.grad returned.
+        """
+        used, which = last_use(value), value.filled
+        size = used.size if used is not None else value.gradient
+        if size is None and which is not None and which.kind == "grad" and "read" not in value.events:
+            backward = self.backward(which)
+            parts = [part for _, part in backward.incoming[backward.key(value)]]
+            size = max(parts, key=lambda s: (s.state != "ok", s.most), default=Size("ok", 1.0))
+        return size, which
+
+    def replaced(self, names: list[str]) -> Iterator[Explained]:
+        """Yield parameters that an optimizer still holds although their names refer to other tensors now."""
+        for old in self.record.used:
+            new, made, step = self.record.names.get(old.name), old.events.get("optimizer"), old.events.get("step")
+            if new is None or new is old or made is None or step is None or (names and old.name not in names):
+                continue
+            if old.leaf and step.size is None:
+                place = next((at for at, function in new.chain if function == made.function), new.place)
+                line = str(made.place[1]) if made.place else "?"
+                name = f"{old.name} (in the optimizer)"
+                yield explained(name, "none", Cause("replaced", place or made.place, line))
+
+    # -- None -------------------------------------------------------------------------------------------------
+
+    def why_none(self, value: Value) -> Cause:
+        if not value.wants:
+            if "freeze" in value.events:
+                return Cause("frozen", value.events["freeze"].place)
+            return self.cut_before(value) or Cause("not-required", value.place)
+        if not value.leaf:
+            return Cause("lost-leaf" if self.lost_leaf(value) else "non-leaf", value.place, described(value.step))
+        cleared = last_clear(value)
+        if cleared is not None and cleared.filled is not None and cleared.filled.kind == "backward":
+            return Cause("cleared", cleared.place)
+        inside, cuts = self.reach(value)
+        last = max(inside, key=lambda v: v.number)
+        if not self.passes:
+            return Cause("no-backward", last.place)
+        for which in reversed(self.passes):
+            if value not in which.leaves and (cut := self.cut_towards(which, inside, cuts)) is not None:
+                return cut
+        asked = [which for which in self.record.passes if which.kind == "grad" and value in which.targets]
+        if asked:
+            return Cause("grad-returned", asked[-1].place)
+        for which in reversed(self.passes):
+            if value in which.leaves:
+                steps = [run.step for run in which.runs if run.step is not None and value in run.step.inputs]
+                step = steps[0] if steps else None
+                return Cause("no-derivative", step.place if step else which.place, described(step))
+        if last.shape == () and last is not value:
+            return Cause("other-output", self.passes[-1].place)
+        return Cause("never-used", last.place)
+
+    def lost_leaf(self, value: Value) -> bool:
+        """Return whether a tensor was made from a leaf without a name, by a cast or on the line that made that leaf."""
+        step = value.step
+        if step is None or not value.wants or value.leaf or len(step.inputs) != 1:
+            return False
+        source = step.inputs[0]
+        nameless = source.leaf and source.wants and source not in self.record.names.values()
+        return nameless and source.shape == value.shape and bool(CASTS.match(step.name) or source.place == step.place)
+
+    def reach(self, value: Value) -> tuple[set[Value], list[tuple[Step, Value]]]:
+        """Return the values that the graph connects with a value, and the steps that leave the graph, with results."""
+        inside, cuts, waiting = {value}, [], [value]
+        while waiting:
+            for step in self.consumers[waiting.pop()]:
+                for result in step.outputs:
+                    if not result.wants or result.leaf:  # a leaf: requires_grad_() was called on what was cut off
+                        cuts.append((step, result))
+                    elif result not in inside:
+                        inside.add(result)
+                        waiting.append(result)
+        return inside, cuts
+
+    def cut_towards(self, which: Pass, inside: set[Value], cuts: list[tuple[Step, Value]]) -> Cause | None:
+        """Return the first cut from which data leads to the start of a pass without coming back inside."""
+        found = [cut for cut in cuts if cut[1] in self.behind(which)]
+        if len({step.place for step, _ in found}) > 1:
+            outside = self.behind_pass(which, inside)
+            found = [cut for cut in found if cut[1] in outside]
+        candidates = [(step.number, self.cut_at(step, result)) for step, result in found]
+        return min(candidates, key=lambda x: (x[1].rule in WEAK, x[0]), default=(0, None))[1]
+
+    def behind_pass(self, which: Pass, inside: set[Value]) -> set[Value]:
+        """Return all values that the start of a pass was computed from, going back to values inside."""
+        waiting, seen = list(which.roots), set(which.roots)
+        done: dict[tuple, int] = defaultdict(int)
+        while waiting:
+            value = waiting.pop()
+            step = None if value in inside else value.step
+            if step is None:
+                continue
+            more = [*carried_by(step)]
+            for start, steps in self.leaving.items() if step.is_open and step.place is not None else ():
+                line = start, step.place  # only the script's text shows what it does with numbers
+                while done[line] < len(steps) and steps[done[line]].number < step.number and carries(*line):
+                    more += steps[done[line]].outputs
+                    done[line] += 1
+            waiting += [value for value in dict.fromkeys(more) if value not in seen]
+            seen.update(more)
+        return seen
+
+    def cut_before(self, value: Value) -> Cause | None:
+        """Return the nearest step before a tensor that left the graph."""
+        waiting = [value]
+        for result in waiting:
+            if result.step is not None:
+                inputs = carried_by(result.step)
+                if any(v.wants for v in inputs):
+                    return self.cut_at(result.step, result)
+                waiting += [v for v in inputs if v not in waiting]
+        return None
+
+    def cut_at(self, step: Step, result: Value) -> Cause:
+        """Return the cause at a step whose result does not require grad."""
+        what, rules = described(step), rules_of(step.name)
+        if step.checkpoint is not None:
+            return Cause("checkpoint", step.checkpoint)
+        if "numpy" in rules or "detached" in rules or result.kind == "p":
+            call = f".{what}" if what == "data" else f".{what}()" if what in ("item", "tolist") else f"{what}()"
+            return Cause("numpy" if "numpy" in rules else "detached", step.place, call)
+        if result.kind in "ib":
+            kind = "comparison" if result.kind == "b" else "indices"
+            return Cause("integer-cast" if CASTS.match(step.name) else kind, step.place, what)
+        return Cause("no-derivative" if step.recorded else "no-grad", step.place, what)
+
+    # -- zero, nan and inf ------------------------------------------------------------------------------------
+
+    def why_zero(self, value: Value, backward: Backward | None) -> Cause:
+        cleared = last_clear(value)
+        if cleared is not None and cleared.filled is not None and cleared.filled is value.filled:
+            return Cause("cleared", cleared.place)
+        run, rule = (None, "") if backward is None else backward.killer(backward.key(value))
+        if backward is None or run is None:
+            return Cause("zero-slope", backward.which.place if backward else value.place)
+        if not rule and not (rule := zero_rule(run)):
+            run = backward.chooser(run)
+            rule = zero_rule(run) or "zero-slope"
+        place = run.step.place if run.step else None
+        if rule == "times-zero" and run.step is not None:
+            rule, place = zero_factor(run.step)
+        return Cause(rule, place, operation(run.name), operand(run, ": {} is {}"))
+
+    def why_not_finite(self, value: Value, backward: Backward | None) -> Cause:
+        bad = [r for r in backward.which.runs if is_finite(r.received) and spoils(r)] if backward else []
+        if not bad or backward is None:
+            roots = [root for which in self.record.passes for root in which.roots]
+            return first_bad(roots) or Cause("nan-input", value.place)
+        above = list(backward.above(backward.key(value)))
+        run = next((run for run in bad if run in above), bad[0])
+        step, kind = run.step, operation(run.name)
+        if step is not None and (origin := first_bad(step.inputs, soft="softmax" in kind)) is not None:
+            return origin
+        place, at = step.place if step else None, operand(run, " at {}{}")
+        hides = run.note is not None and run.note.hidden
+        mask = next((r.step for r in backward.above(run.key) if hides and operation(r.name) in MASKS), None)
+        if mask is not None:
+            line = f" at line {mask.place[1]}" if mask.place and mask.place != place else ""
+            return Cause("nan-where", place, kind, at, f"{described(mask)}{line}")
+        return Cause((rules_of(run.name, bad=True) or ["nan-made"])[0], place, kind, at)
+
+
+def spoils(run: Run) -> bool:
+    return not all(is_finite(part) for _, part in run.sent)
+
+
+def operand(run: Run, text: str) -> str:
+    return text.format(run.note.operand.name or "its operand", run.note.text) if run.note else ""
+
+
+def zero_rule(run: Run) -> str:
+    """Return the rule of a node that sends zeros. A softmax cancels a gradient that is the same for all elements."""
+    rules = rules_of(run.name)
+    uniform = run.received.low == run.received.high
+    return next((rule for rule in rules if len(rules) == 1 or uniform == (rule == "cancelled")), "")
+
+
+def zero_factor(step: Step) -> tuple[str, Place | None]:
+    """Return the cause of a factor of zeros: a mask, a relu, or else the product itself."""
+    waiting = [v for v in step.inputs if v.state == "zero"]
+    for value in waiting:
+        if value.kind == "b":
+            return "masked", step.place
+        if value.step is not None:
+            if "dead-relu" in rules_of(value.step.name):
+                return "dead-relu", value.step.place
+            waiting += [v for v in value.step.inputs if v.state == "zero" and v not in waiting]
+    return "times-zero", step.place
+
+
+def first_bad(values: Iterable[Value], soft: bool = False) -> Cause | None:
+    """Return the step that first made nan or inf from finite operands. soft: whether infinite operands are normal."""
+    found = None
+    while True:
+        value = next((v for v in values if v.state == "nan" or (v.state == "inf" and not soft)), None)
+        if value is None and found is not None and found.step is not None and values:
+            rule = (rules_of(found.step.name, bad=True) or ["nan-made"])[0]
+            return Cause(rule, found.step.place, text=f"{described(found.step)} gives {found.state} here")
+        if value is None or value.step is None or value.step.name in ("tensor", "make", "masked_fill", "full"):
+            return None
+        found, values, soft = value, carried_by(value.step), "softmax" in value.step.name
+
+
+def explained(name: str, state: str, cause: Cause, share: str = "") -> Explained:
+    """Add the texts of the table and the line of the script to a cause."""
+    page, path, line, code = causes()[cause.rule], None, None, ""
+    if cause.place is not None:
+        path, line = users_path(cause.place[0]), cause.place[1]
+        code = "".join(lines_of_file(cause.place[0])[line - 1 : line]).strip()
+    text = cause.text or (page.text or page.title).format(name=name, **cause._asdict())
+    return Explained(name, state, cause.rule, path, line, text, page.fix, code, share)
+
+
+class Backward:
+    """A pass of backward, indexed by where gradients arrive."""
+
+    def __init__(self, which: Pass):
+        self.which = which
+        self.incoming: dict[Value | int, list[tuple[Run, Size]]] = defaultdict(list)
+        self.zero: dict[int, bool] = {}
+        for run in which.runs:  # in order, so that all a node receives is known when it runs
+            self.zero[run.key] = self.is_zero(run.key, run.received)
+            for to, size in run.sent:
+                self.incoming[to].append((run, size))
+
+    def key(self, value: Value) -> Value | int:
+        """Return where the gradient of a value arrives: at a leaf itself, else at the node that made it."""
+        runs = (run.key for run in self.which.runs if run.step is value.step and value.step is not None)
+        return value if value.leaf else next(runs, value)
+
+    def noise(self, run: Run, size: Size) -> float:
+        """Return the largest size of a part that is zero within rounding."""
+        if self.zero[run.key]:
+            return size.most
+        units = max((causes()[rule].units for rule in rules_of(run.name)), default=0.0)
+        return units * run.eps * run.received.most
+
+    def is_zero(self, key: Value | int, size: Size) -> bool:
+        """Return whether all that a node or leaf receives is zero within rounding. size: the size of the sum."""
+        parts = self.incoming.get(key)
+        if not parts or size.state != "ok":
+            return size.state == "zero"
+        cancelled = CANCELS * max(r.eps for r, _ in parts) * max(s.most for _, s in parts) if len(parts) > 1 else 0.0
+        return size.most <= cancelled + sum(self.noise(run, part) for run, part in parts)
+
+    def killer(self, key: Value | int) -> tuple[Run | None, str]:
+        """Return the farthest node that received a gradient and sent zeros towards a key, and its rule if known."""
+        waiting, found = [key], None
+        for key in waiting:
+            parts = self.incoming.get(key, [])
+            if any(part.most > self.noise(run, part) for run, part in parts):  # only their sum is zero
+                return max((run for run, _ in parts), key=lambda run: run.step.number if run.step else 0), "cancelled"
+            for run, _ in parts:
+                if not self.zero[run.key]:
+                    found = run
+                elif run.key not in waiting:
+                    waiting.append(run.key)
+        return found, ""
+
+    def above(self, key: Value | int) -> Iterator[Run]:
+        """Yield the nodes that a gradient passed through, nearest first."""
+        waiting = [key]
+        for key in waiting:
+            for run, _ in self.incoming.get(key, ()):
+                if run.key not in waiting:
+                    waiting.append(run.key)
+                    yield run
+
+    def chooser(self, run: Run) -> Run:
+        """Return the node that chose among the elements that `run` moves: the nearest above that is not a move."""
+        for other in self.above(run.key):
+            rule = zero_rule(other)
+            if rule in CHOOSE:
+                return other
+            if rule not in ("", "cancelled"):
+                break
+        return run

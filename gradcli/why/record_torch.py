@@ -1,0 +1,113 @@
+"""Record what a script does with PyTorch: a TorchFunctionMode sees all operations, even outside the graph."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.optim
+from torch.overrides import TorchFunctionMode
+
+from ..user.tracebacks import is_users
+from .record import Recorder
+
+OPTIMIZERS = os.path.dirname(torch.optim.__file__) + os.sep
+
+
+class TorchRecorder(Recorder, TorchFunctionMode):
+    """Records the arguments and results of PyTorch's functions."""
+
+    tensor_type = torch.Tensor
+
+    def __init__(self, variables: dict[str, Any]) -> None:
+        Recorder.__init__(self, variables)
+        TorchFunctionMode.__init__(self)
+
+    # -- access to tensors and nodes ------------------------------------------------------------------------------
+
+    def array(self, x: Any) -> np.ndarray:
+        x = x.detach()
+        with contextlib.suppress(TypeError, RuntimeError):
+            return x.numpy()
+        with contextlib.suppress(RuntimeError):
+            x = x.coalesce().values() if x.is_sparse else x
+            x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
+            return x.resolve_conj().resolve_neg().cpu().numpy()
+        return np.zeros(0)  # under vmap and torch.compile, tensors have no numbers
+
+    def address(self, x: Any) -> Any:
+        try:
+            return x.data_ptr() or id(x)
+        except RuntimeError:  # sparse, or without memory
+            return id(x)
+
+    def node(self, x: Any) -> Any:
+        return x.grad_fn
+
+    def parents(self, node: Any) -> list[Any]:
+        return [parent for parent, _ in node.next_functions]
+
+    def variable(self, node: Any) -> Any:
+        return getattr(node, "variable", None)
+
+    def origin(self, node: Any) -> Any:
+        return node.metadata.get("gradcli")
+
+    def set_origin(self, node: Any, origin: tuple) -> None:
+        node.metadata["gradcli"] = origin
+
+    def hook(self, node: Any, hook: Callable) -> None:
+        if "gradcli hook" in node.metadata:
+            node.metadata["gradcli hook"].remove()
+        node.metadata["gradcli hook"] = node.register_hook(hook)
+
+    is_module = staticmethod(lambda x: isinstance(x, torch.nn.Module))
+
+    # -- called by PyTorch ----------------------------------------------------------------------------------------
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs, name = kwargs or {}, getattr(func, "__name__", str(func))
+        attribute = getattr(getattr(func, "__self__", None), "__name__", "") if name in ("__get__", "__set__") else ""
+        code = sys._getframe(1).f_code
+        in_optimizer = code.co_filename.startswith(OPTIMIZERS)
+        if attribute == "grad":
+            result = func(*args)
+            uses = "read" if is_users(code.co_filename) else "step" if in_optimizer else "look"
+            kind = "look" if code.co_name == "zero_grad" else uses
+            if name == "__get__" or args[1] is None:
+                self.take_note("clear" if name == "__set__" else kind, args[0], result)
+            return result
+        if attribute == "is_leaf" and in_optimizer and code.co_name == "add_param_group":
+            self.take_note("optimizer", args[0])
+        if in_optimizer and code.co_name != "zero_grad":
+            return func(*args, **kwargs)  # updates by an optimizer are not operations of the script
+        if name in ("backward", "grad") and getattr(func, "__module__", "").startswith(
+            ("torch.autograd", "torch._ten")
+        ):
+            inputs = args[1] if len(args) > 1 and name == "grad" else kwargs.get("inputs") or ()
+            outputs = args[0] if args else kwargs["outputs" if name == "grad" else "tensors"]
+            self.follow(name, as_list(outputs), as_list(inputs) if name == "grad" else ())
+            return func(*args, **kwargs)
+        wanted = args[1:] or (*kwargs.values(),) if name == "requires_grad_" or attribute == "requires_grad" else ()
+        if wanted[:1] == (False,):
+            self.take_note("freeze", args[0])
+            return func(*args, **kwargs)
+        recorded = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+        for x in (*args, *kwargs.values()):  # an in-place operation may give it another node
+            if isinstance(x, torch.Tensor):
+                self.value(x)
+        result = func(*args, **kwargs)
+        made = args[0] if name == "__setitem__" else result
+        if isinstance(made, torch.Tensor) and (made is not result or name.endswith("_")):
+            self.changed(made)
+        self.note_step(attribute or name, (args, kwargs), made, recorded)
+        return result
+
+
+def as_list(x: Any) -> list[Any]:
+    return [x] if isinstance(x, torch.Tensor) else list(x)
