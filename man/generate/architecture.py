@@ -248,7 +248,7 @@ CHANGES = [
     ("the search for a failing point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),
     ("calls of custom functions by programs", "gradcli/claims/as_called.py", "PyTorch: `adapters/torch_calls.py`"),
     ("checks in processes, time limits", "gradcli/check/workers.py", ""),
-    ("`gradcli watch`", "gradcli/check/watch.py", "inside the command: `gradcli/check/in_command/`"),
+    ("`gradcli watch`", "gradcli/guard/watch.py", "inside the command: `gradcli/guard/in_command/`"),
     ("`gradcli why`", "gradcli/why/cause.py", "the recorder: `gradcli/why/record.py`"),
     ("sweeps over tables", "gradcli/analysis/sweep/", ""),
     ("a command", "gradcli/cli/commands/", "its module: `HOMES` in `gradcli/cli/main.py`"),

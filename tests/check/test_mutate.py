@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from gradcli.check.mutate import Mutator, SourceFunction, source_mutants
+from gradcli.guard.mutate import Mutator, SourceFunction, source_mutants
 from tests.test_cases import cases_of
 
 PROJECT = cases_of(Path(__file__).parents[1] / "cases" / "mutate.txt")[0].files

@@ -2,9 +2,9 @@
 
 from types import SimpleNamespace
 
-from gradcli.check.in_command.gradcli_importlib_bootstrap import frameworks, notes
-from gradcli.check.watch import merge
-from gradcli.check.watched import worst_of
+from gradcli.guard.in_command.gradcli_importlib_bootstrap import frameworks, notes
+from gradcli.guard.watch import merge
+from gradcli.guard.watched import worst_of
 from gradcli.results.checks import CheckReport
 from gradcli.results.studies import WatchedDerivative
 

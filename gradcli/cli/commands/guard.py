@@ -120,7 +120,7 @@ def mutate(target: str, at_least: float, timeout: float | None, python: str | No
     (killed) the mutant. Mutants exist only in memory, and no file changes. The exit code is 1 if a mutant with an error
     above --at-least survives.
     """
-    from ...check.mutate import mutate as run_mutants
+    from ...guard.mutate import mutate as run_mutants
 
     output, command = output_of("mutate", TEXT, quiet=quiet, **shown), click.get_current_context().obj
     if not command:
@@ -192,7 +192,7 @@ def watch(
 
     The output of COMMAND does not change. The report goes to standard error, or to a file with -o.
     """
-    from ...check.watch import watch_command
+    from ...guard.watch import watch_command
 
     messages.settings.color = shown["color"]
     command = click.get_current_context().obj

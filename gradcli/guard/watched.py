@@ -15,6 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from ..check.check import Check, values_text
+from ..check.judge import Place
+from ..check.products import SAME_VALUE
+from ..check.workers import in_processes, in_turn
 from ..claims.adapters.framework import framework_call
 from ..claims.claim import CallError, Claim, callable_name, failing_as
 from ..claims.hand_written import HandWritten
@@ -24,11 +28,7 @@ from ..request import ADAPTED, Request
 from ..results.checks import CheckReport
 from ..results.studies import WatchedDerivative
 from ..user.tracebacks import users_path
-from .check import Check, values_text
-from .judge import Place
-from .products import SAME_VALUE
 from .watch import RANK
-from .workers import in_processes, in_turn
 
 QUICK_CALLS, FEWEST_CALLS = 600, 10
 """A function is called as often as the verdict needs if its time allows more than QUICK_CALLS calls (as FAIL_CALLS), or

@@ -246,6 +246,6 @@ def judge(watch, report):
     importlib.import_module("gradcli.__main__").lend(*watch.settings["lent"])
     seconds = time.monotonic() - watch.start + CHECKING_SECONDS
     derivatives = list(watch.derivatives.values())
-    judge_uses = importlib.import_module("gradcli.check.watched").judge_uses
+    judge_uses = importlib.import_module("gradcli.guard.watched").judge_uses
     for finding in judge_uses(derivatives, watch.settings, seconds):
         os.write(report, finding)
