@@ -29,10 +29,9 @@ test: $(READY)
 test-all: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
 
-# The tests of one package, as in `make test-check`, and the case files that are named after one of its modules.
+# The tests and the case files of one package, as in `make test-check`.
 test-%: $(READY)
-	CASES="$(basename $(notdir $(wildcard gradcli/$*/*.py gradcli/$*/*/*.py)))" \
-		$(BIN)/python -m pytest -n auto --dist worksteal tests/$* tests/test_cases.py
+	CASES=$* $(BIN)/python -m pytest -n auto --dist worksteal tests/$* tests/test_cases.py
 
 # Some of the tests, with the oldest supported versions of the dependencies; TESTS=tests runs all of them.
 TESTS := tests/tape tests/lang tests/test_readme.py

@@ -4,8 +4,9 @@ Every command follows one path: argv -> Request -> Program -> (graph, transform,
 A package imports only packages above it in this list; a test checks that.
 
     errors, files      errors and exit codes; files that are written completely or not at all
+    results            what a command found, as data; the names of formats and of findings
     request            the options of a command line or of a declared check, in one record
-    show               results as data, which any package may import; formats, which only `cli` imports
+    schema             the schemas of --json (man/generate writes the manual from these and from the help)
     rules              the table of primitives: value, derivative, names, domain, samples; plain NumPy
     tape               the dynamic graph: tensors, nodes, recording, backward, hooks, in-place changes
     api                PyTorch's names and arguments over the table; linalg, fft and special
@@ -13,12 +14,19 @@ A package imports only packages above it in this list; a test checks that.
     nn, optim, utils   the modules, optimizers, schedules and data loaders of tutorials
     autograd           PyTorch's module of this name: it collects names of other packages
     lang               the expression language: parser, evaluator, values of the command line
+    user               the user's Python: what words name, the project, how files run, tracebacks, frameworks
     exact              symbols, high precision, and printing of formulas
-    program            expressions, scripts, functions, code in other frameworks; claimed derivatives
+    program            what can be run: expressions, scripts, functions
+    claims             what states a derivative: by hand, recorded, a formula, and adapters for code elsewhere
+    numeric            a real matrix and values in, a state for each element out; no options, reports or files
+    explain            from wrong elements to a mistake in words
     analysis           gradients, vector products, formulas, lost digits, graphs, traces, curves and sweeps
-    check              numeric derivatives with their error, verdicts, diagnoses; finds and runs checks
+    check              finds checks, runs them, and reports
+    why                records a script and finds where a gradient is lost
+    matrix             matrix calculus, for `symbolic --matrix`
+    guard              checks inside a running program: watch and mutate
+    show               one function for each format; imports only results, and only `cli` imports it
     cli                options, commands, output, messages, exit codes, completion
-    schema             the schemas of --json (man/generate writes the manual from these and from the help)
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ from gradcli import check_gradient
 
 from .bank import hunt
 from .bank.trials import Trial, cancelling, kinks, proven, random_claims
-from .check import test_patterns, test_products, test_search
+from .check import test_search
+from .explain import test_patterns
+from .numeric import test_products
 
 FUNCTIONS = 100
 COUNTED = ("right", "accused", "left open", "wrong", "found", "not decided", "within what was stated", "missed")

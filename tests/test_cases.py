@@ -24,8 +24,8 @@ from .command import shell
 from .text import matches
 
 FOLDER = Path(__file__).parent / "cases"
-CASES = sorted(path for name in os.environ.get("CASES", "*").split() for path in FOLDER.glob(f"{name}.txt"))
-"""The files to run; `make test-PACKAGE` selects some with the variable CASES."""
+CASES = sorted(FOLDER.glob(f"{os.environ.get('CASES', '*')}/*.txt"))
+"""The files to run, in a folder for each package; `make test-PACKAGE` selects a folder with the variable CASES."""
 
 
 def sections(text: str) -> list[tuple[str, str, str]]:
@@ -90,7 +90,7 @@ WRITTEN = re.compile(r"gradcli [^;|&]*(?:-o |--output[ =]|> *)(\S+\.json)")
 """A JSON file that gradcli writes in a command."""
 SYSTEM = f"{sys.platform}-{platform.machine()}"
 FRAMEWORKS = ("torch", "jax", "autograd")
-NIGHTLY = {"workers-1", "mutate-1", "mutate-2", "mutate-4", "processes-10", "types-1"}
+NIGHTLY = {"workers-1", "mutate-1", "mutate-2", "mutate-4", "processes-10", "type_stubs-1"}
 """Slow cases that test the same code as others; the last two may also fail on a busy machine."""
 
 

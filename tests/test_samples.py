@@ -1,4 +1,4 @@
-"""The samples for the shell and for CI; tests/cases/samples.txt tests the others."""
+"""The samples for the shell and for CI; tests/cases/cli/samples.txt tests the others."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ def test_bisect_finds_the_commit_that_broke_a_gradient(path):
 
 def test_every_sample_is_tested():
     files = {p.name for p in SAMPLES.iterdir() if p.suffix in (".expr", ".py")}
-    tried = (ROOT / "tests/cases/samples.txt").read_text()
+    tried = (ROOT / "tests/cases/cli/samples.txt").read_text()
     assert [name for name in files if f"samples/{name}" not in tried] == ["fit.py"]  # tested with the README
 
 

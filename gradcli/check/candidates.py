@@ -13,11 +13,11 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from ..numeric.estimate import estimate
+from ..numeric.rows import draw_signs
+from ..numeric.sampler import Sampler
+from ..numeric.verdict import MARGIN
 from ..user.frameworks import reachable_from
-from .estimate import estimate
-from .rows import draw_signs
-from .sampler import Sampler
-from .verdict import MARGIN
 
 SPECIAL: tuple[float, ...] = (
     *(0.0, 1.0, -1.0, 0.5, 2.0, -0.5, -2.0, 1e-3, 30.0, -30.0, 1e-8, 90.0, -90.0, 1e4, -1e4, -1e-8, 3.0, -3.0),

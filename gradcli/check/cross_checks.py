@@ -16,11 +16,11 @@ from ..claims.claim import CallError
 from ..claims.recorded import Traced
 from ..errors import GradcliError, TimeIsUp
 from ..lang.limits import LONGEST, time_left, within
+from ..numeric.verdict import digits_of
 from ..request import Request
 from ..results.base import label
 from ..results.checks import CheckReport, Finding, InputCheck
 from ..tape.modes import no_grad
-from .verdict import digits_of
 
 ROUNDING_NOTE = "rounding leaves"  # the beginning of a note that explains a disagreement by rounding
 

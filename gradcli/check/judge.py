@@ -18,6 +18,7 @@ from ..claims.claim import (
     CallError,
     Claim,
     ComplexError,
+    NoForwardError,
     NotElementwiseError,
     OutOfCallsError,
     Progress,
@@ -25,29 +26,30 @@ from ..claims.claim import (
     second_order,
 )
 from ..errors import GradcliError, describe_error, lines_of_file, text_of
-from ..request import Request
-from ..results.checks import CheckReport, Elements, Evidence, Finding, InputCheck, Line, Source
-from ..user.tracebacks import is_users, users_trace
-from .estimate import PER_ESTIMATE
-from .flat import Flat
-from .locate import Locator
-from .probe import PASS_CALLS, Probe
-from .products import KEPT, claim_at_other_point, coarseness, find_broken_law, taylor_of, with_adjoint_test
-from .rows import ClaimedRows
-from .sampler import Sampler
-from .verdict import (
+from ..numeric.estimate import PER_ESTIMATE
+from ..numeric.flat import Flat
+from ..numeric.locate import PASS_CALLS
+from ..numeric.observation import Observation
+from ..numeric.probe import Probe
+from ..numeric.products import KEPT, adjoint_test, claim_at_other_point, coarseness, find_broken_law
+from ..numeric.rows import ClaimedRows
+from ..numeric.sampler import Sampler
+from ..numeric.verdict import (
     AT_KINK,
     FAIL,
     JUMPS,
-    MARGIN,
     NEGLIGIBLE,
     OWN_NOISE,
     SAME_CALL,
-    VERDICTS,
     Judgement,
     differ_by,
     judge_by_tolerances,
 )
+from ..request import Request
+from ..results.checks import CheckReport, Evidence, Finding, InputCheck, Source
+from ..user.tracebacks import is_users, users_trace
+from .input_checks import evidence, input_check, text_of_disagreement, with_elements
+from .taylor import taylor_of
 
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
 DRIFT = 1e-3  # a larger relative difference between two calls at one point is non-determinism, not noise: a choice
@@ -261,7 +263,7 @@ class Judging:
         self.claim, self.request, self.report, self.flat = claim, request, report, Flat(claim)
         self.sampler = Sampler(self.flat)
         self.at_other = claim_at_other_point(self.flat)
-        self.broken_law: Finding | None = None
+        self.broken_law: Observation | None = None
 
     def run(self) -> CheckReport:
         flat, request, claim = self.flat, self.request, self.claim
@@ -284,7 +286,7 @@ class Judging:
         if self.broken_law is None and by_error and rows.single:
             coarse, self.broken_law = coarseness(flat, rows.claimed, request.seed)
         judgement = Judgement(flat, self.sampler, rows, coarse)
-        probe = Locator(judgement, request.seed, self.restrict)
+        probe = Probe(judgement, request.seed, self.restrict)
         if not by_error:
             judge_by_tolerances(judgement, request.tolerances or ())
         elif judgement.claimed.size:
@@ -298,7 +300,7 @@ class Judging:
         """Raise RestrictedError if the function is restricted to symmetric matrices and nothing fails on those."""
         if self.broken_law is not None or not any(x.ndim > 1 for x in self.flat.arrays):
             return
-        from .symmetric import restrict_to_symmetric
+        from ..numeric.symmetric import restrict_to_symmetric
 
         narrower = restrict_to_symmetric(self.sampler)
         report = None if narrower is None else judge(narrower, self.request, self.report, self.explain)
@@ -309,16 +311,16 @@ class Judging:
         flat, claim, request, rows = self.flat, self.claim, self.request, judgement.rows
         wrong = judgement.verdict == "fail" or probe.proven is not None
         unsteady = None if rows.again is None else find_unsteady(rows.claimed, rows.again, self.at_other)
-        findings = [finding for finding in (self.broken_law, unsteady) if finding is not None]
+        findings = [Finding(*seen) for seen in (self.broken_law, unsteady) if seen is not None]
         verdict = "fail" if findings or wrong else judgement.verdict
         if verdict != "fail" and probe.out_of_calls:
             verdict = "inconclusive"
         inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
         coarse = verdict != "pass" or any((item.resolution or 0.0) > FEW_SEEN for item in inputs)
         asked = coarse and request.tolerances is None and claim.budget.allowed is None and judgement.claimed.size > 0
-        asked &= flat.unit > FEW_DIGITS or probe.scatters()
+        asked &= flat.unit > FEW_DIGITS or probe.directions.scatters()
         if asked and flat.input_unit < FEW_DIGITS and not claim.capabilities.value_unit:
-            from .limited_precision import SINGLE, computes_in_float32, note_on_float32
+            from ..numeric.limited_precision import SINGLE, computes_in_float32, note_on_float32
 
             if flat.unit == SINGLE or computes_in_float32(judgement):
                 claim.capabilities = replace(claim.capabilities, value_unit=SINGLE)
@@ -332,7 +334,7 @@ class Judging:
             findings = [too_few(probe) if probe.out_of_calls else reason_of(judgement)]
             message = findings[0].text
         elif verdict == "fail" and not (judgement.state == FAIL).any():
-            message = findings[0].text if findings and not wrong else probe.text_of_disagreement()
+            message = findings[0].text if findings and not wrong else text_of_disagreement(probe)
         elif verdict == "fail" and not wrong:
             message = findings[0].text
         negligible = int((judgement.state == NEGLIGIBLE).sum())
@@ -343,14 +345,14 @@ class Judging:
         notes = [*claim.notes, *held_notes(flat), *at_kink, *judgement.notes, *undecided_notes(inputs)]
         if probe.out_of_calls and verdict == "fail":
             notes.append("the call budget (--calls) ended the search for more wrong elements")
-        taylor = taylor_of(judgement, probe.draw("relative")) if request.taylor and flat.size else None
+        taylor = taylor_of(judgement, probe.directions.draw("relative")) if request.taylor and flat.size else None
         checked = self.report(
             verdict,
             message,
             inputs=inputs,
             diagnosis=tuple(findings),
             notes=tuple(dict.fromkeys(notes)),
-            evidence=probe.evidence(verdict),
+            evidence=evidence(probe, verdict),
             taylor=taylor,
         )
         with contextlib.suppress(OutOfCallsError):
@@ -358,26 +360,26 @@ class Judging:
         return checked
 
     def input_check(self, judgement: Judgement, probe: Probe, k: int) -> InputCheck:
-        item = probe.limit_digits(judgement.input_check(k), k)
+        item = input_check(judgement, probe, k)
         return with_elements(judgement, item, k) if self.request.show == "all" else item
 
     def find_mistakes(self, judgement: Judgement, probe: Probe) -> tuple[Finding, ...]:
-        from .diagnose import diagnose
-        from .input_block import blocks_of
+        from ..explain.diagnose import diagnose
+        from ..explain.input_block import blocks_of
 
         blocks = blocks_of(judgement)
         mistakes = diagnose(blocks)
         only_places = all(finding.is_place for finding in mistakes)
         kept = self.at_other is not None and np.array_equal(self.at_other, judgement.claimed)
         if only_places and kept and any(block.changes is not False for block in blocks):
-            return (KEPT,)
+            return (Finding(*KEPT),)
         return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
 
 
 def too_few(probe: Probe) -> Finding:
     allowed = probe.flat.claim.budget.allowed
     calls = "1 call" if allowed == 1 else f"{allowed} calls"
-    return Finding("out of calls", f"undecided after {calls}; rerun with --calls {probe.calls_needed}")
+    return Finding("out of calls", f"undecided after {calls}; rerun with --calls {probe.locator.calls_needed}")
 
 
 def reason_of(judgement: Judgement) -> Finding:
@@ -434,8 +436,8 @@ def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> 
     meeting.update(np.flatnonzero((judgement.state == FAIL).any(axis=1)).tolist())
     every = not np.isnan(judgement.value[:, ~flat.held]).any()
     with contextlib.suppress(OutOfCallsError):
-        if meeting and flat.size > 1 and every and (judgement.kinks or not probe.adds_up()):
-            from .kink import settle_kinks
+        if meeting and flat.size > 1 and every and (judgement.kinks or not probe.directions.adds_up()):
+            from ..numeric.kink import settle_kinks
 
             settle_kinks(judgement, meeting, request.seed)
         if judgement.verdict == "fail" and judgement.claimed.size <= FORGIVE_LIMIT:
@@ -449,7 +451,7 @@ def forgive(judgement: Judgement) -> None:
         size = np.fmax(np.abs(judgement.claimed), np.abs(judgement.value))
         if not (np.abs(judgement.claimed - judgement.value) <= LIKE_ROUNDING * size)[wrong].all():
             return
-    from .limited_precision import is_rough, tolerance_inside
+    from ..numeric.limited_precision import is_rough, tolerance_inside
 
     scatter = rows.measure_scatter() if rows.flat.claim.capabilities.traced else rows.scatter
     steady = np.where(scatter <= JUMPS * np.abs(rows.claimed), scatter, 0.0)
@@ -484,28 +486,24 @@ def find_unsteady(first: np.ndarray, second: np.ndarray, at_other: np.ndarray | 
     return Finding("unsteady", text)
 
 
-LINE = 81  # points of the function along the worst element: a choice
-
-
-def with_elements(judgement: Judgement, item: InputCheck, k: int) -> InputCheck:
-    """Add to the result for input k all of its elements, and the function along the worst one."""
-    flat, columns = judgement.flat, judgement.flat.columns(k)
-    if not judgement.rows.single:
-        return item
-    elements = Elements(
-        tuple(flat.row(j) for j in range(len(flat.f0))),
-        tuple(flat.label(i)[1:] for i in range(columns.start, columns.stop)),
-        judgement.claimed[:, columns],
-        judgement.value[:, columns],
-        MARGIN * judgement.error[:, columns],
-        VERDICTS[judgement.state[:, columns]],
-    )
-    line = None
-    if item.worst is not None:
-        row = elements.rows.index((item.worst.output, item.worst.output_part))
-        i = columns.start + elements.columns.index((item.worst.place, item.worst.part))
-        offsets = np.linspace(-1, 1, LINE)
-        _, values = judgement.sampler.element(i).values(offsets)
-        x = float(flat.coordinate(i))
-        line = Line(x + offsets * float(flat.scales[i]), values[:, row], (x, float(flat.f0[row])))
-    return replace(item, elements=elements, point=np.array(flat.arrays[k]), line=line)
+def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:
+    """Add to a report how far forward and reverse mode agree; if they disagree, one of them is wrong."""
+    if not (claim.capabilities.pull and claim.capabilities.push):
+        return checked
+    try:
+        agreement, least = adjoint_test(claim, seed)
+    except NoForwardError:  # there is only reverse mode to check
+        return checked
+    if np.isnan(agreement):
+        return checked
+    checked = replace(checked, cross_checks=(*checked.cross_checks, ("forward mode", agreement)))
+    if agreement >= least:
+        return checked
+    text = f"forward and reverse mode agree to only {agreement:.1f} digits"
+    if checked.verdict == "pass":
+        forward, reverse = ("forward mode", "reverse mode (vjp)"), ("reverse mode", "forward mode (jvp)")
+        right, wrong = forward if claim.claims == "jvp" else reverse
+        text += f"; the values confirm {right}, so {wrong} is wrong"
+    message = checked.message if checked.verdict == "fail" else text
+    findings = (*checked.diagnosis, Finding("modes disagree", text))
+    return replace(checked, verdict="fail", message=message, diagnosis=findings)

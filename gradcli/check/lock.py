@@ -16,11 +16,11 @@ from .. import __version__
 from ..claims.claim import CallError, Claim
 from ..errors import EXIT_TARGET, GradcliError
 from ..lang.limits import enforce
+from ..numeric.flat import Flat, arrays_behind
+from ..numeric.rows import ON_LINE, neighbours, noise_differences, points_on_line
 from ..results.checks import CheckReport
 from ..results.studies import Comparison, Difference, Lock, Verification
 from .check import Check, settings_kept
-from .flat import Flat, arrays_behind
-from .rows import ON_LINE, neighbours, noise_differences, points_on_line
 from .search import array_of, plain_of, read_document
 
 ASKED_AGAIN = 5  # points a few rounding units away at which value and gradient are computed again: a choice

@@ -13,14 +13,14 @@ import numpy as np
 from ..claims.claim import CallError, NoForwardError, callable_name, second_order
 from ..claims.recorded import Traced, tensor
 from ..func.trace import pull
+from ..numeric.products import adjoint_test
+from ..numeric.verdict import EPS
 from ..program.arguments import Path
 from ..request import Request
 from ..results.checks import CheckReport, Element
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .judge import Place, run_check
-from .products import adjoint_test
-from .verdict import EPS
 
 
 class PytorchFunction(Traced):

@@ -16,15 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..claims.claim import Arrays, CallError, Claim
+from ..explain.diagnose import diagnose
+from ..explain.input_block import InputBlock, estimated_columns
+from ..numeric.flat import Flat, real_view
+from ..numeric.rows import draw_signs
+from ..numeric.sampler import TINY, Sampler
+from ..numeric.verdict import FAIL, PASS, UNDECIDED, VERDICTS, digits_of
 from ..program.arguments import is_branch, map_leaves
 from ..request import Request
 from ..results.checks import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
-from .diagnose import diagnose
-from .flat import Flat, real_view
-from .input_block import InputBlock, estimated_columns
-from .rows import draw_signs
-from .sampler import TINY, Sampler
-from .verdict import FAIL, PASS, UNDECIDED, VERDICTS, digits_of
+from .input_checks import element_of
 
 UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 """Half the distance between neighbouring numbers of a type, relative to their size: the largest rounding error."""
@@ -266,7 +267,7 @@ class Block:
         if self.off.size:
             j, i = np.unravel_index(int(self.off.argmax()), self.off.shape)
             numbers = self.claimed[j, i], self.golden[j, i], float(self.room[j, i])
-            worst = flat.worst(None, flat.columns(k).start + int(i), *numbers)
+            worst = element_of(flat, None, flat.columns(k).start + int(i), *numbers)
         error, own, largest = (part / (2 * self.unit) for part in (rms(self.errors), rms(self.own), self.largest))
         return InputCheck(
             self.name,

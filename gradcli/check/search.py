@@ -14,14 +14,14 @@ import numpy as np
 
 from ..claims.claim import CallError, Claim, WrongShapeError, as_point, callable_name
 from ..errors import GradcliError
+from ..numeric.flat import Flat
+from ..numeric.sampler import Sampler
+from ..numeric.verdict import COARSE
 from ..request import Request
 from ..results.base import SCHEMA, document_of_lines
 from ..results.checks import CheckReport, FoundPoint, InputCheck
 from .candidates import Point, candidates, compare_along_line, constants_in, constants_of, shrink
-from .flat import Flat
 from .judge import run_check
-from .sampler import Sampler
-from .verdict import COARSE
 
 
 def plain_of(x: Any) -> Any:

@@ -17,13 +17,13 @@ import numpy as np
 
 from ..check.check import Check, values_text
 from ..check.judge import Place
-from ..check.products import SAME_VALUE
 from ..check.workers import in_processes, in_turn
 from ..claims.adapters.framework import framework_call
 from ..claims.claim import CallError, Claim, callable_name, failing_as
 from ..claims.hand_written import HandWritten
 from ..errors import lines_of_file
 from ..lang.limits import Bound
+from ..numeric.products import SAME_VALUE
 from ..request import ADAPTED, Request
 from ..results.checks import CheckReport
 from ..results.studies import WatchedDerivative

@@ -20,15 +20,15 @@ source. `CONTRIBUTING.md` lists the files that you edit to add a function, comma
         |  cli: reads the options once
         v
      Request                                            all options in one record
-        |  program: opens the target
+        |  claims: opens the target
         v
-  Program or Claim <------ lang, claims/adapters       a program to run; a function and its claimed derivative
+  Program or Claim <------ lang, claims/adapters        a program to run; a function and its claimed derivative
         |
         +---- analysis ----> tape, func, exact          the recorded graph; transforms; symbols, high precision
         |                         |
         |                       rules                   for each function: value, derivative, names, domain
         |
-        +---- check ------> values of the function      samples along lines, numeric slopes, verdict, diagnosis
+        +---- check ------> numeric, explain            samples along lines, slopes, states; then a diagnosis
         |
         v
      Result                                             data: rows, and a document for JSON
@@ -53,7 +53,7 @@ source. `CONTRIBUTING.md` lists the files that you edit to add a function, comma
    whether the derivative is gradcli's own, hand-written, or from a framework, a server or a library.
 5. **Request records the options once** (`gradcli/request.py`). A function that needs an option gets the whole record.
 6. **A check works on a real matrix.** Modules that estimate, probe, locate and judge work on rows and columns;
-   `gradcli/check/flat.py` knows the names, shapes and complex numbers behind them. A number called numeric is
+   `gradcli/numeric/flat.py` knows the names, shapes and complex numbers behind them. A number called numeric is
    computed from values of the function, never from the claim.
 7. **A result is rows and a JSON document** (`gradcli/results/base.py`). Each text format is one function for all
    results.
@@ -65,22 +65,25 @@ TOUR = """
 2. `target_command` (`gradcli/cli/options.py`) turns the options into a `Request` and the other words into a `Call`.
    It refuses options that exclude each other, and restarts the command in the Python of the project
    (`gradcli/user/project.py`).
-3. `select_checks` (in the module of the command) turns `f.py:f` into a `Target` (`gradcli/program/target.py`).
+3. `select_checks` (in the module of the command) turns `f.py:f` into a `Target` (`gradcli/program/target.py`; its
+   words are read by `gradcli/user/address.py`).
 4. `checks_of` (`gradcli/check/targets.py`) imports the file with its own folder in the search path
    (`gradcli/user/loading.py`), finds f and g, and returns a `Check` (`gradcli/check/check.py`).
 5. `run_all` (`gradcli/check/workers.py`) runs the check in a process, with a time limit.
 6. `Check.claim` returns the `Claim` to check. Here it is a `HandWritten` (`gradcli/claims/hand_written.py`).
 7. `run_check` (`gradcli/check/judge.py`) turns the claim into a real matrix (`Flat`). It checks laws that every
    derivative obeys, such as linearity.
-8. A `Locator` (`gradcli/check/locate.py`, `gradcli/check/probe.py`) compares the claim with numeric slopes: along
-   random directions, or element by element if there are few elements. A `Sampler` calls f, and `estimate` computes
-   slopes and their errors from the values.
-9. `Judgement` (`gradcli/check/verdict.py`) decides. For x, the claimed derivative is 9 and the numeric one is 6 ±
+8. A `Probe` (`gradcli/numeric/probe.py`) compares the claim with numeric slopes: along random directions
+   (`gradcli/numeric/directions.py`), or element by element if there are few elements. A `Sampler` calls f, and
+   `estimate` computes slopes and their errors from the values. A `Locator` (`gradcli/numeric/locate.py`) would bisect
+   a direction that disagrees.
+9. `Judgement` (`gradcli/numeric/verdict.py`) decides. For x, the claimed derivative is 9 and the numeric one is 6 ±
    1e-12, so x is wrong.
-10. `diagnose` (`gradcli/check/diagnose.py`) looks for one mistake that explains all wrong elements, here a factor of
+10. `diagnose` (`gradcli/explain/diagnose.py`) looks for one mistake that explains all wrong elements, here a factor of
     3/2.
-11. The result is a `CheckReport` in a `CheckSummary` (`gradcli/results/checks.py`). Both contain only data.
-12. `render` (`gradcli/show/__init__.py`) selects the module of the format; on a terminal, this is
+11. `input_check` (`gradcli/check/input_checks.py`) turns the states into the result for x. All of it becomes a
+    `CheckReport` in a `CheckSummary` (`gradcli/results/checks.py`). Both contain only data.
+12. `render` (`gradcli/results/formats.py`) selects the module of the format; on a terminal, this is
     `gradcli/show/table.py`. `Output` (`gradcli/cli/output.py`) writes the text. `exit_code`, in the module of the
     command, returns 1 because the check failed.
 """
@@ -150,8 +153,8 @@ graph. `vmap` gives tensors a hidden leading axis.
     "Programs": """
 A target is what the command line names: an expression, a file, a function or an address. Each kind of target is a
 subclass of `Program` (`gradcli/program/base.py`). It has a method `run`, and a method `as_function` if it may be
-called on Tensors. `load_program` (`gradcli/program/target.py`) selects the subclass. A `Target` has a file, a name
-and a kind.
+called on Tensors. `load_program` (`gradcli/claims/open.py`) selects the subclass. A `Target`
+(`gradcli/program/target.py`) has a file, a name and a kind.
 """,
     "Claims": """
 A `Claim` (`gradcli/claims/claim.py`) evaluates a function and its claimed derivative. It pulls cotangents back
@@ -171,35 +174,38 @@ PyTorch.
     "The verdict": """
 `gradcli/check/judge.py` runs the stages of a check:
 
-1. `gradcli/check/flat.py` turns a claim into a real matrix, and `gradcli/check/rows.py` selects the rows to compare.
-2. `gradcli/check/products.py` checks that vector products (vjp, jvp) are linear and the same in every call.
-3. `gradcli/check/sampler.py` evaluates the function along lines. Nearly all calls of the function are made here.
-4. `gradcli/check/fit.py` fits the values on one interval, and `gradcli/check/estimate.py` combines the fits into
+1. `gradcli/numeric/flat.py` turns a claim into a real matrix, and `gradcli/numeric/rows.py` selects the rows to
+   compare.
+2. `gradcli/numeric/products.py` checks that vector products (vjp, jvp) are linear and the same in every call.
+3. `gradcli/numeric/sampler.py` evaluates the function along lines. Nearly all calls of the function are made here.
+4. `gradcli/numeric/fit.py` fits the values on one interval, and `gradcli/numeric/estimate.py` combines the fits into
    slopes with errors.
-5. `gradcli/check/probe.py` compares the claim with the slopes along random directions.
-6. `gradcli/check/locate.py` finds wrong elements by bisection.
-7. `gradcli/check/verdict.py` decides whether each element passes.
-8. Other modules look for causes of a mismatch other than a wrong derivative: `gradcli/check/kink.py`,
-   `gradcli/check/limited_precision.py` and `gradcli/check/symmetric.py`.
+5. `gradcli/numeric/directions.py` compares the claim with the slopes along random directions, and
+   `gradcli/numeric/probe.py` chooses them.
+6. `gradcli/numeric/locate.py` finds wrong elements by bisection.
+7. `gradcli/numeric/verdict.py` decides whether each element passes.
+8. Other modules look for causes of a mismatch other than a wrong derivative: `gradcli/numeric/kink.py`,
+   `gradcli/numeric/limited_precision.py` and `gradcli/numeric/symmetric.py`.
+9. `gradcli/check/input_checks.py` turns the states of elements into the result for each input.
 
 A check of plain NumPy code imports neither the engine nor the table. With `--reference`, `gradcli/check/reference.py`
-replaces stages 3 to 8. It compares the claim with the derivative of a reference function.
+replaces stages 3 to 9. It compares the claim with the derivative of a reference function.
 """,
     "The diagnosis": """
-`gradcli/check/diagnose.py` tries hypotheses about the mistake. A hypothesis computes the expected claim from the
-true derivative, for example twice its value. An `InputBlock` (`gradcli/check/input_block.py`) has the claimed and the
-numeric derivatives with respect to one input, at the checked point and at further points. A hypothesis must explain
-all wrong elements at all of these points. `gradcli/check/factors.py` fits missing factors and terms.
-`gradcli/check/shortcuts.py` records the function with gradcli's engine, and finds an operation whose derivative is
+`gradcli/explain/diagnose.py` tries hypotheses about the mistake. A hypothesis computes the expected claim from the
+true derivative, for example twice its value. An `InputBlock` (`gradcli/explain/input_block.py`) has the claimed and
+the numeric derivatives with respect to one input, at the checked point and at further points. A hypothesis must explain
+all wrong elements at all of these points. `gradcli/explain/factors.py` fits missing factors and terms.
+`gradcli/explain/shortcuts.py` records the function with gradcli's engine, and finds an operation whose derivative is
 left out or applied twice. Every finding has a name and a page in `gradcli/results/causes.toml`.
 """,
     "Lost gradients": """
 `gradcli why` runs a script under a recorder, which notes each operation and each backward pass. The recorder is in
-`gradcli/why/record.py`, and for PyTorch in `gradcli/why/record_torch.py`. `gradcli/why/cause.py`
-searches the record for the reason why a gradient is None, zero or not finite.
+`gradcli/why/record.py`, and for PyTorch in `gradcli/why/record_torch.py`. `gradcli/why/cause.py` searches the
+record for the reason why a gradient is None, zero or not finite.
 """,
     "Formats": """
-`FORMATS` in `gradcli/show/__init__.py` lists the formats, the file endings that select them, and the modules that
+`FORMATS` in `gradcli/results/formats.py` lists the formats, the file endings that select them, and the modules that
 write them. For tsv, csv, json, npz and npy, there is one function each, which uses the `rows`, `json` or `arrays` of
 a result. For tables, pages and pictures, there is one function for each type of result. A command lists its formats
 in `formats=`.
@@ -214,8 +220,8 @@ execute Python (`gradcli/lang/limits.py`).
 A module is imported when one of its names is first used. The same is true of the families of functions in the table.
 """,
     "Tests, bank and site": """
-`tests/` has the same folders as the package. `tests/cases/` has command lines with their output. `tests/bank/` is a
-bank of right and wrong gradients. `make bank CHECKER=...` runs a gradient checker on the bank, and
+`tests/` has the same folders as the package, and so has `tests/cases/`, with command lines and their output.
+`tests/bank/` is a bank of right and wrong gradients. `make bank CHECKER=...` runs a gradient checker on the bank, and
 `tests/bank/checkers/` has an adapter for each checker. `man/generate/` writes the manual, the stubs and this page.
 `man/site/` has the sources of the documentation site, and `tests/gallery.py` runs the commands on the pages of the
 site.
@@ -233,17 +239,17 @@ CHANGES = [
     ("limits on time, memory and size", "gradcli/lang/limits.py", ""),
     ("values and files after NAME=", "gradcli/lang/values.py", "`gradcli/lang/files.py`, `gradcli/lang/tables.py`"),
     ("formulas, high precision", "gradcli/exact/symbolic.py", "`gradcli/exact/multiprecision.py`"),
-    ("how a target is found and opened", "gradcli/program/target.py", ""),
+    ("how a target is opened", "gradcli/claims/open.py", "what its words name: `gradcli/user/address.py`"),
     ("which Python runs a target", "gradcli/user/project.py", "also the settings of the project"),
     ("how the user's files run", "gradcli/user/loading.py", "scripts: `gradcli/program/script.py`"),
     ("an adapter for a framework or an address", "gradcli/claims/adapters/", "the module with its name"),
     ("the stages of a check", "gradcli/check/judge.py", ""),
-    ("when an element passes or fails", "gradcli/check/verdict.py", ""),
-    ("numeric derivatives and their error", "gradcli/check/estimate.py", "values: `gradcli/check/sampler.py`"),
-    ("the search for wrong elements", "gradcli/check/probe.py", "bisection: `gradcli/check/locate.py`"),
-    ("kinks of several elements together", "gradcli/check/kink.py", ""),
+    ("when an element passes or fails", "gradcli/numeric/verdict.py", ""),
+    ("numeric derivatives and their error", "gradcli/numeric/estimate.py", "values: `gradcli/numeric/sampler.py`"),
+    ("which directions are compared", "gradcli/numeric/probe.py", "bisection: `gradcli/numeric/locate.py`"),
+    ("kinks of several elements together", "gradcli/numeric/kink.py", ""),
     ("comparison with a reference", "gradcli/check/reference.py", ""),
-    ("the diagnosis of a mistake", "gradcli/check/diagnose.py", "`factors.py` and `shortcuts.py` next to it"),
+    ("the diagnosis of a mistake", "gradcli/explain/diagnose.py", "`factors.py` and `shortcuts.py` next to it"),
     ("the page of a finding", "gradcli/results/causes.toml", ""),
     ("the search for a failing point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),
     ("calls of custom functions by programs", "gradcli/claims/as_called.py", "PyTorch: `adapters/torch_calls.py`"),
@@ -255,7 +261,7 @@ CHANGES = [
     ("an option", "gradcli/cli/option_table.py", "its field: `gradcli/request.py`"),
     ("messages, exit codes, carets", "gradcli/cli/messages.py", "the errors: `gradcli/errors.py`"),
     ("completion after TAB", "gradcli/cli/complete.py", ""),
-    ("how a result is printed", "gradcli/show/__init__.py", "the formats, and the module of each"),
+    ("how a result is printed", "gradcli/show/", "the formats, and the module of each: `gradcli/results/formats.py`"),
     ("the JSON of a command", "gradcli/schema/", "`NAME.json` describes the JSON of the result"),
     ("the manual, the stubs, this page", "man/generate/", "texts: `man/generate/texts.py`"),
     ("the documentation site", "man/site/", "`man/site/pages/`"),

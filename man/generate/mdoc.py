@@ -25,7 +25,7 @@ def escape_roff(text: str) -> str:
 def argument(text: str) -> str:
     """Quote text as one argument of a macro."""
     text = escape_roff(text)
-    plain = f"\\&{text}" if len(text) <= 3 else text
+    plain = f"\\&{text}" if len(text) <= 3 else f"{text}\\&" if text.endswith(":") else text
     return '"' + plain.replace('"', '""') + '"' if " " in text or '"' in text else plain
 
 
@@ -41,7 +41,8 @@ def sentence_lines(sentence: str) -> list[str]:
             lines.append(macro + "".join(f" {c}" for c in close[0]) if close else macro)
         else:
             text = re.sub(r"^[.,;:)]+", "", part) if lines else part
-            rows = textwrap.wrap(escape_roff(text.strip()), 76, break_on_hyphens=False, break_long_words=False)
+            plain = escape_roff(text.strip()).replace("()", "\\&()")  # mandoc takes name() for a function of C
+            rows = textwrap.wrap(plain, 76, break_on_hyphens=False, break_long_words=False)
             lines += [f"\\&{row}" if row.startswith(".") else row for row in rows]
     return lines
 

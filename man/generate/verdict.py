@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradcli.check import verdict
+from gradcli.numeric import verdict
 
 from . import texts
 from .mdoc import escape_roff, page, paragraphs, tag_list

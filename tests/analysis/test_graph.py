@@ -1,4 +1,4 @@
-"""The graph of a program: shapes and types of unobserved results; tests/cases/graph.txt has the commands."""
+"""The graph of a program: shapes and types of unobserved results; tests/cases/analysis/graph.txt has the commands."""
 
 from types import SimpleNamespace
 

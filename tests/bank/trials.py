@@ -6,7 +6,7 @@ from typing import Any
 import mpmath as mp
 import numpy as np
 
-from ..check import test_cancellation, test_kink
+from ..numeric import test_cancellation, test_kink
 from . import functions, hunt
 
 Trial = tuple[str, Any, np.ndarray, dict[str, Any], float]

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import softmax
 
 from gradcli import check_gradient
-from gradcli.check.verdict import LEAST_ACCUSED
+from gradcli.numeric.verdict import LEAST_ACCUSED
 from gradcli.results.checks import CheckReport, Element, InputCheck
 
 

@@ -1,4 +1,4 @@
-"""Locked gradients, their errors and their verification; tests/cases/lock.txt tests the commands."""
+"""Locked gradients, their errors and their verification; tests/cases/check/lock.txt tests the commands."""
 
 import json
 
@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from gradcli.check.check import Check
-from gradcli.check.flat import Flat
 from gradcli.check.lock import compute_at, errors_of, lock, numbers_of, verify
 from gradcli.cli.main import main
+from gradcli.numeric.flat import Flat
 from gradcli.schema import schema_of
 
 

@@ -1,4 +1,4 @@
-"""What TAB offers, also in real shells; tests/cases/completion.txt tests whole lines."""
+"""What TAB offers, also in real shells; tests/cases/cli/completion.txt tests whole lines."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""The drawings of gradcli plot; tests/cases/plot.txt tests its numbers."""
+"""The drawings of gradcli plot; tests/cases/analysis/plot.txt tests its numbers."""
 
 import sys
 

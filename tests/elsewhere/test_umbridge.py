@@ -9,15 +9,15 @@ import time
 
 import pytest
 
+from tests.claims.adapters.run import gradcheck, message_of, verdicts
 from tests.command import ROOT
-from tests.program.elsewhere.run import gradcheck, message_of, verdicts
 
 pytestmark = pytest.mark.framework("umbridge")
 
 SERVER = """
     import sys
     import umbridge
-    from tests.program.elsewhere.test_http import products, pull, push
+    from tests.claims.adapters.test_http import products, pull, push
 
     class Model(umbridge.Model):
         def __init__(self, name, factor):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ..analysis.why_scripts import cases, check_cause, check_nothing, tutorials
+from ..why.why_scripts import cases, check_cause, check_nothing, tutorials
 
 pytestmark = pytest.mark.framework("torch")
 

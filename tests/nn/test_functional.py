@@ -1,6 +1,6 @@
 """Values and names of gradcli.nn.functional, compared with formulas in NumPy and SciPy.
 
-Errors are tested in tests/cases/engine_errors.txt, slopes with the entries of the table and in `test_layers`.
+Errors are tested in tests/cases/tape/engine_errors.txt, slopes with the entries of the table and in `test_layers`.
 """
 
 import inspect

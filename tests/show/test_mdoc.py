@@ -1,4 +1,4 @@
-"""Manual pages as plain text: groff prints the same words; tests/cases/page.txt tests the formatting."""
+"""Manual pages as plain text: groff prints the same words; tests/cases/show/manual_page.txt tests the formatting."""
 
 import re
 import shutil

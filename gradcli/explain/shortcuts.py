@@ -1,0 +1,188 @@
+"""Find parts of the chain rule that a hand-written gradient leaves out or applies twice.
+
+If our engine can run the function, its graph has the intermediate results that other checks do not see, such as a
+hidden layer whose activation's derivative was forgotten. Each hypothesis changes the engine's backward pass at a
+node. It must then give the claim, at the checked point and at another one.
+"""
+
+from __future__ import annotations
+
+import functools
+import textwrap
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..claims.hand_written import HandWritten
+from ..claims.recorded import Traced
+from ..errors import lines_of_file
+from ..numeric.flat import real_view
+from ..results.checks import Finding
+from ..tape.backward import Plan, reachable
+from ..tape.record import Mode, recording
+from ..user.lines import users_chain
+from ..user.tracebacks import users_path
+from .input_block import InputBlock
+
+MOST_NODES, MOST_PAIRS, MOST_ANALYSED = 200, 2000, 20_000  # nodes, pairs of nodes, array elements: a choice
+ALIKE = 1e-6  # how far a changed backward may be from the claim, relative to its largest element: a choice
+COMPOSED = {
+    frozenset({"negative", "exp", "add", "divide"}): "sigmoid",
+    frozenset({"negative", "exp", "add", "reciprocal"}): "sigmoid",
+    frozenset({"exp", "add", "log"}): "softplus",
+    frozenset({"exp", "log1p"}): "softplus",
+    frozenset({"maximum"}): "relu",
+}
+SHARES = {0: "is missing", -1: "has the wrong sign", 2: "is counted twice"}
+"""Descriptions of how often the claim contains a part of the derivative."""
+
+
+class Lines(Mode):
+    """Records with each node the user's lines that made it."""
+
+    def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Any:
+        node = self.below.make_node(primitive, nodes, out, raws, params)
+        node.origin = users_chain()
+        return node
+
+
+class Run:
+    """The function recorded at a point, and one claimed row there, shape (n,).
+
+    arriving: the cotangent of each node. right: our engine's derivative. parts: the part of it through each node.
+    """
+
+    def __init__(self, claim: HandWritten, at: Mapping[str, np.ndarray], cotangent: np.ndarray, claimed: np.ndarray):
+        traced = Traced(claim.f, at, wrt=claim.wrt)
+        with recording(Lines()):
+            record = traced.record_call(traced.at)
+        (out,), self.claimed = record.outputs, claimed
+        self.inputs = [(x._node, x._data) for x in record.inputs]
+        nodes = reachable([out._node]) if out._node is not None else []
+        self.nodes = [node for node in nodes if not node.leaf and shape_of(node) is not None]
+        seed = np.asarray(cotangent, out._data.dtype).reshape(out._data.shape)
+        wanted = [*self.nodes, *(node for node, _ in self.inputs)]
+        self.arriving = pulled(out._node, seed, wanted) if self.nodes else {}
+        self.right = self.join(self.arriving)
+
+    def join(self, grads: Mapping[Any, Any]) -> np.ndarray:
+        parts = (np.zeros_like(x) if grads.get(node) is None else np.asarray(grads[node]) for node, x in self.inputs)
+        return np.concatenate([real_view(part).astype(float) for part in parts])
+
+    def pull(self, i: int, cotangent: Any) -> np.ndarray:
+        return self.join(pulled(self.nodes[i], cotangent, [node for node, _ in self.inputs]))
+
+    @functools.cached_property
+    def parts(self) -> list[np.ndarray]:
+        return [self.pull(i, self.arriving[node]) for i, node in enumerate(self.nodes)]
+
+    def ancestors(self) -> list[set[int]]:
+        """Return the places of the nodes that each node depends on."""
+        places = {node: i for i, node in enumerate(self.nodes)}
+        found: list[set[int]] = []
+        for node in self.nodes:
+            parents = {places[p] for p in node.parents if p in places}
+            found.append(parents.union(*(found[i] for i in parents)))
+        return found
+
+    def left_out(self, early: int, late: int) -> np.ndarray:
+        """Return the derivative as if the late node's derivative with respect to the early one were 1."""
+        return self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
+
+    def applied_twice(self, early: int, late: int) -> np.ndarray:
+        node, last = self.nodes[early], self.nodes[late]
+        between = pulled(last, self.arriving[last], [node]).get(node, np.zeros(shape_of(node) or ()))
+        return self.right - self.parts[late] + self.pull(late, np.asarray(between))
+
+
+def pulled(node: Any, cotangent: Any, wanted: list[Any]) -> Mapping[Any, Any]:
+    return Plan(True, False, dict.fromkeys(wanted)).run([(node, cotangent)])
+
+
+def shape_of(node: Any) -> tuple[int, ...] | None:
+    return node.data.shape if node.leaf else node.outline[0] if isinstance(node.outline, tuple) else None
+
+
+def find_shortcut(blocks: list[InputBlock]) -> Finding | None:
+    """Return which part of the chain is left out or wrong, if our engine can run the function."""
+    flat, elsewhere = blocks[0].flat, blocks[0].elsewhere
+    claim = flat.claim
+    small = sum(x.size for x in claim.at.values()) + flat.out.size <= MOST_ANALYSED
+    real = all(x.dtype.kind == "f" for x in (flat.out, *claim.at.values()))
+    if type(claim) is not HandWritten or elsewhere is None or not (small and real and elsewhere.rows.known):
+        return None
+    rows, wrong = elsewhere.rows, max(blocks, key=lambda block: int(block.wrong.sum()))
+    row = int(wrong.wrong.sum(axis=1).argmax()) + (wrong.rows.start or 0)
+    weights = np.eye(len(flat.f0))[row] if rows.weights is None else rows.weights[row]
+    points = [(claim.at, rows.claimed), *((flat.claim.at, claimed) for flat, claimed in elsewhere.points)]
+    try:
+        runs = [Run(claim, at, weights, claimed[row]) for at, claimed in points]
+        return next(hypotheses(runs), None)
+    except Exception:  # the engine lacks an operation of the function, or its code needs plain arrays
+        return None
+
+
+def hypotheses(runs: list[Run]) -> Iterator[Finding]:
+    here = runs[0]
+    names = [node.name() for node in here.nodes]
+    if not 0 < len(names) <= MOST_NODES or any([node.name() for node in run.nodes] != names for run in runs):
+        return
+    parts = [*paths(runs)]
+    yield from (finding for share, finding in parts if share in SHARES)
+    before, shapes = here.ancestors(), [shape_of(node) for node in here.nodes]
+    pairs = [(early, late) for late in range(len(names)) for early in before[late] if shapes[early] == shapes[late]]
+    pairs = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[1]))[:MOST_PAIRS]
+    for way, words in ((Run.left_out, "left out"), (Run.applied_twice, "applied twice")):
+        for early, late in pairs:
+            if all(near(way(run, early, late), run) for run in runs):
+                between = [k for k in sorted(before[late]) if early in before[k]]
+                what = f"the derivative of {operations(here, *between, late)} is {words}"
+                yield Finding("activation derivative", what + place_of(here, late))
+    yield from (finding for _, finding in parts)
+
+
+def paths(runs: list[Run]) -> Iterator[tuple[Any, Finding]]:
+    """Yield how often the claim contains the part through a node, the latest node first."""
+    here = runs[0]
+    for i in reversed(range(len(here.nodes))):
+        share = share_of(here.parts[i], here)
+        if share is not None and all(near(run.right + float(share - 1) * run.parts[i], run) for run in runs):
+            words = SHARES.get(share, f"is {share} times as large as it should be")
+            what = f"the part of the derivative that goes through {operations(here, i)} {words}"
+            yield share, Finding("missing path", what + place_of(here, i))
+
+
+def share_of(part: np.ndarray, run: Run) -> Any:
+    """Return how often the claim contains a part of the derivative, if that is a simple fraction and not 1."""
+    size = float(part @ part)
+    share = 1 + float((run.claimed - run.right) @ part) / size if size else np.nan
+    if not abs(share) < 1e6:
+        return None
+    simple = Fraction(share).limit_denominator(64)
+    return simple if abs(share - simple) < 1e-6 and simple != 1 else None
+
+
+def near(expected: np.ndarray, run: Run) -> bool:
+    if not np.isfinite(run.claimed).all():
+        return False
+    size = np.abs(run.claimed).max(initial=0.0)
+    return bool(
+        (np.abs(expected - run.claimed) <= ALIKE * size).all() and not np.allclose(run.right, run.claimed, rtol=ALIKE)
+    )
+
+
+def operations(run: Run, *places: int) -> str:
+    names = [getattr(run.nodes[i].rule.primitive, "name", None) or run.nodes[i].name() for i in places]
+    known = COMPOSED.get(frozenset(names))
+    return f"{known} ({', '.join(names)})" if known else ", ".join(dict.fromkeys(names))
+
+
+def place_of(run: Run, i: int) -> str:
+    chain = run.nodes[i].origin
+    if not chain:
+        return ""
+    (file, line), _ = chain[0]
+    code = "".join(lines_of_file(file)[line - 1 : line]).strip()
+    return f": {textwrap.shorten(code, 60, placeholder=' ...')} ({users_path(file)}:{line})"

@@ -1,0 +1,297 @@
+"""Locate: find, by bisection, the element that makes a direction disagree, or its slope unknown.
+
+The error of one half gives that of the other, so a level costs four calls. The half with the larger error is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .chain import FEW, FIRST, MANY
+from .directions import Directions, Probed
+from .estimate import PER_ESTIMATE
+from .fit import QUICK, fit
+from .sampler import TINY, Line
+from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
+
+ONE_BY_ONE = 8  # maximum number of elements to estimate one by one: 8 PER_ESTIMATE are 120 calls, less than PASS_CALLS
+SOME = 64  # the same if directions do not decide: a choice, as this takes about a thousand calls
+SAMPLE = 64  # elements estimated to explain a fail: if 5 % are wrong, these include one in 1 - 0.95**64 = 96 %
+PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, without and with a disagreement: choices
+MOST_LOCATED = 10  # maximum number of wrong elements to locate: a choice
+NARROWER = 4.0  # times narrower than the most precise fit: the truncation of fourth-order differences falls by 4**4
+BLUR = 0.1  # error allowed in differences, relative to the disagreement: a choice, as fits replace worse ones
+TWO_STEPS = np.array([1.0, 0.5])
+ROMBERG = np.array([-1.0, 4.0]) / 3  # Richardson's weights for two steps: central differences become 4th order
+CLOSE = 1e-6  # distance from the point at which a kink is located, in units of the scale: a choice
+
+
+def halves(elements: np.ndarray, edges: np.ndarray | Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Divide elements between two inputs if they belong to several, else in the middle."""
+    inside = [int(edge) for edge in edges if elements[0] < edge <= elements[-1]]
+    middle = (elements[0] + elements[-1]) / 2
+    if inside:
+        place = int(np.searchsorted(elements, min(inside, key=lambda edge: abs(edge - middle))))
+    else:
+        place = len(elements) // 2
+    return elements[:place], elements[place:]
+
+
+class Locator:
+    """Locates the elements that explain a disagreement. proven: a direction that disagrees beyond doubt."""
+
+    def __init__(self, directions: Directions):
+        self.directions, self.judgement, self.flat = directions, directions.judgement, directions.flat
+        self.sampler, self.rows = directions.sampler, directions.rows
+        self.proven: Probed | None = None
+
+    def search(self, probed: Probed) -> bool:
+        judgement = self.judgement
+        row = int(np.argmax(probed.excess))
+        if not np.isfinite(judgement.claimed[row]).all() and self.rows.known:
+            bad = np.flatnonzero(~np.isfinite(judgement.claimed).all(axis=0))
+            judgement.judge_elements(bad[:MOST_LOCATED])
+            if (judgement.state[row, bad[:MOST_LOCATED]] == FAIL).all():
+                judgement.state[~np.isfinite(judgement.claimed)] = FAIL
+            return bool((judgement.state == FAIL).any())
+        found: list[int] = []
+        if self.common_factor(probed) is not None:
+            sample = self.sample(np.flatnonzero(~self.flat.held), ONE_BY_ONE)
+            sample = np.unique([int(np.argmax(judgement.effects[row])), *sample])
+            for i in sample:
+                self.judge_quickly(int(i), probed)
+            if (judgement.state == FAIL).any():
+                judgement.sampled = sample
+                return True
+        left, room_left = float(probed.off[row]), float(probed.room[row])
+        while abs(left) > room_left and len(found) < MOST_LOCATED:
+            i = self.locate(probed, row, left, found)
+            if i is None or i in found:
+                break
+            self.rows.fill_column(i)
+            judgement.judge_element(i)
+            judgement.report_partial()
+            found.append(i)
+            d = probed.line.direction[i]
+            if judgement.state[row, i] != FAIL and not self.take_from_probe(
+                probed.family, row, i, left / d, room_left / abs(d)
+            ):
+                break
+            left -= float(judgement.claimed[row, i] - judgement.value[row, i]) * d
+            room_left += float(judgement.error[row, i]) * abs(d)
+            if len(found) == 1 and abs(left) > room_left and self.judge_sample(probed, found):
+                break
+        if found and (judgement.state == FAIL).any():
+            if abs(left) <= room_left and judgement.sampled is None:
+                self.explained(probed, found)
+            return True
+        if probed.family == "relative" and self.flat.size <= SOME:
+            self.judge_all_or_some()
+            return bool((judgement.state == FAIL).any())
+        return self.proven is not None
+
+    def common_factor(self, probed: Probed) -> float | None:
+        """Return c if all claimed products are c times the numeric ones; None if they are not, or unknown."""
+        if not self.rows.known or (len(self.directions.probed) < 2 and not self.has_calls(PER_ESTIMATE)):
+            return None
+        if len(self.directions.probed) < 2:
+            self.directions.compare(self.directions.draw("relative"), "relative")
+        claimed, numeric, rooms = (
+            np.concatenate([getattr(p, name) if name != "value" else p.slopes.value for p in self.directions.probed])
+            for name in ("claimed", "value", "room")
+        )
+        known = np.concatenate([p.slopes.known for p in self.directions.probed])
+        if not known.all():
+            return None
+        best = int(np.argmax(np.abs(numeric) / np.maximum(rooms, TINY)))
+        c = float(claimed[best] / numeric[best]) if numeric[best] else np.nan
+        spread = rooms[best] / abs(numeric[best]) if numeric[best] else np.inf
+        near = np.abs(claimed - c * numeric) <= rooms * (1 + abs(c)) + spread * np.abs(claimed)
+        return c if near.all() and abs(c - 1) > 2 * spread else None
+
+    def take_from_probe(self, family: str, row: int, i: int, off: float, error: float) -> bool:
+        """Mark the element that bisection found as wrong if the direction is more precise; return whether it was."""
+        judgement = self.judgement
+        if family != "relative" or not error < MARGIN * judgement.error[row, i]:
+            return False
+        if not abs(off) > error + judgement.own_rounding[row, i] + judgement.least_accused[row, i]:
+            return False
+        judgement.value[row, i] = judgement.claimed[row, i] - off
+        judgement.error[row, i], judgement.state[row, i] = error / MARGIN, FAIL
+        return True
+
+    def explained(self, probed: Probed, found: list[int]) -> None:
+        """Accept the elements that agree along the direction once the wrong ones are removed."""
+        judgement, others = self.judgement, np.ones(self.flat.size, bool)
+        others[found] = False
+        direction = np.where(others, probed.line.direction, 0.0)
+        taken = judgement.claimed[:, found] - judgement.value[:, found]
+        left = np.abs(probed.off - taken @ probed.line.direction[found])
+        more = probed.room + judgement.error[:, found] @ np.abs(probed.line.direction[found])
+        moved = direction != 0
+        most = np.where(left <= more, left + more, np.inf)
+        judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], most[:, None] / np.abs(direction[moved]))
+        self.directions.settle()
+
+    def judge_sample(self, probed: Probed, found: list[int]) -> bool:
+        """Estimate a sample of elements quickly; return whether the search for more wrong ones can end."""
+        judgement = self.judgement
+        live = np.flatnonzero(~self.flat.held)
+        sample = [int(i) for i in self.sample(live, SAMPLE - len(found)) if i not in found]
+        for i in sample:
+            self.rows.fill_column(i)
+            self.judge_quickly(i, probed)
+        judgement.sampled = np.array(sorted({*sample, *found}))
+        return bool((judgement.state[:, sample] == FAIL).any()) or len(sample) + len(found) == len(live)
+
+    def judge_quickly(self, i: int, probed: Probed) -> None:
+        """Check an element by a fit of low degree; if that does not decide, by a full estimate."""
+        judgement, line = self.judgement, self.sampler.element(i, self.rows.weights)
+        width = float(np.nanmin(np.where(probed.slopes.known, probed.slopes.width, np.nan)))
+        quick = fit(line, min(width, FIRST), QUICK)
+        scale = float(self.flat.scales[i])
+        if quick is not None and np.isfinite(quick.error).all():
+            value, error = quick.value / scale, quick.error / scale
+            a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
+            near = np.abs(a - value) <= room(error, judgement.own_rounding[:, i], judgement.least_accused[:, i])
+            clear = np.abs(a - value) > 12 * error + judgement.own_rounding[:, i]
+            decides = (near & (error <= 1e-3 * size + TINY)) | clear
+            if decides.all():
+                judgement.value[:, i], judgement.error[:, i] = value, error
+                judgement.state[:, i] = np.where(near, PASS, FAIL)
+                return
+        if self.has_calls(PER_ESTIMATE):
+            judgement.judge_element(i)
+
+    def locate(self, probed: Probed, row: int, off: float, known: Sequence[int]) -> int | None:
+        """Return the element that bisection of a wrong direction ends at. known: wrong elements found before."""
+        direction = probed.line.direction
+        h = float(probed.slopes.width[row]) / NARROWER
+        steps = h * TWO_STEPS
+        weights = None if self.rows.weights is None else self.rows.weights[row : row + 1]
+        column = row if weights is None else 0
+        elements = np.setdiff1d(np.flatnonzero(direction), np.array(known, int))
+
+        def differences(line: Line) -> float:
+            _, values = line.values(np.concatenate([steps, -steps]))
+            up, down = np.split(values[:, column], 2)
+            return float(ROMBERG @ ((up - down) / (2 * steps)))
+
+        def fitted(line: Line) -> float:
+            found = fit(line, NARROWER * h, MANY)
+            return float(found.value[column]) if found is not None else np.nan
+
+        def off_by(places: np.ndarray, slope: Callable[[Line], float]) -> float:
+            part = np.zeros_like(direction)
+            part[places] = direction[places]
+            return float(self.rows.along(part)[row]) - slope(self.sampler.line(part, weights))
+
+        close = abs(off_by(elements, differences) - off) <= BLUR * abs(off)
+        slope = differences if close else fitted
+        return bisect(elements, off, lambda places: off_by(places, slope), self.flat.edges)
+
+    def locate_rough(self, direction: np.ndarray) -> int | None:
+        """Return the element that contributes most to a kink, a jump, or an edge of the domain along a direction."""
+        flat, steps = self.flat, CLOSE * TWO_STEPS[:1]
+
+        def roughness(places: np.ndarray) -> float:
+            part = np.zeros_like(direction)
+            part[places] = direction[places]
+            _, values = self.sampler.line(part).values(np.concatenate([steps, -steps]))
+            if not np.isfinite(values).all():
+                return np.inf
+            size = np.abs(flat.f0) + 1e-300
+            return float((np.abs(values.sum(axis=0) - 2 * flat.f0) / size).max())
+
+        elements = np.flatnonzero(direction)
+        if not len(elements):
+            return None
+        whole = roughness(elements)
+        while len(elements) > 1:
+            first, second = halves(elements, flat.edges)
+            one = roughness(first)
+            other = roughness(second) if not np.isfinite(whole) or one < whole / 2 else 0.0
+            elements, whole = (first, one) if one >= other else (second, other)
+        return int(elements[0]) if whole > 0 else None
+
+    @property
+    def calls_needed(self) -> int:
+        """Number of calls that is enough for a pass, or a fail with its element; at least twice the number allowed."""
+        return max(int(self.most_calls), 2 * (self.flat.claim.budget.allowed or 0))
+
+    @property
+    def most_calls(self) -> float:
+        """Number of calls after which a check of this size begins nothing optional."""
+        return (PASS_CALLS if self.proven is None else FAIL_CALLS) + 20 * np.log2(max(self.flat.size, 2))
+
+    def has_calls(self, count: int) -> bool:
+        """Return whether a check may make `count` more calls."""
+        return self.sampler.calls + count <= self.most_calls
+
+    def judge_all_or_some(self) -> None:
+        """Estimate single elements: all of them if they are few, else a sample."""
+        live = np.flatnonzero(~self.flat.held)
+        if len(live) > SOME:
+            live = self.sample(live)
+        for i in live:
+            self.rows.fill_column(int(i))
+        self.judgement.judge_elements(live)
+        if (self.judgement.state == OPEN).any() and not (self.judgement.state == FAIL).any():
+            self.directions.settle()
+            self.directions.leave_open()
+
+    def sample(self, elements: np.ndarray, count: int = SAMPLE) -> np.ndarray:
+        """Return elements spread over all inputs."""
+        if len(elements) <= count:
+            return elements
+        chosen: set[int] = set()
+        inputs = [
+            elements[(elements >= a) & (elements < b)]
+            for a, b in zip(self.flat.edges, self.flat.edges[1:], strict=False)
+        ]
+        inputs = [part for part in inputs if len(part)]
+        for part in inputs:
+            chosen.update(
+                self.directions.rng.choice(part, min(len(part), max(1, count // len(inputs))), replace=False).tolist()
+            )
+        return np.array(sorted(chosen))
+
+
+def bisect(elements: np.ndarray, off: float, off_by: Callable, edges: np.ndarray | Sequence[int]) -> int | None:
+    while len(elements) > 1:
+        first, second = halves(elements, edges)
+        mine = off_by(first)
+        if not np.isfinite(mine):
+            mine = off - off_by(second)
+            if not np.isfinite(mine):
+                return None
+        elements, off = (first, mine) if abs(mine) >= abs(off - mine) else (second, off - mine)
+    return int(elements[0]) if len(elements) else None
+
+
+def locate_output(judgement: Judgement, row: int, i: int) -> tuple[int, float, float, float] | None:
+    """Return the output of a combination that is furthest off along element i: index, claimed, numeric, and error.
+
+    The values of all outputs are kept, so this takes only products of the claim. Returns None if there is no estimate.
+    """
+    flat, rows, scale = judgement.flat, judgement.rows, float(judgement.flat.scales[i])
+    line, _ = judgement.estimates.get(i) or (judgement.sampler.element(i, rows.weights), None)
+    found = fit(line.with_weights(None), FIRST, FEW)
+    if found is None or rows.weights is None:
+        return None
+    numeric, column, places = found.value / scale, rows.column(i), np.arange(len(flat.f0))
+    if column is not None:
+        j = int(np.argmax(np.abs(column - numeric)))
+        return j, float(column[j]), float(numeric[j]), float(found.error[j] / scale)
+    while len(places) > 1:
+        parts = np.array_split(places, 2)
+        weights = np.zeros((2, len(flat.f0)))
+        for weight, part in zip(weights, parts, strict=True):
+            weight[part] = rows.weights[row, part]
+        gaps = np.abs(flat.pull(weights)[:, i] - weights @ numeric)
+        places = parts[int(np.argmax(np.nan_to_num(gaps, nan=np.inf)))]
+    j = int(places[0])
+    claimed = float(flat.pull(np.eye(1, len(flat.f0), j))[0, i])
+    return j, claimed, float(numeric[j]), float(found.error[j] / scale)

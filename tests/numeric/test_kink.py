@@ -1,0 +1,233 @@
+"""At a kink exactly the elements of the generalized gradient pass, also when checked along directions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+from gradcli.numeric.kink import components, distance, distinct, nearest
+
+
+def relu(x):
+    return np.maximum(x, 0)
+
+
+def two_kinks(x):
+    return np.abs(x[0]) + np.abs(x[1]) + np.abs(x[0] - x[1])
+
+
+def huber(x):
+    return np.where(np.abs(x) <= 1, 0.5 * x * x, np.abs(x) - 0.5).sum()
+
+
+def groups(x):
+    return np.linalg.norm(x[:3]) + 2 * np.linalg.norm(x[3:6]) + abs(x[6])
+
+
+def rows(x):
+    return np.maximum(x, np.roll(x, -1))
+
+
+CUTOFF = 3.0
+ENERGY_AT_CUTOFF = 4 * ((1 / CUTOFF) ** 12 - (1 / CUTOFF) ** 6)
+FORCE_AT_CUTOFF = 4 * (6 / CUTOFF**7 - 12 / CUTOFF**13)
+
+
+def pair(x):
+    """Return the Lennard-Jones energy of two atoms. At the cutoff its terms cancel, so only rounding is left."""
+    distance = np.sqrt((x[1] - x[0]) ** 2)
+    power = (1 / distance**2) ** 3
+    return 4 * (power**2 - power) - ENERGY_AT_CUTOFF if distance <= CUTOFF else 0.0
+
+
+UNIT = np.random.default_rng(0).standard_normal(50)
+UNIT /= np.linalg.norm(UNIT)
+W = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [1.0, 0.0, 3.0]])
+# function, point, right gradients, wrong ones
+CASES = {
+    "relu": (relu, 0.0, [0, 0.5, 1], [-0.5, 2, 1.01]),
+    "relu 1e-12 away": (lambda x: relu(x - (1 - 1e-12)), 1.0, [1], [0, 0.5]),
+    "relu 1e-9 away": (lambda x: relu(x - 1e-9), 0.0, [0], [0.5, 1]),
+    "abs": (np.abs, 0.0, [-1, 0, 0.3, 1], [1.5, -1.1]),
+    "maximum of ties": (
+        np.max,
+        [2, 2, 2, 1],
+        [[1, 0, 0, 0], [1 / 3] * 3 + [0]],
+        [[1, 1, 1, 0], [0, 0, 0, 0], [0.5] * 3 + [0]],
+    ),
+    "median of ties": (np.median, [1, 1, 1], [[1, 0, 0], [0, 0, 1], [1 / 3] * 3], [[1, 1, 1], [2, -1, 0]]),
+    "two kinks that cancel": (lambda x: relu(x) - relu(-x), 0.0, [1], [0, 0.5, 2]),
+    "norm at 0": (lambda x: np.sqrt((x**2).sum()), [0, 0], [[0, 0], [1, 0], [0.6, 0.8]], [[1, 1], [2, 0]]),
+    "clip": (
+        lambda x: np.clip(x, -1, 1).sum(),
+        [1, -1, 0.3],
+        [[1, 1, 1], [0, 0, 1], [0.5, 1, 1]],
+        [[2, 1, 1], [1, 1, 0]],
+    ),
+    "three absolute values": (two_kinks, [0, 0], [[0, 0], [2, 0], [-2, 0]], [[2, 2], [2.2, 0]]),
+    "a smooth joint": (huber, [1, -1], [[1, -1]], [[0, -1], [1, 1]]),
+    "a sort": (lambda x: np.sort(x) @ [1, 2, 3], [1, 1, 0], [[2, 3, 1], [2.5, 2.5, 1]], [[3, 3, 1], [2, 2, 1]]),
+    "relu with an offset": (lambda x: 100 + relu(x), 1e-17, [], [2, -1]),
+    "nearly a tie": (np.max, [1, 1, 0], [[0.25, 0.75, 0]], [[0.5001, 0.5, 0], [0.5, 0.5, 0.01]]),
+    "eight ties": (np.max, np.ones(8), [np.full(8, 1 / 8)], [np.full(8, 1.01 / 8)]),
+    "a ball": (np.linalg.norm, np.zeros(4), [[0.5] * 4, [0.485] * 4], [[0.525] * 4]),
+    "a larger ball": (np.linalg.norm, np.zeros(50), [0.97 * UNIT, UNIT, 0 * UNIT], [1.05 * UNIT]),
+    "thirty absolute values": (
+        lambda x: np.abs(x).sum(),
+        np.zeros(30),
+        [np.zeros(30), np.linspace(-1, 1, 30)],
+        [np.linspace(-1, 1.01, 30)],
+    ),
+    "the middle of three": (lambda x: np.sort(x)[1], [1, 1 + 1e-8, 1 + 2e-8], [[0, 1, 0]], [[1, 0, 0], [0, 0, 1]]),
+    "groups": (groups, np.zeros(7), [[0.6, 0.8, 0, 2, 0, 0, 0.5]], [[0.6, 0.81, 0, 2, 0, 0, 0.5]]),
+    "an ellipsoid": (lambda x: np.linalg.norm(W @ x), np.zeros(3), [W.T @ [0.6, 0, 0.8]], [W.T @ [0.6, 0.3, 0.8]]),
+    "a permutohedron": (
+        lambda x: np.sort(x) @ np.arange(1, 7),
+        np.ones(6),
+        [[3.5] * 6, [6, 5, 4, 3, 2, 1]],
+        [[3.6] * 6, [6, 6, 3, 2, 1, 3]],
+    ),
+    "range": (np.ptp, [1, 1, 1], [[0, 0, 0], [1, -1, 0]], [[1, 1, -1], [1, -1, 0.1]]),
+    "convex and concave": (lambda x: abs(x[0]) - abs(x[1]), [0, 0], [[1, 1], [0.3, -0.9]], [[1.1, 0]]),
+    "a pair at its cutoff": (
+        pair,
+        [0, CUTOFF],
+        [[-FORCE_AT_CUTOFF, FORCE_AT_CUTOFF], [0, 0]],
+        [[-1.1 * FORCE_AT_CUTOFF, 1.1 * FORCE_AT_CUTOFF], [-FORCE_AT_CUTOFF, 0]],
+    ),
+    "rows": (rows, np.zeros(25), [(np.eye(25) + np.roll(np.eye(25), 1, 1)) / 2], [1.01 * np.eye(25)]),
+}
+
+
+def verdict(f, claimed, x) -> str:
+    x = np.asarray(x, float)
+    return check_gradient(f, lambda x: np.asarray(claimed, float), at={"x": x}).verdict
+
+
+LARGE = ("rows", "eight ties", "a larger ball", "thirty absolute values", "a permutohedron", "range", "median of ties")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name in LARGE else name for name in CASES]
+)
+def test_exactly_the_generalized_gradient_passes(name):
+    f, x, right, wrong = CASES[name]
+    assert [verdict(f, g, x) for g in right] == ["pass"] * len(right)
+    assert [verdict(f, g, x) for g in wrong] == ["fail"] * len(wrong)
+
+
+@pytest.mark.parametrize(
+    "claimed, verdict", [(0, "pass"), (5, "pass"), (-5, "fail"), (np.nan, "fail"), (np.inf, "inconclusive")]
+)
+def test_a_square_root_is_infinitely_steep_on_one_side_of_0(claimed, verdict):
+    report = check_gradient(
+        lambda x: np.sqrt(np.maximum(x, 0)).sum(),
+        at={"x": np.array([0.0, 1.0])},
+        grad=lambda x: np.where(x > 0, 0.5 / np.sqrt(np.maximum(x, 0.1)), claimed),
+    )
+    assert report.verdict == verdict
+    if verdict == "fail":
+        assert report.inputs[0].worst.sides == pytest.approx((0, np.inf), abs=1e-12)
+
+
+def test_a_cube_root_is_infinitely_steep_on_both_sides():
+    report = check_gradient(
+        lambda x: np.cbrt(x).sum(), at={"x": np.array([0.0, 1.0])}, grad=lambda x: np.where(x > 0, 1 / 3, 0)
+    )
+    assert report.verdict == "fail" and report.inputs[0].worst.numeric == np.inf
+    assert [finding.kind for finding in report.diagnosis] == ["single element"]
+
+
+BUDGETS = (11, 12, 14, 20, 30, 40, 60, 100, 150, 200, 400, 1000)
+
+
+def hinges(x: np.ndarray) -> float:
+    return np.maximum(x, 0).sum() + x @ x
+
+
+def hinges_gradient(x: np.ndarray, at_zero: float = 0.0) -> np.ndarray:
+    return np.where(x == 0, at_zero, x > 0) + 2 * x
+
+
+def peak(x: np.ndarray) -> float:
+    return np.abs(x - 1).sum() + (x**3).sum()
+
+
+MANY = np.where(np.arange(41) == 20, 1.0, np.linspace(0.2, 0.8, 41))
+ALONG = {
+    "hinges": (hinges, hinges_gradient, [-1, 0, 2, 0.7]),
+    "one hinge": (hinges, hinges_gradient, [0]),
+    "two hinges": (hinges, hinges_gradient, [0, 1]),
+    "largest of two": (np.max, lambda x: 1.0 * (np.arange(3) == 1), [1, 2, 2]),
+    "absolute values": (lambda x: np.abs(x).sum(), np.sign, [-1, 0, 2]),
+    "one kink among many": (peak, lambda x: np.sign(x - 1) + 3 * x**2, MANY),
+    "one side of that kink": (peak, lambda x: np.where(x < 1, -1, 1) + 3 * x**2, MANY),
+    "a jump near the point": (lambda x: (np.mod(x, 1) ** 2).sum(), lambda x: 2 * np.mod(x, 1), [0.3, 2.9, -1.2]),
+    "a kink near the point": (
+        lambda x: np.interp(x, [0, 1, 2, 4], [0, 1, 4, 2]).sum(),
+        lambda x: np.where(x < 1, 1, np.where(x < 2, 3, -1.0)),
+        [0.3, 1.5, 2.2, 3.999],
+    ),
+}
+
+
+def judge_within(case: tuple, calls: int, seed: int = 0, grad: Any = None) -> Any:
+    """Check a function at its point within a call budget."""
+    f, right, x = case
+    return check_gradient(f, at={"x": np.array(x, float)}, grad=grad or right, calls=calls, seed=seed)
+
+
+@pytest.mark.parametrize("case", ALONG.values(), ids=ALONG)
+def test_a_right_derivative_never_fails_and_passes_with_enough_calls(case):
+    verdicts = {calls: {judge_within(case, calls, seed).verdict for seed in range(2)} for calls in BUDGETS}
+    assert all("fail" not in found and "error" not in found for found in verdicts.values()), verdicts
+    assert verdicts[1000] == {"pass"}
+
+
+@pytest.mark.parametrize("claimed, verdict", [(0, "pass"), (0.5, "pass"), (1, "pass"), (-0.1, "fail"), (1.2, "fail")])
+def test_a_claim_at_a_kink_is_compared_with_both_sides(claimed, verdict):
+    report = judge_within(ALONG["hinges"], 200, grad=lambda x: hinges_gradient(x, claimed))
+    assert report.verdict == verdict
+    if verdict == "fail":
+        worst = report.inputs[0].worst
+        assert worst.place == (1,) and worst.sides == pytest.approx((0, 1))
+        assert [finding.kind for finding in report.diagnosis] == ["single element"]
+
+
+def test_a_claim_beyond_both_sides_is_found_along_directions():
+    f, right, x = ALONG["one side of that kink"]
+    report = check_gradient(f, lambda x: right(x) + (x == 1), at={"x": x})
+    assert (report.verdict, report.inputs[0].worst.place) == ("fail", (20,))
+
+
+def test_a_kink_does_not_hide_another_wrong_element():
+    wrong = lambda x: hinges_gradient(x) * (1 + 0.01 * (x == 2))  # noqa: E731
+    report = judge_within(ALONG["hinges"], 400, grad=wrong)
+    assert report.verdict == "fail" and report.inputs[0].worst.place == (2,)
+
+
+@pytest.mark.parametrize("calls", [85, 88])
+def test_a_zero_gradient_at_a_minimum_passes_and_is_reported_as_zero(calls):
+    f, zeros = lambda x: (100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum(), np.zeros_like
+    report = judge_within((f, zeros, np.ones(6)), calls)
+    assert report.verdict == "pass"
+    assert report.agreement() == "the derivative is zero along random directions"
+    assert judge_within((f, zeros, np.ones(6) + 1e-4), calls).verdict == "fail"
+
+
+def test_the_nearest_point_of_a_hull():
+    square = np.array([[0.0, 0], [1, 0], [0, 1], [1, 1]])
+    np.testing.assert_allclose(nearest(square, np.array([0.3, 0.7])), [0.3, 0.7], atol=1e-6)
+    np.testing.assert_allclose(nearest(square, np.array([2.0, 0.5])), [1, 0.5], atol=1e-6)
+    assert distance(square * 1e9, np.array([2e9, 0.5e9])) == pytest.approx(1e9)
+    assert distance(square[:1], np.array([0.0, -3.0])) == pytest.approx(3)
+
+
+def test_points_close_to_one_another_count_as_one():
+    points, counts = distinct(np.array([[0.0, 1], [0, 1 + 1e-9], [1, 1], [0, 1 - 1e-9]]), 1e-8)
+    assert points.tolist() == [[0, 1], [1, 1]] and counts.tolist() == [3, 1]
+
+
+def test_connected_columns_form_a_component():
+    assert components(5, np.array([[0, 3], [3, 4]])) == [[0, 3, 4], [1], [2]]

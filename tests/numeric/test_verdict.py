@@ -1,0 +1,146 @@
+"""Verdicts on single elements, from the estimate with its error and the claim's own rounding."""
+
+import numpy as np
+import pytest
+
+from gradcli.check.input_checks import block_of, worst_element
+from gradcli.numeric.rows import ClaimedRows
+from gradcli.numeric.verdict import (
+    FAIL,
+    NEGLIGIBLE,
+    PASS,
+    UNDECIDED,
+    Judgement,
+    digits_of,
+    judge_by_tolerances,
+    least_accused,
+    room,
+)
+
+from .lines import sampler_of
+
+
+def judged(f, x, grad):
+    """Judge each element of a function of one array separately."""
+    sampler = sampler_of(f, x, lambda x: np.asarray(grad, float))
+    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    with np.errstate(all="ignore"):
+        judgement.judge_elements(range(sampler.flat.size))
+    return judgement
+
+
+ROOT = np.sqrt(2)
+ENTRIES = {
+    "right": (np.sin, 1.0, np.cos(1.0), PASS),
+    "off by 1e-6": (np.sin, 1.0, np.cos(1.0) * (1 + 1e-6), FAIL),
+    "off in the last digits": (np.sin, 1.0, np.cos(1.0) * (1 + 1e-14), PASS),
+    "nan": (np.sin, 1.0, np.nan, FAIL),
+    "infinite": (np.sin, 1.0, np.inf, FAIL),
+    "zero for a constant": (lambda x: 3.0 + 0 * x, 1.0, 0.0, PASS),
+    "nonzero for a constant": (lambda x: 3.0 + 0 * x, 1.0, 1e-3, FAIL),
+    "zero at a minimum": (lambda x: (x - 1) ** 2 + 1, 1.0, 0.0, PASS),
+    "zero next to a minimum": (lambda x: (x - 1) ** 2 + 1, 1.001, 0.0, FAIL),
+    "inside a kink": (abs, 0.0, 0.3, PASS),
+    "the edge of a kink": (abs, 0.0, -1.0, PASS),
+    "outside a kink": (abs, 0.0, 1.01, FAIL),
+    "a jump": (lambda x: float(x > 1), 1.0, 0.0, UNDECIDED),
+    "below rounding": (lambda x: 1.0 + 1e-17 * x, 1.0, 1e-17, NEGLIGIBLE),
+    "a step of a staircase": (lambda x: np.floor(1000 * x) / 1000, 1.2345, 0.0, PASS),
+    "the trend of a staircase": (lambda x: np.floor(1000 * x) / 1000, 1.2345, 1.0, UNDECIDED),
+    "another slope of a staircase": (lambda x: np.floor(1000 * x) / 1000, 1.2345, 0.5, FAIL),
+    "infinite and right": (np.cbrt, 0.0, np.inf, UNDECIDED),
+    "infinite, but finite claimed": (np.cbrt, 0.0, 1.0, FAIL),
+    "the end of a domain": (np.sqrt, 2.0, 0.5 / ROOT, PASS),
+}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_element_is_classified_by_its_own_estimate(name):
+    f, x, claimed, state = ENTRIES[name]
+    judgement = judged(lambda x: np.asarray(f(x)), x, claimed)
+    assert judgement.state[0, 0] == state, judgement.reasons
+    assert (state == UNDECIDED) == ((0, 0) in judgement.reasons)
+
+
+REASONS = {
+    "a jump": "jump",
+    "the trend of a staircase": "staircase",
+    "infinite and right": "infinite slope",
+    "no values next to the point": "no slope",
+    "more noise than slope": "noise",
+}
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_reasons_are_named_after_their_pages(name):
+    noise = np.random.default_rng(0)
+    more = {
+        "no values next to the point": (lambda x: 1.0 if x == 1 else np.nan, 1.0, 0.0),
+        "more noise than slope": (lambda x: x + noise.uniform(-1e3, 1e3), 1.0, 1.0),
+    }
+    f, x, claimed, *_ = {**ENTRIES, **more}[name]
+    assert judged(lambda x: np.asarray(f(x)), x, claimed).reason().kind == REASONS[name]
+
+
+def test_the_reason_for_a_staircase_gives_both_slopes():
+    judgement = judged(lambda x: np.floor(1000 * x) / 1000, 1.2345, 1.0)
+    assert judgement.reason().text.startswith("a staircase: the slope is 0 on the step here and 1")
+
+
+def test_a_small_element_that_agrees_is_negligible_next_to_a_large_one():
+    noise = np.random.default_rng(0)
+    f = lambda x: np.sum(x * [1e6, 1e-3]) + 1e-4 * noise.uniform(-1, 1)  # noqa: E731
+    assert judged(f, np.ones(2), [1e6, 1e-3]).state.tolist() == [[PASS, NEGLIGIBLE]]
+
+
+def test_one_wrong_element_decides_the_verdict():
+    f = lambda x: np.sum(x**2)  # noqa: E731
+    right = judged(f, np.arange(1.0, 4), [2.0, 4, 6])
+    wrong = judged(f, np.arange(1.0, 4), [2.0, 4, 5])
+    assert (right.verdict, wrong.verdict) == ("pass", "fail")
+    assert wrong.state.tolist() == [[PASS, PASS, FAIL]]
+
+
+def test_scatter_of_a_claim_forgives_only_errors_of_its_size():
+    judgement = judged(np.sin, 1.0, np.cos(1.0) * (1 + 1e-6))
+    judgement.forgive_rounding(np.full((1, 1), 1e-9), 10.0)
+    assert judgement.state[0, 0] == FAIL
+    judgement.forgive_rounding(np.full((1, 1), 1e-6), 10.0)
+    assert judgement.state[0, 0] == UNDECIDED
+
+
+@pytest.mark.parametrize("relative, digits", [(0.0, 15.95), (1e-3, 3), (0.5, 0.30103), (10, 0)])
+def test_digits_follow_from_the_relative_difference(relative, digits):
+    assert digits_of(relative) == pytest.approx(digits)
+
+
+def test_room_grows_with_the_error_and_has_a_floor_for_rough_estimates():
+    assert room(1e-3, 0, 0) == pytest.approx(2.5e-3)
+    assert room(0.0, 1e-9, 1.0) == 1e-9
+    assert room(1e-12, 0, 1e-6) == pytest.approx(2.5e-12 + 1e-9)
+
+
+def test_dtypes_with_fewer_digits_have_a_larger_floor():
+    assert least_accused(2.0**-53) < least_accused(2.0**-24) < least_accused(2.0**-11)
+
+
+@pytest.mark.parametrize("off, state", [(0.9, PASS), (1.1, FAIL)])
+def test_fixed_tolerances_are_used_as_given(off, state):
+    rtol, atol = 1e-3, 1e-5
+    claimed = 2 + off * (atol + rtol * 2)
+    sampler = sampler_of(lambda x: x**2, 1.0, lambda x: np.asarray(claimed))
+    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    judge_by_tolerances(judgement, (1e-6, atol, rtol))
+    assert judgement.state[0, 0] == state
+
+
+def test_the_named_element_has_the_largest_error_whatever_the_rounding():
+    matrix = np.array([[-6.0, -1.5], [-1.5, -4.8]])
+    for noise in (0.0, 1e-13, -1e-13):
+        numeric = np.array([[-9.1, -5.6 + noise], [-5.6 - noise, -9.0 - noise]])
+        judgement = judged(lambda x, a=numeric: a @ x, [0.2, 0.5], matrix)
+        worst = worst_element(judgement, block_of(judgement, slice(0, 2)))
+        assert (worst.output, worst.place) == ((0,), (1,))
+    judgement = judged(lambda x: x**2, [1.0, 2.0], np.diag([2.02, 4.04]))
+    worst = worst_element(judgement, block_of(judgement, slice(0, 2)))
+    assert worst.place == (1,)  # the relative errors are equal, so the larger absolute error counts
