@@ -1,4 +1,8 @@
-"""PyTorch's names and arguments for the functions of the table."""
+"""PyTorch's names and arguments for the functions of the table.
+
+Read signature (how an entry's `torch=` becomes a function) first, then wrap; create, index, shape and arithmetic have
+what a signature cannot say.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Transforms of functions with the names and arguments of torch.func, each imported on first use."""
+"""Transforms of functions with the names and arguments of torch.func, each imported on first use.
+
+Read trace (a function recorded on its own inputs) first, then reverse, forward, mapping with batched_tensor, and
+sparse.
+"""
 
 from importlib import import_module
 from typing import Any

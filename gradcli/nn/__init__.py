@@ -1,4 +1,7 @@
-"""Neural networks with the names and arguments of torch.nn. Modules are imported on first use."""
+"""Neural networks with the names and arguments of torch.nn. Modules are imported on first use.
+
+Read module and call (hooks) first, then layers, conv, norm, loss, sequences and init.
+"""
 
 from __future__ import annotations
 

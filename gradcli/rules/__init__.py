@@ -1,4 +1,4 @@
-"""The table of primitives, one module per family.
+"""The table of primitives, one module per family. Read table (what an entry has) and pointwise first.
 
 A lookup imports modules one by one, the commonest first, until one of them has the name, so that a short command
 does not load the whole table.

@@ -1,4 +1,8 @@
-"""The dynamic graph. Importing any module here completes the Tensor class with methods that record or run backward."""
+"""The dynamic graph. Importing any module here completes the Tensor class with methods that record or run backward.
+
+Read node (what the graph consists of), record (how an operation becomes a node) and backward (the walk) first, then
+tensor with operators and protocols, memory and inplace (versions and views), modes, function, hooks and anomaly.
+"""
 
 from . import backward, operators
 from .tensor import Tensor
