@@ -23,7 +23,8 @@ from ..results.studies import element_symbol
 RENAMED = {
     "Abs": "abs", "ceiling": "ceil", "loggamma": "gammaln", "Ei": "expi",
     "besselj": "jv", "bessely": "yv", "besseli": "iv", "besselk": "kv",
-    "airyai": "airy_ai", "airyaiprime": "airy_ai_slope",
+    "airyai": "airy_ai", "airyaiprime": "airy_ai_slope", "LambertW": "lambertw",
+    "elliptic_k": "ellipk", "elliptic_e": "ellipe",
 }  # fmt: skip
 OF_ORDER = {("polygamma", 0): "digamma", ("expint", 1): "exp1"}
 CONSTANTS = {
@@ -64,6 +65,7 @@ class LanguagePrinter(StrPrinter):
         return f"{type(expr).__name__}({args})" if len(expr.args) == 2 else f"{expr.short_name}([{args}])"
 
     _print_Abs = _print_polygamma = _print_lowergamma = _print_uppergamma = _print_Function
+    _print_LambertW = _print_elliptic_k = _print_elliptic_e = _print_Function
 
     def _print_Piecewise(self, expr: Any) -> str:
         result = self._print(expr.args[-1].expr)

@@ -279,7 +279,7 @@ def choose_symbolic(condition: Any, a: Any, b: Any) -> Any:
 OWN_NAMES = (
     "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log sqrt floor erf erfc erfinv erfi gamma "
     "loggamma polygamma besselj bessely besseli besselk airyai airyaiprime polylog zeta expint Ei "
-    "betainc_regularized Piecewise Eq pi sign nan"
+    "betainc_regularized Piecewise Eq pi sign nan LambertW elliptic_k elliptic_e"
 )
 FUNCTIONS: dict[str, Any] = {
     **{name: getattr(sympy, name) for name in OWN_NAMES.split()},

@@ -122,7 +122,7 @@ def keyword_as_name(text: str, line: int) -> re.Match | None:
 
 DERIVATIVE = "'gradcli grad' prints a derivative, 'gradcli symbolic' prints it as a formula"
 INSTEAD = {
-    "factorial": "gamma(x + 1)", "binomial": "gamma(n + 1)/(gamma(k + 1)*gamma(n - k + 1))",
+    "binomial": "binom(n, k)",
     "sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)",
     "sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)", "len": "x.size", "besselj": "jv(n, x)",
     "lg": "log10(x)", "tg": "tan(x)", "ctg": "1/tan(x)", "arctg": "arctan(x)", "root": "x**(1/n)",

@@ -15,7 +15,7 @@ MODULES = tuple(
     """
     arithmetic transcendental reduce movement index matrix_products activation create join select scan
     numpy_functions solve spectral matrix_functions fourier special pointwise sliding_windows differences
-    scipy_special
+    scipy_special hypergeometric sampled search
     """.split()
 )
 _pending = list(MODULES)

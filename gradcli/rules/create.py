@@ -75,6 +75,38 @@ def logspace(start, stop, num=50, base=10.0):
     return base ** linspace(start, stop, num)
 
 
+@numpy_function(
+    doc="Numbers from start to stop with constant ratios; both must have the same sign.",
+    size=lambda start, stop, num=50: as_int(num),
+)
+def geomspace(start, stop, num=50):
+    sign = np.sign(as_array(start) + 0.0)
+    return sign * np.exp(linspace(np.log(abs(as_array(start) + 0.0)), np.log(abs(as_array(stop) + 0.0)), num))
+
+
+def window(name: str, function: Any, doc: str) -> None:
+    """Add a window: factors for n samples."""
+    constant(
+        lambda *, n: function(n),
+        name=name,
+        arity=0,
+        bind=lambda n: ((), {"n": as_int(n)}),
+        numpy=(function,),
+        samples=(),
+        size=as_int,
+        doc=doc,
+    )
+
+
+for name, function, of in (
+    ("hanning", np.hanning, "Hann"),
+    ("hamming", np.hamming, "Hamming"),
+    ("bartlett", np.bartlett, "Bartlett"),
+    ("blackman", np.blackman, "Blackman"),
+):
+    window(name, function, f"{of} window of n samples.")
+
+
 composition(full, samples=(), size=lambda shape, value=0: count_shape(shape))
 constant(np.zeros_like, numpy=(np.zeros_like,), samples=(), doc="Zeros in the shape of x.")
 constant(np.ones_like, numpy=(np.ones_like,), samples=(), doc="Ones in the shape of x.")

@@ -88,6 +88,8 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     x, n = as_array(x), as_int(n)
     if n < 0 or rank(x) == 0:
         raise ValueError(f"diff needs a non-negative order and at least one axis, got order {n}, shape {shape_of(x)}")
+    if n == 0:
+        return x
     axis = negative_axis(axis, rank(x))
     ends = [None if y is None else slice_like(y, x, axis) for y in (prepend, append)]
     if ends != [None, None]:
@@ -156,7 +158,7 @@ def end_slope(points, steps):
     return points[1] * ((h + k) / (h * k)) - points[0] * ((2 * h + k) / (h * (h + k))) - points[2] * (h / (k * (h + k)))
 
 
-@numpy_function(*CURVES, Sample(A(3, 4), np.array([0, 1, 3, 4])))
+@numpy_function(*CURVES, Sample(A(3, 4), np.array([0, 1, 3, 4])), aliases=("trapz",))
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """Integral along axis by the trapezoidal rule, with coordinates x or step dx."""
     y = as_array(y)
@@ -182,6 +184,8 @@ full_turns = constant(
 )
 
 
+MODES = {0: "valid", 1: "same", 2: "full"}
+"""NumPy's numbers for the modes of convolve."""
 DIRECT = 1 << 24
 """Up to this many products of elements, vectors are convolved directly; beyond, by Fourier transforms."""
 
@@ -200,7 +204,8 @@ def count_windows(x: Any, y: Any, *_: Any, **__: Any) -> int:
     size=count_windows,
 )
 def convolve(a, v, mode="full"):
-    """Convolution of two vectors. mode is full, same or valid."""
+    """Convolution of two vectors. mode is full, same or valid, or in formulas 2, 1 or 0, as in NumPy."""
+    mode = MODES.get(mode, mode)
     a, v = as_array(a).reshape((-1,)), as_array(v).reshape((-1,))
     if shape_of(a) < shape_of(v):
         a, v = v, a
@@ -228,19 +233,27 @@ def convolve(a, v, mode="full"):
     size=count_windows,
 )
 def correlate(a, v, mode="valid"):
-    """Cross-correlation of two vectors, with the second one conjugated. mode is full, same or valid."""
+    """Cross-correlation of two vectors, with the second one conjugated. mode as for convolve."""
+    mode = MODES.get(mode, mode)
     a, v = as_array(a), as_array(v)
     if shape_of(a) < shape_of(v):
         return correlate(v, a, mode)[::-1].conj()
     return convolve(a, v[::-1].conj(), mode)
 
 
-@numpy_function(Sample(A(6), np.array([-2, -1, 1, 2]), A(4)), Sample(A(5), np.array([0, 1]), A(2), left=0.0))
-def interp(x, xp, fp, left=None, right=None):
-    """Linear interpolation at x between the points (xp, fp), with increasing xp. It is constant outside them."""
+@numpy_function(
+    Sample(A(6), np.array([-2, -1, 1, 2]), A(4)),
+    Sample(A(5), np.array([0, 1]), A(2), left=0.0),
+    Sample(A(6), np.array([2, 0, 1]), A(3), period=2.5),
+)
+def interp(x, xp, fp, left=None, right=None, period=None):
+    """Linear interpolation at x between the points (xp, fp), with increasing xp. It is constant outside them; with a
+    period, the points repeat."""
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
     if rank(xp) != 1 or shape_of(xp) != shape_of(fp):
         raise ValueError(f"interp needs a value for each point, got shapes {shape_of(xp)} and {shape_of(fp)}")
+    if period is not None:
+        x, xp, fp = repeated(x, xp, fp, abs(period))
     flat, n = x.reshape((-1,)), shape_of(xp)[0]
     xp, fp = in_type_of(x, xp), in_type_of(x, fp)
     places = interval_of(xp, flat)
@@ -249,6 +262,15 @@ def interp(x, xp, fp, left=None, right=None):
     inside = y0 + (flat - x0) * ((y1 - y0) / np.where(x1 == x0, 1.0, x1 - x0))
     lower = np.where(flat < xp[0], fp[0] if left is None else left, inside)
     return np.where(flat > xp[-1], fp[-1] if right is None else right, lower).reshape(shape_of(x))
+
+
+def repeated(x, xp, fp, period):
+    """Return x within one period, and the points of this period in order, with one more on either side."""
+    x, xp = x % period, xp % period
+    order = np.argsort(raw(xp), kind="stable")
+    xp, fp = take(xp, order), take(fp, order)
+    wide = concatenate.function((xp[-1:] - period, xp, xp[:1] + period), 0)
+    return x, wide, concatenate.function((fp[-1:], fp, fp[:1]), 0)
 
 
 def interval_forward(knots, x):

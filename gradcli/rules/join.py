@@ -67,7 +67,7 @@ def batch_tile(_size, operands, _flags, params):
     return (x,), {"reps": (1, *reps)}
 
 
-general(
+stack = general(
     "stack",
     lambda *xs, axis: np.stack(xs, axis=axis),
     rule("The slice of g for this array", lambda g, position, _, _xs, *, axis: g[at_axis(axis, position)]),

@@ -106,7 +106,8 @@ composition(
 
 def default_tolerance(x):
     """The larger dimension of the matrix times the machine epsilon."""
-    return max(shape_of(x)[-2:]) * float(np.finfo(np.dtype(x.dtype)).eps)
+    kind = np.dtype(float if x.dtype.kind == "O" else x.dtype)
+    return max(shape_of(x)[-2:]) * float(np.finfo(kind).eps)
 
 
 def pinv_forward(x, *, absolute, relative):

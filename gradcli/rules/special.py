@@ -198,7 +198,7 @@ digamma = scipy_positive(
 gammaln = scipy_positive(
     "gammaln",
     lambda _, x: digamma(x),
-    aliases=("lgamma",),
+    aliases=("lgamma", "loggamma"),
     node="Lgamma",
     twin="loggamma(x)",
     doc="Logarithm of |gamma(x)|.",
@@ -226,7 +226,7 @@ def of_order(name, slope, doc, orders, domain=POSITIVE, forward=None, **options)
     function, count = forward or from_scipy(name), len(orders)
 
     def bind(*operands):
-        for place, x in zip(("first", "second"), operands[:count], strict=False):
+        for place, x in zip(("first", "second", "third"), operands[:count], strict=False):
             if getattr(x, "requires_grad", False):
                 raise RuntimeError(f"{name}: the derivative with respect to the {place} operand is not implemented")
         return operands[count:], {"order": tuple(getattr(x, "_data", x) for x in operands[:count])}

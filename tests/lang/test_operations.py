@@ -16,7 +16,10 @@ from gradcli.rules.table import NAMES
 from ..rules.calls import Call
 
 OPERANDS = ("x", "y", "z")
-ORDERS = {"betainc": ("a", "b"), **dict.fromkeys(("gammainc", "gammaincc", "zeta"), ("a",))}
+ORDERS = {
+    **dict.fromkeys(("betainc", "betaincc", "betaincinv"), ("a", "b")),
+    **dict.fromkeys(("gammainc", "gammaincc", "gammaincinv", "gammainccinv", "zeta"), ("a",)),
+}
 """Names of the operands before x that have no derivative; v for functions not listed (Bessel functions)."""
 CONSTANTS = {"pi", "e", "tau", "inf", "nan"}
 SHOWN = [

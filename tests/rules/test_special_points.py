@@ -52,6 +52,20 @@ def cdf(x):
     return erfc(-x / mp.sqrt(2)) / 2
 
 
+def inverse(function, start):
+    return lambda y: mp.findroot(lambda x: function(x) - y, start)
+
+
+def student(n):
+    """Return the distribution function of Student's t distribution, from the incomplete beta function."""
+
+    def distribution(x):
+        tail = mp.betainc(mp.mpf(n) / 2, mp.mpf(1) / 2, 0, n / (n + x * x), regularized=True) / 2
+        return 1 - tail if x > 0 else tail
+
+    return distribution
+
+
 def sigmoid(x):
     return 1 / (1 + mp.exp(-x))
 
@@ -255,6 +269,30 @@ POINTS = [
     ("spherical_bessel_j0(x)", spherical(0), (0.0, 1.0, -1.0, 4.0), (), ALL),
     ("spherical_bessel_ratio(x, n=1, k=1, turns=False)", spherical(1), (0.0, 1.0, -1.0), (), ALL),
     ("spherical_bessel_ratio(x, n=2, k=2, turns=False)", spherical(2), (0.0, 1.0, -1.0), (), ALL),
+    ("erfi(x)", mp.erfi, (0.0, 1.0, -1.0, 5.0), (), ALL),
+    ("exprel(x)", lambda x: (mp.exp(x) - 1) / x if x else mp.mpf(1), (0.0, 1.0, -1.0, 20.0, -20.0), (), ALL),
+    ("cosm1(x)", lambda x: -2 * mp.sin(x / 2) ** 2, (0.0, 1.0, -1.0), (), ALL),
+    ("lambertw(x)", lambda x: mp.lambertw(x).real, (0.0, 1.0, -0.2, 50.0), (), (-0.35, math.inf)),
+    ("ellipk(x)", mp.ellipk, (0.0, 0.5, -0.5, 0.9), (), (-math.inf, 1.0)),
+    ("ellipe(x)", mp.ellipe, (0.0, 0.5, -0.5, 0.9), (), (-math.inf, 1.0)),
+    ("gauss(x, a=0.5, b=1.5, c=2.0)", lambda x: mp.hyp2f1(0.5, 1.5, 2, x), (0.0, 0.3, -0.3), (), (-1.0, 1.0)),
+    ("betaincc(1.5, 2.5, x)", lambda x: mp.betainc(1.5, 2.5, x, 1, regularized=True), (0.3, 0.5), (0.0,), UNIT),
+    ("gammaincinv(2.5, x)", inverse(lambda x: mp.gammainc(2.5, 0, x, regularized=True), 2), (0.3, 0.5), (), UNIT),
+    ("gammainccinv(2.5, x)", inverse(lambda x: mp.gammainc(2.5, x, regularized=True), 2), (0.3, 0.5), (), UNIT),
+    ("betaincinv(2, 3, x)", inverse(lambda x: x * x * (6 - 8 * x + 3 * x * x), 0.4), (0.3, 0.5), (), UNIT),
+    ("stdtr(3, x)", student(3), (0.0, 1.0, -1.0), (), ALL),
+    ("boxcox(x, 0.5)", lambda x: 2 * (mp.sqrt(x) - 1), (1.0, 2.0), (0.0,), RIGHT),
+    ("boxcox(2, x)", lambda x: (mp.exp(x * mp.log(2)) - 1) / x if x else mp.log(2), (0.0, 1.0, -1.0), (), ALL),
+    ("boxcox1p(x, 0)", mp.log1p, (0.0, 1.0), (-1.0,), (-1.0, math.inf)),
+    ("inv_boxcox(x, 0.5)", lambda x: (x / 2 + 1) ** 2, (0.0, 1.0), (), (-2.0, math.inf)),
+    ("inv_boxcox(1, x)", lambda x: (1 + x) ** (1 / x) if x else mp.e, (0.0, 1.0, 2.0), (), (-0.5, math.inf)),
+    ("huber(1, x)", lambda x: x * x / 2 if abs(x) <= 1 else abs(x) - 0.5, (0.0, 0.5, 3.0, -3.0), (1.0,), ALL),
+    ("pseudo_huber(1, x)", lambda x: mp.sqrt(1 + x * x) - 1, (0.0, 1.0, -1.0, 50.0), (), ALL),
+    ("pseudo_huber(x, 1)", lambda x: x * x * (mp.sqrt(1 + x**-2) - 1), (1.0, 50.0), (), (1e-3, math.inf)),
+    ("powm1(x, 2)", lambda x: x * x - 1, (1.0, 2.0), (), RIGHT),
+    ("powm1(2, x)", lambda x: mp.exp(x * mp.log(2)) - 1, (0.0, 1.0, -1.0), (), ALL),
+    ("binom(5, x)", lambda x: mp.binomial(5, x), (1.5, 2.5), (), ALL),
+    ("poch(x, 2)", lambda x: x * (x + 1), (1.0, 2.5), (), RIGHT),
     ("airy_ai(x)", mp.airyai, (0.0, 1.0, -1.0, 5.0), (), ALL),
     ("airy_ai_slope(x)", lambda x: mp.airyai(x, derivative=1), (0.0, 1.0, -1.0), (), ALL),
 ]
@@ -326,9 +364,13 @@ LEFT_OUT = {
         # SciPy rounds the phase or returns nan
         "bessel_j0 bessel_j1 bessel_y0 bessel_y1 jv yv airy_ai airy_ai_slope": LARGE,
         # slopes are computed from neighbouring orders or digamma, which cancel or overflow
-        "ive kve beta betaln": EACH,
+        "ive kve beta betaln binom poch": EACH,
         # parts of other slopes: mpmath takes minutes, or the second slope is never used
-        "kummer log_ratio exp_over": EACH,
+        "kummer log_ratio exp_over gauss": EACH,
+        # the value is infinite, and 1 / x^2 in a factor of the second slope is 0
+        "exprel boxcox": (lambda x: x > 1e160),
+        # the reference is a search that starts near the middle
+        "gammaincinv gammainccinv betaincinv": EACH,
     }.items()
     for name in names.split()
 }
@@ -385,6 +427,11 @@ ORDERS = {
     "gammaincc": (1.5,),
     "zeta": (3,),
     "betainc": (1.5, 2.0),
+    "betaincc": (1.5, 2.0),
+    "betaincinv": (1.5, 2.0),
+    "gammaincinv": (1.5,),
+    "gammainccinv": (1.5,),
+    "stdtr": (3.0,),
 } | dict.fromkeys(("jv", "yv", "iv", "kv", "ive", "kve"), (0.5,))
 ALONG = (-1e3, -3.7, -2.0, -1.5, -1.0, -0.3, 0.0, 0.4, 1.0, 1.5, 2.0, 3.7, 1e3)
 PLANE = tuple(itertools.product((-2.5, -1.0, 0.0, 0.3, 2.0), repeat=2))
