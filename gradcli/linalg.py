@@ -85,8 +85,13 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
 
 @on_matrices()
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None) -> LstsqResult:
-    """X that minimizes |B - A X|, the squared residuals if A has full rank, the rank, and the singular values."""
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
+    """X that minimizes |B - A X|, the squared residuals if A has full rank, the rank, and the singular values.
+
+    driver: LAPACK's method in PyTorch; here it only decides which of the last three results are left empty.
+    """
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise RuntimeError(f"linalg.lstsq: driver must be one of gels, gelsy, gelsd, gelss, not {driver}")
     vector = is_vector(A, B)
     right = B[..., None] if vector else B
     relative = default_tolerance(A) if rcond is None else rcond
@@ -96,7 +101,14 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None) -> LstsqResult:
     count = (as_raw(values) > relative * as_raw(values).max(-1, keepdims=True, initial=0)).sum(-1)
     distance = abs(A @ solution - right)
     residuals = (distance * distance).sum(-2) if A.shape[-2] > A.shape[-1] == count.min() else distance.reshape(-1)[:0]
-    return LstsqResult(solution[..., 0] if vector else solution, residuals, operand(np.asarray(count)), values)
+    found = np.asarray(count)
+    if driver == "gels":
+        found = found.reshape(-1)[:0]
+    if driver in ("gels", "gelsy"):
+        values = values.reshape(-1)[:0]
+    if driver == "gelsy":
+        residuals = distance.reshape(-1)[:0]
+    return LstsqResult(solution[..., 0] if vector else solution, residuals, operand(found), values)
 
 
 @on_matrices()

@@ -16,6 +16,7 @@ from ..tape.modes import report_event
 from ..tape.operators import recorders
 from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_operand, as_raw
+from .signature import from_signature
 from .wrap import offer, operand, public, stand_alone
 
 
@@ -239,9 +240,39 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
 
     spacing: one distance for all axes, one per axis, or a tensor of coordinates per axis.
     """
+    spacing = 1 if spacing is None else spacing
     spacings = spacing if isinstance(spacing, list | tuple) else (spacing,)
     slopes = entry("gradient").function(operand(input), *spacings, axis=dim, edge_order=edge_order)
     return slopes if isinstance(slopes, tuple) else (slopes,)
+
+
+vector_norm = from_signature(
+    entry("norm"), next(text for text in entry("norm").torch if text.startswith("norm")), "norm"
+)
+
+
+@public
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """Vector norm of order p over dim, or with 'nuc' the sum of the singular values of matrices."""
+    if p != "nuc":
+        return vector_norm(input, p, dim, keepdim, dtype)
+    axes = (0, 1) if dim is None and input.ndim == 2 else dim
+    if not isinstance(axes, list | tuple) or len(axes) != 2:
+        raise RuntimeError(f"norm: the order 'nuc' needs two axes, got {dim}")
+    from ..rules.matrix_functions import matrix_norm  # the family of decompositions is loaded when it is needed
+
+    return matrix_norm(input if dtype is None else input.to(dtype), "nuc", tuple(axes), keepdim)
+
+
+@public(method=False)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sum of products over dims, a number of axes or the axes of both; an axis of length 1 meets any length."""
+    if isinstance(dims, list | tuple):
+        left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+        for i, j in zip(left, right, strict=True):
+            if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):
+                a, b = (a, b.sum(j, keepdim=True)) if a.shape[i] == 1 else (a.sum(i, keepdim=True), b)
+    return entry("tensordot").function(a, b, dims)
 
 
 def order(data: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,9 +37,7 @@ def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | N
 
 
 def positions_along(input: Tensor, dim: int, index: Any, name: str) -> tuple[int, np.ndarray]:
-    """Return dim as a negative axis, and the positions along it. Raises RuntimeError for a 0-d tensor."""
-    if not input.ndim:
-        raise RuntimeError(f"{name}() needs a tensor with at least 1 axis, not a 0-d tensor")
+    """Return dim as a negative axis, and the positions along it."""
     axis = negative_axis(dim, input.ndim)
     return axis, positions(index, input.shape[axis], name, dim=axis + input.ndim)
 
@@ -84,7 +85,33 @@ def add_at(value: Any, index: Index) -> Tensor:
     return dispatch(entry("put_zeros"), (value,), {"index": index, "lead": ()})
 
 
+def of_numbers(*parts: str) -> Callable[[Callable], Callable]:
+    """Let a function along an axis take a 0-d tensor, which it treats as a vector with one element.
+
+    parts: the arguments besides the index that are vectors then.
+    """
+
+    def decorate(function: Callable) -> Callable:
+        names = inspect.signature(function)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            given = names.bind(*args, **kwargs).arguments
+            if given["input"].ndim:
+                return function(*args, **kwargs)
+            shape = tuple(given["index"].shape) if function.__name__ == "gather" else ()
+            for name in ("input", "index", *parts):
+                if isinstance(given.get(name), Tensor) and not given[name].ndim:
+                    given[name] = given[name].reshape((1,))
+            return function(**given).reshape(shape)
+
+        return call
+
+    return decorate
+
+
 @public
+@of_numbers()
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """Elements at the positions index along dim, such as input[index[i, j], j] for dim=0."""
     places = lane_index(input, dim, index, "gather")
@@ -92,6 +119,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
 
 
 @public
+@of_numbers("src")
 def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None) -> Tensor:
     """input with the positions that gather would read replaced by src (a tensor or a number)."""
     places = lane_index(input, dim, index, "scatter")
@@ -100,6 +128,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
 
 
 @public(node="ScatterAddBackward0")
+@of_numbers("src")
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """input with src added at the positions that gather would read."""
     places = lane_index(input, dim, index, "scatter_add")
@@ -107,6 +136,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
 
 @public(node="ScatterReduceBackward0")
+@of_numbers("src")
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -135,6 +165,7 @@ def scatter_reduce(
 
 
 @public
+@of_numbers()
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """Slices at integer positions along dim."""
     places = slice_index(input, dim, index, "index_select")
@@ -142,6 +173,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 @public(node="IndexAddBackward0")
+@of_numbers("source")
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
     """input with alpha * source added to its slices at index."""
     places = slice_index(input, dim, index, "index_add")
@@ -150,6 +182,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
 
 
 @public
+@of_numbers("source")
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """input with its slices at index replaced by those of source."""
     places = slice_index(input, dim, index, "index_copy")
@@ -158,6 +191,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 
 @public
+@of_numbers()
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """input with its slices at index filled with a number."""
     if isinstance(value, Tensor) and value.ndim:
@@ -227,7 +261,9 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 @public
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """Return the positions of the elements that are not 0."""
-    positions = np.nonzero(as_raw(input))
+    positions = np.nonzero(np.atleast_1d(as_raw(input)))
+    if not input.ndim and not as_tuple:
+        return report_event("nonzero", input, Tensor._wrap(np.zeros((positions[0].size, 0), np.int64), None))
     if as_tuple:
         return tuple(report_event("nonzero", input, Tensor._wrap(places, None)) for places in positions)
     return report_event("nonzero", input, Tensor._wrap(np.stack(positions, -1), None))
@@ -249,6 +285,34 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or numbers.min(initial=0) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     return operand(np.bincount(numbers, None if weights is None else as_raw(weights), minlength))
+
+
+@public(method=False)
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+) -> Tensor:
+    """Positions at which the values of input would keep sorted_sequence in order, row by row if it has several rows."""
+    if right and side == "left":
+        raise RuntimeError("side and right can't be set to opposites, got side of left while right was True")
+    knots, values = as_raw(sorted_sequence), as_raw(input)
+    if sorter is not None:
+        knots = np.take_along_axis(knots, as_raw(sorter), -1)
+    if knots.ndim > 1 and knots.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError("boundaries tensor should be 1 dimension or have the same leading axes as the values")
+    where: Any = "right" if right or side == "right" else "left"
+    if knots.ndim == 1:
+        places = np.searchsorted(knots, values, where)
+    else:
+        rows = zip(knots.reshape(-1, knots.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True)
+        found = [np.searchsorted(row, some, where) for row, some in rows]
+        places = np.array(found, np.int64).reshape(values.shape)
+    return Tensor._wrap(np.asarray(places, np.int32 if out_int32 else np.int64), None)
 
 
 @public(method=False)

@@ -297,3 +297,18 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     if not vectors or any(x.ndim > 1 for x in vectors):
         raise RuntimeError(f"meshgrid expects 0D or 1D tensors, got shapes {[list(x.shape) for x in vectors]}")
     return entry("meshgrid").function(*vectors, indexing=indexing)
+
+
+def enter_atleast(ndim: int) -> None:
+    name = f"atleast_{ndim}d"
+
+    def function(*tensors: Any) -> Any:
+        given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+        made = [operand(entry(name).function(operand(x))) for x in given]
+        return made[0] if given is tensors and len(made) == 1 else tuple(made)
+
+    offer(name, function, f"The tensor, or each of several, with at least {ndim} axes.", method=False)
+
+
+for ndim in (1, 2, 3):
+    enter_atleast(ndim)

@@ -63,27 +63,51 @@ def lay_windows(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any
     return Windows(tuple(size), tuple(kernel), strides, dilations, around, tuple(counts))
 
 
+PADDED = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+"""PyTorch's modes of padding other than constant, and NumPy's names."""
+
+
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """Add elements around input. pad: (before, after) of the last axis, then of the second-last axis, and so on.
 
-    mode: constant (value, by default 0), reflect (mirrored), or replicate (the last element repeated).
+    mode: constant (value, by default 0), reflect (mirrored), replicate (the last element repeated), or circular.
+    Negative numbers remove elements: with circular before the others add some, else afterwards.
     """
-    if mode not in ("constant", "reflect", "replicate"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode}; gradcli supports constant, reflect and replicate")
+    if mode != "constant" and mode not in PADDED:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}; use constant, {', '.join(PADDED)}")
     pairs = [(int(a), int(b)) for a, b in zip(pad[::2], pad[1::2], strict=True)]
-    if len(pairs) > input.ndim or min(map(min, pairs), default=0) < 0:
-        raise RuntimeError(f"pad takes nonnegative (before, after) for at most {input.ndim} axes, got {pad}")
+    if len(pairs) > input.ndim:
+        raise RuntimeError(f"pad takes (before, after) for at most {input.ndim} axes, got {pad}")
     around = [(0, 0)] * (input.ndim - len(pairs)) + pairs[::-1]
+    added = [(max(a, 0), max(b, 0)) for a, b in around]
+    if mode == "circular" and added != around:
+        input, around = crop(input, around), added
     if mode != "constant":
-        for axis, (sides, size) in enumerate(zip(around, input.shape, strict=True)):
-            if mode == "reflect" and max(sides) >= size:
-                raise RuntimeError(
-                    "Padding size should be less than the corresponding input dimension, but got: padding "
-                    f"({', '.join(map(str, sides))}) at dimension {axis} of input {list(input.shape)}"
-                )
-        out = entry("pad").function(input, around, mode={"replicate": "edge"}.get(mode, mode))
-        return relabel(out, f"{'Reflection' if mode == 'reflect' else 'Replication'}Pad{len(pairs)}DBackward0")
-    return relabel(entry("pad").function(input, around, constant_values=value or 0), "ConstantPadNdBackward0")
+        check_reach(input, added, mode)
+        out = entry("pad").function(input, added, mode=PADDED[mode])
+        names = {"reflect": f"ReflectionPad{len(pairs)}D", "replicate": f"ReplicationPad{len(pairs)}D"}
+        out = relabel(out, f"{names[mode]}Backward0") if mode in names else out
+    else:
+        out = relabel(entry("pad").function(input, added, constant_values=value or 0), "ConstantPadNdBackward0")
+    return out if added == around else crop(out, around)
+
+
+def check_reach(input: Tensor, added: list[tuple[int, int]], mode: str) -> None:
+    """Raise RuntimeError if mirrored or repeated elements would not suffice for the padding."""
+    for axis, (sides, size) in enumerate(zip(added, input.shape, strict=True)):
+        if max(sides) and ((mode == "reflect" and max(sides) >= size) or (mode == "circular" and max(sides) > size)):
+            raise RuntimeError(
+                "Padding size should be less than the corresponding input dimension, but got: padding "
+                f"({', '.join(map(str, sides))}) at dimension {axis} of input {list(input.shape)}"
+            )
+
+
+def crop(x: Tensor, around: list[tuple[int, int]]) -> Tensor:
+    """Remove as many elements as negative numbers say, before and after along each axis."""
+    removed = [(max(-a, 0), max(-b, 0)) for a, b in around]
+    if any(a + b > n for n, (a, b) in zip(x.shape, removed, strict=True)):
+        raise RuntimeError(f"pad removes more elements than there are: {removed} of shape {list(x.shape)}")
+    return x[tuple(slice(a, n - b) for n, (a, b) in zip(x.shape, removed, strict=True))]
 
 
 def check_padding(padding: str, stride: Sequence[int], error: type[Exception]) -> None:

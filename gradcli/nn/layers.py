@@ -242,7 +242,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
             "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
             f"{weight.numel()} and channel size = {channels}."
         )
-    slope = weight if weight.numel() == 1 else lay_along(weight, 1 - input.ndim)
+    if weight.numel() == 1:
+        slope = weight if input.ndim else weight.reshape(())
+    else:
+        slope = lay_along(weight, 1 - input.ndim)
     return where(input > 0, input, input * slope)
 
 

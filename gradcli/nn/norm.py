@@ -80,6 +80,10 @@ def batch_norm(
     Training moves the running moments towards the batch's. Raises ValueError for a single value per channel, and
     RuntimeError for running moments that are missing or do not match the channels.
     """
+    if input.ndim < 2:
+        if input.numel():
+            raise RuntimeError(f"batch_norm needs a batch of channels (N, C, ...), got shape {list(input.shape)}")
+        return input.clone()
     if any(x is not None and x.numel() != input.shape[1] for x in (running_mean, running_var)):
         raise RuntimeError(f"running_mean and running_var should contain {input.shape[1]} elements")
     if not training:

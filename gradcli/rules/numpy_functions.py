@@ -13,6 +13,7 @@ from .join import concatenate
 from .matrix_products import matmul, mm
 from .movement import clone, moveaxis
 from .pointwise import real
+from .reduce import reduced_axes
 from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
 from .shapes import as_array, as_floats, dtype_of, in_type_of, is_complex, kept_shape, negative_axes, rank, shape_of
@@ -142,7 +143,7 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     x, q = as_floats(as_array(x)), as_array(q)
     if ((q < 0) | (q > 1)).any():
         raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
-    axis = negative_axes(axis, rank(x))
+    axis = reduced_axes(x, axis)
     lead = tuple(n for i, n in enumerate(shape_of(x)) if i - rank(x) not in axis)
     rows = sort(moveaxis(x, axis, tuple(range(-len(axis), 0))).reshape((*lead, -1)) if rank(x) else x.reshape((1,)))
     n, kind = shape_of(rows)[-1], dtype_of(rows)
@@ -285,12 +286,13 @@ def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         products = centred = rows - rows.mean(axis=1, keepdims=True)
         norm = shape_of(rows)[1] - ddof
     else:
-        counts, weights = (in_type_of(rows, 1.0 if w is None else w) for w in (fweights, aweights))
-        both = counts * weights
+        counts, weights = (as_array(1.0 if w is None else w) for w in (fweights, aweights))
+        both = counts * weights  # sums of weights stay in their own type, as in PyTorch
         total = both.sum()
+        norm = total - ddof * ((both * weights).sum() / total if aweights is not None else 1.0)
+        both, total, norm = (in_type_of(rows, w) for w in (both, total, norm))
         centred = rows - (rows * both).sum(axis=1, keepdims=True) / total
         products = centred * both
-        norm = total - ddof * ((both * weights).sum() / total if aweights is not None else 1.0)
     scale = 1 / norm if norm > 0 else np.inf
     covariance = mm(products, centred.conj().swapaxes(0, 1)) * scale
     return covariance.reshape(()) if shape_of(covariance) == (1, 1) else covariance

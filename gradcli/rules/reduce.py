@@ -21,9 +21,15 @@ REDUCTIONS = (
 )
 
 
+def reduced_axes(x, axis):
+    """Return the axes of a reduction, negative and sorted. A single number may be reduced over the axis 0 or -1."""
+    is_only = not rank(x) and type(axis) is int and axis in (0, -1)
+    return () if is_only else negative_axes(axis, rank(x))
+
+
 def reduction_signature(x, axis=None, keepdims=False):
     """Bind a reduction, with negative and sorted axes."""
-    return (x,), {"axis": negative_axes(axis, rank(x)), "keepdims": bool(keepdims)}
+    return (x,), {"axis": reduced_axes(x, axis), "keepdims": bool(keepdims)}
 
 
 def count(shape, axis):
