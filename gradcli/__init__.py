@@ -16,6 +16,7 @@ A package imports only packages above it in this list; a test checks that.
     lang               the expression language: parser, evaluator, values of the command line
     user               the user's Python: what words name, the project, how files run, tracebacks, frameworks
     exact              symbols, high precision, and printing of formulas
+    code               value and gradient as a function in C, Fortran, JavaScript, Julia, MATLAB, Python or Rust
     program            what can be run: expressions, scripts, functions
     claims             what states a derivative: by hand, recorded, a formula, and adapters for code elsewhere
     numeric            a real matrix and values in, a state for each element out; no options, reports or files

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 import sympy
 from mpmath.libmp import to_str
-from sympy.printing.codeprinter import PrintMethodNotImplementedError
 from sympy.printing.str import StrPrinter
 
 from ..errors import GradcliError, TimeIsUp, describe_error
@@ -306,7 +304,6 @@ def as_number(value: Any) -> complex | float:
 
 
 FUNCTION_NAMES = ("f", "g", "h", "F", "G", "H", "output")  # for an output without a name: the first that is free
-LIBRARIES = {"python": "Python's math module", "c": "C's math library"}  # the libraries that the code may use
 
 
 def derive_formulas(
@@ -315,10 +312,9 @@ def derive_formulas(
     request: Request,
     *,
     at: Mapping[str, Any] | None = None,
-    code: str = "",
     unicode: bool = True,
 ) -> Formulas:
-    """Derive the formulas of a program's derivatives. at: a point to evaluate them at. code: "python" or "c"."""
+    """Derive the formulas of a program's derivatives. at: a point to evaluate them at."""
     notes: list[str] = []
     start, timeout, order = time.monotonic(), request.timeout or TIMEOUT, request.order
 
@@ -361,7 +357,6 @@ def derive_formulas(
             tuple(value),
             tuple(slopes),
             order,
-            code=write_code(code, symbols, known, formulas) if code else "",
             steps=steps,
             output=symbols.run.output_name,
             function=symbols.run.output_name or next(name for name in FUNCTION_NAMES if name not in known),
@@ -386,18 +381,6 @@ def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> Formu
     pairs = {tuple(d.name.split("/")): d for d in formulas}
     entries = tuple(tuple(pairs.get((a, b)) or pairs[b, a] for b in columns) for a in columns)
     return FormulaMatrix("hessian", tuple(columns), tuple(columns), entries)
-
-
-def write_code(code: str, symbols: Symbols, known: Mapping[str, np.ndarray], formulas: list) -> str:
-    writer = printing.python_code if code == "python" else printing.c_code
-    inputs = [(name, array.shape) for name, array in known.items()]
-    try:
-        return writer(symbols.title, inputs, resolve_unknown(scalar(symbols)), formulas)
-    except PrintMethodNotImplementedError as error:
-        found_name = re.search(r">: (\w[\w ]*)", str(error))
-        library = LIBRARIES[code]
-        message = f"{library} has no {found_name[1]}" if found_name else f"{library} lacks one of the functions"
-        raise GradcliError(message, hint="use -f text, which gradcli itself can read", kind="exact") from None
 
 
 def write_formula(expr: Any, unicode: bool) -> Formula:

@@ -478,7 +478,7 @@ OPTIONS: dict[str, Callable] = {
         callback=as_positive,
     ),
     "script_timeout": option("--timeout S", "Time limit in seconds [none].", callback=as_positive),
-    "simplify": option("--simplify", "Simplify the formulas, within --timeout."),
+    "simplify": option("--simplify", "Simplify the formulas, within --timeout.", formats=SHOWN),
     "high_order": option("--order N", "Order of the derivatives [1].", type=Count(10), formats=SHOWN),
     "matrix": option(
         "--matrix",

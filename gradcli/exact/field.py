@@ -35,6 +35,7 @@ class Field:
     functions: Mapping[str, Any]
     constants: Mapping[str, Any]
     lazy_pieces = True  # whether Piecewise in a twin becomes Python's `a if c else b`
+    sorts_rows = False  # whether elimination chooses pivots with `choose`, because no size is known
     # Subclasses define these:
     number: Callable[[Any], Any]  # converts a number to an element, a Literal from its text
     input_array: Callable[[str, Any], Any]  # the exact array for an input: its value, or symbols
@@ -54,6 +55,10 @@ class Field:
 
     def as_constant(self, x: Any) -> Any:
         return x
+
+    def ufunc(self, function: Any) -> Callable | None:
+        """Return a function of elements that replaces a function of NumPy or scipy.special, or None."""
+        return None
 
     def decide(self, condition: Any) -> bool:
         """Report whether a condition holds. Raises GradcliError if that cannot be decided."""
@@ -145,8 +150,10 @@ class ExactArray(np.ndarray):
         else:
             combine = None
             if ufunc in REDUCTIONS and not field.lazy_pieces:
-                combine = np.frompyfunc(field.functions[REDUCTIONS[ufunc]], 2, 1)
+                combine = np.frompyfunc(field.functions[REDUCTIONS[ufunc]], 2, 1, identity=None)
                 options.pop("initial", None)
+            elif ufunc in (np.logical_and, np.logical_or) and not field.lazy_pieces:
+                combine = np.frompyfunc(field.compare(ufunc.__name__), 2, 1, identity=None)  # type: ignore[arg-type]
             result = getattr(combine or ufunc, method)(*plain, **options)
         if out is not None:
             as_plain(out[0])[...] = as_plain(result)
@@ -154,6 +161,9 @@ class ExactArray(np.ndarray):
         return exact(result)
 
     def _call(self, field: Field, ufunc: Any, plain: tuple, options: dict) -> Any:
+        own = field.ufunc(ufunc)
+        if own is not None:
+            return map_elements(own, plain)
         if ufunc in COMPARISONS:
             function = field.compare(COMPARISONS[ufunc])
             if function is not None:
@@ -166,6 +176,8 @@ class ExactArray(np.ndarray):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function is np.where and len(args) == 3:
             return exact(map_elements(recorder().field.choose, tuple(as_plain(x) for x in args)))
+        if function is np.clip and len(args) == 3:
+            return np.minimum(np.maximum(args[0], args[1]), args[2])
         args, kwargs = as_plain(args), {k: as_plain(v) for k, v in kwargs.items()}
         if function is np.argsort:  # sort nan last, which Python's comparisons do not do
             infinite = recorder().field.number(np.inf)

@@ -1,23 +1,14 @@
-"""Print formulas in the expression language, in LaTeX, and as functions in Python or C."""
+"""Print formulas in the expression language and in LaTeX."""
 
 from __future__ import annotations
 
-import functools
-import keyword
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import sympy
-from sympy.printing.c import C99CodePrinter
-from sympy.printing.codeprinter import PrintMethodNotImplementedError
-from sympy.printing.pycode import PythonCodePrinter
 from sympy.printing.str import StrPrinter
 
-from ..results.base import label
 from ..results.studies import element_symbol
 
 RENAMED = {
@@ -98,6 +89,9 @@ class LanguagePrinter(StrPrinter):
     _print_ComplexInfinity = _print_ImaginaryUnit = _print_constant
 
 
+EXACT = 1 << 53  # numbers of longer fractions have no exact form as floats
+
+
 def with_decimals(expr: Any) -> Any:
     """Replace long fractions by decimals, such as 1.0507009873554804934, if those are exact."""
     unit = 10**400
@@ -149,203 +143,3 @@ def join_roots(product: Any) -> Any:
     rest = -rest if sympy.Mul(*numbers).is_negative else rest
     parts = [x for x in (*sympy.Mul.make_args(rest), *parts) if x != 1]
     return parts[0] if len(parts) == 1 else sympy.Mul(*parts, evaluate=False)
-
-
-Inputs = Sequence[tuple[str, tuple[int, ...]]]
-Derivatives = Sequence[tuple[str, tuple, list]]
-EXACT = 1 << 53  # larger integers are written as floats
-C_NAMES = frozenset(
-    # keywords
-    "alignas alignof asm auto bool break case char const constexpr continue default do double else enum extern false "
-    "float for goto if inline int long nullptr register restrict return short signed sizeof static static_assert "
-    "struct switch thread_local true typedef typeof typeof_unqual union unsigned void volatile while _Alignas _Alignof "
-    "_Atomic _BitInt _Bool _Complex _Decimal32 _Decimal64 _Decimal128 _Generic _Imaginary _Noreturn _Static_assert "
-    "_Thread_local "
-    # functions of math.h
-    "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp2 expm1 fabs fdim floor fma "
-    "fmax fmin fmod fpclassify frexp hypot ilogb isfinite isinf isnan isnormal ldexp lgamma llrint llround log log10 "
-    "log1p log2 logb lrint lround modf nan nearbyint nextafter pow remainder remquo rint round scalbln scalbn "
-    "signbit sin sinh sqrt tan tanh tgamma trunc "
-    # macros of math.h, and macros that some compilers predefine
-    "HUGE_VAL HUGE_VALF HUGE_VALL INFINITY MAXFLOAT M_1_PI M_2_PI M_2_SQRTPI M_E M_LN10 M_LN2 M_LOG10E M_LOG2E M_PI "
-    "M_PI_2 M_PI_4 M_SQRT1_2 M_SQRT2 NAN i386 linux unix".split()
-)
-
-
-class UniqueNames:
-    """Chooses names for generated code: all different, and none reserved. kept: the reserved names of the language."""
-
-    def __init__(self, inputs: Inputs, kept: Iterable[str]):
-        self.taken = set(kept)
-        self.parameters: dict[str, str] = {}
-        legal = [name for name, _ in inputs if identifier(name) == name and name not in self.taken]
-        for name in (*legal, *(n for n, _ in inputs if n not in legal)):  # names that can stay as they are come first
-            self.parameters[name] = self.free(identifier(name))
-        places = [(name, index, shape) for name, shape in inputs for index in np.ndindex(*shape)]
-        self.elements = {label(n, index): (self.parameters[n], index, shape) for n, index, shape in places}
-
-    def free(self, name: str) -> str:
-        """Reserve a name, with underscores appended if it is taken."""
-        while name in self.taken:
-            name += "_"
-        self.taken.add(name)
-        return name
-
-
-def print_all(
-    names: UniqueNames, printer: Any, value: Any, derivatives: Derivatives
-) -> tuple[list[tuple[str, str]], str, list[list[str]]]:
-    """Return (name, text) of common parts, then the value and the elements of each derivative in terms of them."""
-    symbols = sympy.numbered_symbols("t", exclude=[sympy.Symbol(name) for name in names.taken])
-    formulas = [value, *(e for _, _, elements in derivatives for e in elements)]
-    parts, rest = sympy.cse(formulas, symbols=symbols, optimizations="basic")
-    names.taken.update(symbol.name for symbol, _ in parts)
-    words = iter([printer.doprint(e) for e in rest])
-    shared = [(symbol.name, printer.doprint(part)) for symbol, part in parts]
-    return shared, next(words), [list(islice(words, len(elements))) for _, _, elements in derivatives]
-
-
-def identifier(name: str) -> str:
-    """Convert a name to an identifier of a programming language: net.0.weight becomes net_0_weight."""
-    word = re.sub(r"\W", "_", name)
-    return f"_{word}" if word[:1].isdigit() else word
-
-
-def doc(target: str) -> str:
-    """Make a target safe inside a docstring or comment."""
-    return " ".join(target.split()).replace("\\", "\\\\").replace('"""', "'''").replace("*/", "* /")
-
-
-def nest_lists(words: list[str], shape: tuple[int, ...], left: str = "[") -> str:
-    """Write texts as nested lists of the given shape. left: the opening bracket."""
-    if not shape:
-        return words[0]
-    step = len(words) // shape[0] if shape[0] else 0
-    rows = (words[i * step : (i + 1) * step] for i in range(shape[0]))
-    return left + ", ".join(nest_lists(row, shape[1:], left) for row in rows) + "]"
-
-
-def float_text(printer: Any, number: Any) -> str:
-    rounded = float(number)
-    return repr(rounded) if math.isfinite(rounded) else printer.doprint(sympy.oo if rounded > 0 else -sympy.oo)
-
-
-class _Python(PythonCodePrinter):
-    """Writes Python that calls math functions by their bare names, or by another name if an input has that name."""
-
-    def __init__(self, names: UniqueNames):
-        super().__init__({"fully_qualified_modules": False, "strict": True})
-        self.names = names
-        self.called: dict[tuple[str, str], str] = {}
-
-    def _module_format(self, fqn: str, register: bool = True) -> str:
-        module, _, name = fqn.rpartition(".")
-        key = (module or "builtins", name)
-        if key not in self.called:
-            self.called[key] = self.names.free(name)
-        return self.called[key]
-
-    def _print_Symbol(self, expr: Any) -> str:
-        parameter, index, _ = self.names.elements.get(expr.name, (expr.name, (), ()))
-        return label(parameter, index)
-
-    def _print_Integer(self, expr: Any) -> str:
-        return float_text(self, expr) if abs(expr) > EXACT else super()._print_Integer(expr)
-
-    def _print_NaN(self, expr: Any) -> str:
-        return self._module_format("math.nan")
-
-    _print_ComplexInfinity = _print_NaN
-
-    def _print_ExtremeBase(self, expr: Any) -> str:
-        return f"{self._module_format('builtins.' + expr.short_name)}({', '.join(map(self._print, expr.args))})"
-
-    def imports(self) -> str:
-        words: dict[str, list[str]] = {}
-        for (module, name), used in sorted(self.called.items()):
-            if module != "builtins" or name != used:
-                words.setdefault(module, []).append(name if name == used else f"{name} as {used}")
-        lines = [f"from {module} import {', '.join(names)}\n" for module, names in words.items()]
-        return "".join(lines) + "\n\n" if lines else ""
-
-
-def python_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
-    """Write a Python function of value and derivatives. derivatives: (label, shape, expressions) of each."""
-    names = UniqueNames(inputs, keyword.kwlist)
-    printer = _Python(names)
-    parts, word, slopes = print_all(names, printer, value, derivatives)
-    texts = {label: nest_lists(words, shape) for (label, shape, _), words in zip(derivatives, slopes, strict=True)}
-    arguments = [names.parameters[name] for name, _ in inputs]
-    return printer.imports() + python_function(names, arguments, target, parts, word, texts)
-
-
-def python_function(
-    names: UniqueNames,
-    arguments: Iterable[str],
-    target: str,
-    parts: Iterable[tuple[str, str]],
-    value: str,
-    derivatives: Mapping[str, str],
-) -> str:
-    """Write the function value_and_gradient. parts: (name, text) pairs. derivatives: texts by label."""
-    returned = {names.free("value"): value}
-    returned |= {names.free(f"d_{identifier(label)}"): text for label, text in derivatives.items()}
-    lines = [
-        f"def value_and_gradient({', '.join(arguments)}):",
-        f'    """Value and derivatives of {doc(target)}."""',
-        *(f"    {name} = {text}" for name, text in (*parts, *returned.items())),
-        f"    return {', '.join(returned)}",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-class _C(C99CodePrinter):
-    """Writes C99, with array elements as indexed pointers."""
-
-    def __init__(self, names: UniqueNames):
-        # by default, sympy uses C's integer abs, and macros such as M_PI that C99 lacks
-        super().__init__({"strict": True, "user_functions": {"Abs": "fabs"}, "math_macros": {}})
-        self.names = names
-
-    def _print_NumberSymbol(self, expr: Any) -> str:
-        return repr(float(expr))
-
-    def _print_ExtremeBase(self, expr: Any) -> str:
-        return functools.reduce(lambda x, y: f"f{expr.short_name}({x}, {y})", map(self._print, expr.args))
-
-    def _print_BooleanTrue(self, expr: Any) -> str:
-        return "1"
-
-    def _print_BooleanFalse(self, expr: Any) -> str:
-        return "0"
-
-    def _print_Symbol(self, expr: Any) -> str:
-        parameter, index, shape = self.names.elements.get(expr.name, (expr.name, (), ()))
-        return f"{parameter}[{int(np.ravel_multi_index(index, shape))}]" if index else parameter
-
-    def _print_Integer(self, expr: Any) -> str:
-        return float_text(self, expr) if abs(expr) > EXACT else super()._print_Integer(expr)
-
-    def _print_Rational(self, expr: Any) -> str:
-        return float_text(self, expr) if max(abs(expr.p), expr.q) > EXACT else super()._print_Rational(expr)
-
-    def _print_ImaginaryUnit(self, expr: Any) -> str:
-        raise PrintMethodNotImplementedError(">: complex numbers")
-
-
-def c_code(target: str, inputs: Inputs, value: Any, derivatives: Derivatives) -> str:
-    """Write a C function that returns the value and stores the derivatives; arrays are flat, in row-major order."""
-    names = UniqueNames(inputs, C_NAMES)
-    printer = _C(names)
-    pointers = [names.free(f"d_{identifier(label)}") for label, _, _ in derivatives]
-    parts, word, slopes = print_all(names, printer, value, derivatives)
-    body = [f"    const double {name} = {part};" for name, part in parts]
-    for pointer, (_, shape, _), words in zip(pointers, derivatives, slopes, strict=True):
-        places = (f"{pointer}[{k}]" if shape else f"*{pointer}" for k in range(len(words)))
-        body += [f"    {place} = {word};" for place, word in zip(places, words, strict=True)]
-    arguments = [f"const double *{names.parameters[n]}" if s else f"double {names.parameters[n]}" for n, s in inputs]
-    arguments += [f"double *{pointer}" for pointer in pointers]
-    head = ["#include <math.h>", "", f"/* Value and derivatives of {doc(target)}. */"]
-    head += [f"double value_and_gradient({', '.join(arguments)})", "{"]
-    return "\n".join([*head, *body, f"    return {word};", "}", ""])

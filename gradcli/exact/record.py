@@ -222,8 +222,8 @@ def name_for_users(primitive: Primitive) -> str:
 
 
 @contextlib.contextmanager
-def exactly(field: Field) -> Iterator[Exact]:
-    arithmetic = Exact(field)
+def exactly(field: Field, engine: type[Exact] = Exact) -> Iterator[Exact]:
+    arithmetic = engine(field)
     with recording(arithmetic):
         try:
             yield arithmetic

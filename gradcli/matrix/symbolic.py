@@ -246,7 +246,8 @@ def engine_derivatives(inputs: Inputs, values: Values, labels: Iterable[str], ki
 
 def python_code(title: str, inputs: Inputs, value: Form, forms: Mapping[str, Form]) -> str:
     """Write a NumPy function for the value and the derivatives that computes common parts once."""
-    from ..exact.printing import UniqueNames, python_function
+    from ..code.names import UniqueNames
+    from ..code.python import python_function
 
     names = UniqueNames([(name, ()) for name in inputs.shapes], [*keyword.kwlist, "np"])
     used = {name: names.parameters[name] for name in inputs.shapes}
@@ -256,7 +257,8 @@ def python_code(title: str, inputs: Inputs, value: Form, forms: Mapping[str, For
     write = lambda form: writer.write(rename_inputs(form, used))  # noqa: E731
     common = [(name, write(form)) for name, form in parts]
     texts = dict(zip(forms, map(write, slopes), strict=True))
-    function = python_function(names, used.values(), title, common, write(value), texts)
+    returned = {names.free("value"): write(value), **{names.derivative(label): text for label, text in texts.items()}}
+    function = python_function(used.values(), title, common, returned)
     head = "import numpy as np\n"
     if writer.special:
         head += f"from scipy.special import {', '.join(sorted(writer.special))}\n"

@@ -32,6 +32,11 @@ FORMATS = {
     "text": Format(),
     "python": Format((".py",)),
     "c": Format((".c",)),
+    "fortran": Format((".f90", ".f95", ".f03", ".f08")),
+    "julia": Format((".jl",)),
+    "rust": Format((".rs",)),
+    "js": Format((".js", ".mjs")),
+    "matlab": Format((".m",)),
     "dot": Format((".dot", ".gv"), "dot"),
     "mermaid": Format((".mmd",), "dot"),
     "svg": Format((".svg",), "picture"),
@@ -48,7 +53,7 @@ FORMATS = {
 TEXT = ("table", "tsv", "json")
 ARRAYS = (*TEXT, "latex", "npz", "npy", "csv", "raw")  # formats for results made of arrays
 PICTURES = ("svg", "png")
-CODE = ("python", "c")  # formats that write a formula as a function to paste
+CODE = ("python", "c", "fortran", "julia", "rust", "js", "matlab")  # formats that write a function to paste
 
 
 class Style(NamedTuple):

@@ -357,7 +357,7 @@ real_elementwise(
 
 def trunc_divide_forward(x, y):
     """x / y rounded towards 0; exact for integers."""
-    if np.result_type(x, y).kind == "f":
+    if np.result_type(x, y).kind in "fO":
         return np.trunc(np.true_divide(x, y))
     quotient = np.floor_divide(x, y)
     return quotient + ((quotient < 0) & (quotient * y != x))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .reduce import REDUCTIONS, reduction_signature
-from .shapes import conjugate, fit, negative_axis, rank, unreduce
+from .shapes import conjugate, fit, may_hold, negative_axis, rank, unreduce
 from .table import LANES, REDUCTION, A, Sample, batch_aligned, general, internal, numpy_function, rule
 from .transcendental import logaddexp
 
@@ -101,7 +101,7 @@ def prod_vjp(g, out, x, *, axis, keepdims):
     g, out = unreduce(g, x.shape, axis, keepdims), unreduce(out, x.shape, axis, keepdims)
     if not axis:
         return g
-    if not ((x == 0).any() or (out == 0).any()):
+    if not (may_hold(x == 0) or may_hold(out == 0)):
         return g * conjugate(out / x)
     others = tuple(i for i in range(-x.ndim, 0) if i not in axis)
     order = tuple(i + x.ndim for i in (*others, *axis))

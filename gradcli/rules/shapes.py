@@ -49,6 +49,11 @@ def is_complex(x: Any) -> bool:
     return kind == "c" or (kind == "O" and getattr(getattr(x, "_data", x), "is_complex", False))
 
 
+def may_hold(condition: Any) -> bool:
+    """Report whether a condition is true for an element, or may be: symbols leave it open."""
+    return getattr(getattr(condition, "dtype", None), "kind", "") == "O" or bool(np.any(condition))
+
+
 def in_type_of(x: Any, other: Any) -> Any:
     """Cast an array or a number to the type of x if that is real floating-point."""
     other = as_array(other)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .exact import Field, NoTwinError, map_elements, without_field
-from .shapes import adjoint, fit, is_complex, rank, shape_of
+from .shapes import adjoint, fit, is_complex, may_hold, rank, shape_of
 from .table import A, Sample, batch_aligned, general, internal, numpy_function, rule
 
 
@@ -39,6 +39,8 @@ def eliminate(field: Field, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, A
     n = len(a)
     determinant = field.number(1)
     for k in range(n):
+        if field.sorts_rows:
+            determinant = determinant * bring_up_largest(field, a, b, k)
         pivot = next((i for i in pivots(field, a[:, k], k)), None)
         if pivot is None:
             return b * field.functions["nan"], field.number(0)
@@ -48,11 +50,27 @@ def eliminate(field: Field, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, A
         determinant = determinant * a[k, k]
         for i in range(k + 1, n):
             ratio = a[i, k] / a[k, k]
+            if field.sorts_rows:  # below a pivot of 0, all elements are 0
+                ratio = field.choose(abs(a[k, k]) > 0, ratio, field.number(0))
             a[i, k:] = a[i, k:] - ratio * a[k, k:]
             b[i] = b[i] - ratio * b[k]
     for k in reversed(range(n)):
         b[k] = (b[k] - a[k, k + 1 :] @ b[k + 1 :] if k + 1 < n else b[k]) / a[k, k]
     return b, determinant
+
+
+def bring_up_largest(field: Field, a: np.ndarray, b: np.ndarray, k: int) -> Any:
+    """Exchange rows, by choices between elements, until row k has the largest element of column k; return the sign of
+    the permutation."""
+    sign = field.number(1)
+    for i in range(k + 1, len(a)):
+        larger = abs(a[i, k]) > abs(a[k, k])
+        for rows in (a, b):
+            upper = [field.choose(larger, x, y) for x, y in zip(rows[i], rows[k], strict=True)]
+            rows[i] = [field.choose(larger, y, x) for x, y in zip(rows[i], rows[k], strict=True)]
+            rows[k] = upper
+        sign = field.choose(larger, -sign, sign)
+    return sign
 
 
 def pivots(field: Field, column: np.ndarray, start: int) -> list[int]:
@@ -67,7 +85,7 @@ def identity(field: Field, n: int) -> np.ndarray:
 
 @over_stacks
 def exact_det(field: Field, a: np.ndarray) -> Any:
-    if not field.lazy_pieces:
+    if "matrix" in field.functions:
         return field.functions["matrix"](a).det(method="berkowitz")
     return eliminate(field, a, identity(field, len(a)))[1]
 
@@ -160,8 +178,9 @@ def cofactors(x):
 
 def det_vjp(g, out, x):
     """g conj(det(A) A^-1)^T; the adjugate where the matrix is singular."""
-    if (out == 0).any():
-        return g[..., None, None] * (adjoint(adjugate(x)) if isinstance(x, np.ndarray) else cofactors(x).conj())
+    if may_hold(out == 0):
+        in_floats = isinstance(x, np.ndarray) and x.dtype != object
+        return g[..., None, None] * (adjoint(adjugate(x)) if in_floats else cofactors(x).conj())
     return (g * out.conj())[..., None, None] * adjoint(inv(x))
 
 
@@ -187,7 +206,7 @@ def slogdet_vjp(gs, outs, x):
     if g_sign is not None:
         factor = factor + (np.imag(g_sign * outs[0].conj()) * 1j if is_complex(x) else g_sign * 0.0)
     singular = np.isinf(outs[1])
-    if singular.any():
+    if may_hold(singular):
         singular = singular[..., None, None]
         safe = inv(np.where(singular, np.eye(x.shape[-1], dtype=x.dtype), x))
         return factor[..., None, None] * adjoint(np.where(singular, np.inf, safe))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_floats, is_complex
+from .shapes import as_floats, is_complex, may_hold
 from .table import POSITIVE, REAL, Interval, Primitive, elementwise, real_elementwise, rule
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -19,7 +19,7 @@ def within_forward(x, *, low, high):
     if np.iscomplexobj(x):
         return x
     outside = (x < low) | (x > high) if high < math.inf else x < low
-    return np.where(outside, math.nan, x) if np.any(outside) else x
+    return np.where(outside, math.nan, x) if may_hold(outside) else x
 
 
 # Rules pass x through this, so that they and their own derivatives are nan outside the function's domain.

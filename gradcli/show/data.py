@@ -12,7 +12,7 @@ import numpy as np
 from .. import __version__
 from ..errors import GradcliError, visible
 from ..results.base import SCHEMA, Rows, dense_arrays, document_of, document_of_lines, rows_of
-from ..results.formats import Style
+from ..results.formats import CODE, Style
 
 NONE = "none"  # a gradient that is None
 
@@ -188,8 +188,7 @@ WRITERS = {
     "csv": write_csv,
     "raw": write_raw,
     "text": write_text,
-    "python": write_code,
-    "c": write_code,
+    **dict.fromkeys(CODE, write_code),
     "json": write_json,
     "npz": write_npz,
     "npy": write_npy,

@@ -239,6 +239,7 @@ CHANGES = [
     ("limits on time, memory and size", "gradcli/lang/limits.py", ""),
     ("values and files after NAME=", "gradcli/lang/values.py", "`gradcli/lang/files.py`, `gradcli/lang/tables.py`"),
     ("formulas, high precision", "gradcli/exact/symbolic.py", "`gradcli/exact/multiprecision.py`"),
+    ("generated code", "gradcli/code/special.py", "a language: its module in `gradcli/code/`"),
     ("how a target is opened", "gradcli/claims/open.py", "what its words name: `gradcli/user/address.py`"),
     ("which Python runs a target", "gradcli/user/project.py", "also the settings of the project"),
     ("how the user's files run", "gradcli/user/loading.py", "scripts: `gradcli/program/script.py`"),

@@ -367,6 +367,27 @@ random, by about 0.05 Å along each axis. `--seed` selects different random move
 In tab-separated lines and in CSV, the value is always called `value`, and its elements are called `value[0,1]` and so
 on, even if the output has a name of its own.
 """,
+    "symbolic": """
+# Generated code
+
+`-f c`, `fortran`, `js`, `julia`, `matlab`, `python` and `rust` write the function `value_and_gradient`. The value comes
+from the operations of TARGET, and the gradient from a backward pass, both in the forms that `gradcli eval` and
+`gradcli grad` use: log1p(x) is accurate at 1e-17, and softplus(1000) does not overflow. The code needs only the
+standard library of the language. Functions that the library lacks, such as digamma, are part of the code.
+
+- C: `double value_and_gradient(double x, const double *w, double *d_x, double *d_w)`. Arrays are flat, in row-major
+  order.
+- Fortran 2008: the module `gradients` with a pure subroutine, whose last arguments are the value and the derivatives.
+- Python, JavaScript (a module), Julia, MATLAB and Octave return the value and the derivatives. Arrays are nested lists
+  in Python and JavaScript. Save MATLAB code in value_and_gradient.m.
+- Rust: `value_and_gradient(x: f64, w: &[f64; 3]) -> (f64, f64, [f64; 3])`.
+
+At a pole or outside its domain, the code returns an infinity or nan, as the engine does. Only sin, cos and tan of an
+infinity raise an error in Python and Julia. Inputs are called by position, and names that the language reserves get an
+underscore. Only the shapes of given values matter: all inputs stay variables. A choice that depends on values needs
+`where`; sort and indices that depend on inputs cannot be written as code, nor can complex numbers, and functions such
+as Bessel functions.
+""",
     "sweep": """
 # Rows
 

@@ -1,4 +1,4 @@
-"""Formulas as text: printed formulas evaluate to the same number, and names in generated code are unique."""
+"""Formulas as text: printed formulas evaluate to the same number."""
 
 import re
 
@@ -8,20 +8,7 @@ import sympy
 from scipy.special import betainc
 
 from gradcli.claims.open import load_program
-from gradcli.exact.printing import (
-    UniqueNames,
-    _Python,
-    c_code,
-    doc,
-    float_text,
-    identifier,
-    join_cube_root,
-    latex,
-    nest_lists,
-    python_code,
-    text,
-    with_decimals,
-)
+from gradcli.exact.printing import join_cube_root, latex, text, with_decimals
 from gradcli.exact.symbolic import maximum, minimum
 from gradcli.program.target import Target
 
@@ -105,74 +92,3 @@ def test_cube_roots_of_negative_numbers_are_real():
     assert latex(root) == r"\sqrt[3]{x}"
     assert join_cube_root(3 * root) == 3 * sympy.cbrt(X)
     assert latex(sympy.Abs(X) ** sympy.Rational(1, 3)) != r"\sqrt[3]{x}"  # without the sign, it is a different function
-
-
-def test_names_in_code_are_valid_and_unique():
-    names = UniqueNames([("lambda", ()), ("net.0.w", (2,)), ("net_0_w", ()), ("0b", ())], ["lambda", "math"])
-    assert names.parameters == {"net_0_w": "net_0_w", "lambda": "lambda_", "net.0.w": "net_0_w_", "0b": "_0b"}
-    assert names.elements["net.0.w[1]"] == ("net_0_w_", (1,), (2,))
-    assert [names.free("math"), names.free("math"), names.free("t")] == ["math_", "math__", "t"]
-    assert [identifier(name) for name in ("a.b[0]", "1x", "μ")] == ["a_b_0_", "_1x", "μ"]
-
-
-def test_targets_are_escaped_in_comments():
-    assert doc('x """ \\ \n y */ z') == "x ''' \\\\ y * / z"
-    compile(f'"""{doc(chr(34) * 3 + chr(92))}"""', "f", "eval")
-
-
-def test_nested_lists():
-    words = list("abcdef")
-    assert nest_lists(words, (2, 3)) == "[[a, b, c], [d, e, f]]"
-    assert nest_lists(words[:1], ()) == "a" and nest_lists([], (0, 2)) == "[]"
-    assert nest_lists(words[:2], (2, 1), "array([") == "array([array([a], array([b]]"  # `left` opens every list
-
-
-def test_numbers_in_code_are_floats():
-    names = UniqueNames([], [])
-    assert float_text(_Python(names), sympy.Rational(1, 3)) == repr(1 / 3)
-    assert float_text(_Python(names), sympy.Integer(10) ** 400) == "inf"
-
-
-VALUE = sympy.sin(X01 * W2) * X01
-DERIVATIVES = [
-    ("x", (1, 2), [sympy.Integer(0), sympy.diff(VALUE, X01)]),
-    ("w", (3,), [sympy.Integer(0), sympy.Integer(0), sympy.diff(VALUE, W2)]),
-]
-INPUTS = [("x", (1, 2)), ("w", (3,))]
-
-
-def test_python_code_computes_the_derivatives():
-    names: dict = {}
-    exec(python_code("sin(x w) x", INPUTS, VALUE, DERIVATIVES), names)
-    value, d_x, d_w = names["value_and_gradient"](np.array([[0.0, 0.7]]), [0.0, 0.0, 1.3])
-    s, c = np.sin(0.7 * 1.3), np.cos(0.7 * 1.3)
-    assert value == pytest.approx(0.7 * s, rel=1e-15)
-    np.testing.assert_allclose(d_x, [[0, s + 0.7 * 1.3 * c]], rtol=1e-15)
-    np.testing.assert_allclose(d_w, [0, 0, 0.49 * c], rtol=1e-15)
-
-
-def test_common_parts_are_computed_once():
-    assert python_code("t", INPUTS, VALUE, DERIVATIVES).count("sin(") == 1
-    written = c_code("t", INPUTS, VALUE, DERIVATIVES)
-    assert written.count("sin(") == 1
-    assert "double value_and_gradient(const double *x, const double *w, double *d_x, double *d_w)" in written
-    assert all(f"d_w[{k}] = " in written for k in range(3)) and "d_x[1] = " in written
-
-
-@pytest.mark.parametrize(
-    ("formula", "in_python", "in_c"),
-    [
-        (sympy.Abs(X), "abs(x)", "fabs(x)"),
-        (maximum(X, Y), "max(x, y)", "fmax(x, y)"),
-        (maximum(X, Y, 1), None, "fmax(fmax("),
-        (sympy.Rational(1, 3) * X, "(1/3)*x", "(1.0/3.0)*x"),
-        (sympy.Integer(2) ** 70 * X, repr(float(2**70)), repr(float(2**70))),
-        (sympy.pi * X, "pi*x", f"{np.pi!r}*x"),
-        (sympy.oo, "inf", "INFINITY"),
-    ],
-)
-def test_language_specific_spellings(formula, in_python, in_c):
-    inputs = [(name, ()) for name in "xy"]
-    python, c = (write("t", inputs, formula, []) for write in (python_code, c_code))
-    assert in_python is None or in_python in python.split("value = ")[1]
-    assert in_c in c.split("return ")[1]

@@ -149,7 +149,8 @@ def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
     Inputs do not need values. A name without a value is a scalar, unless --shape x=2,3 makes it an array. The elements
     of an array become symbols such as x[0,1]. If every input has a value, or with --at, the formulas are evaluated at
     that point. For an output with several elements, the result is the Jacobian; with --order 2, it is the Hessian.
-    -f python and -f c print the formulas as a function in that language.
+    -f c, fortran, js, julia, matlab, python and rust print value and gradient as a function in that language. This
+    function computes as the engine does, and is as accurate.
 
     With --matrix, the formulas contain vectors and matrices of any size. Their lengths may be names (--shape A=m,n),
     and inputs without a shape are numbers. Each formula is compared with the engine at random sizes before printing.
@@ -160,19 +161,23 @@ def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
 
         program, values = call.program()
         return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)
+    program, values = call.program()
+    drawn = shapes_of(asked.shapes, asked.max_elements, values)
+    if form in CODE:
+        from ...analysis.generated_code import generate_code
+
+        sized = {**values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}}
+        return generate_code(program, sized, call.asked(), form)
     from ...analysis.symbolic import derive_formulas  # importing sympy does not count towards --timeout
     from ...exact.record import exactly
     from ...exact.symbolic import Symbolic
 
-    program, values = call.program()
-    drawn = shapes_of(asked.shapes, asked.max_elements, values)
     point, missing = None, [*drawn, *program.missing({**values, **drawn})]
-    if missing and not at and form not in CODE and any(np.size(x) == 1 for x in values.values()):
+    if missing and not at and any(np.size(x) == 1 for x in values.values()):
         messages.note(f"not evaluated: there is no value for {', '.join(missing)}")
-    if at or asked.digits or (values and form not in CODE and not missing):
+    if at or asked.digits or (values and not missing):
         with exactly(Symbolic()):
             point = {**values, **read_values(at, asked)} if at else call.values()
     given = {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}}
     digits = asked.digits or call.output.precision or 15
-    code = form if form in CODE else ""
-    return derive_formulas(program, given, call.asked(digits=digits), at=point, code=code, unicode=call.output.unicode)
+    return derive_formulas(program, given, call.asked(digits=digits), at=point, unicode=call.output.unicode)
