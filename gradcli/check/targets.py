@@ -39,6 +39,7 @@ from ..user.frameworks import engine_of, modules_imported
 from ..user.loading import Folders, check_callable, find_in, load_module, root_of, same_file
 from .check import REGISTRY, Check, error_report, reference_check, surroundings_of
 from .declare import claim_opened
+from .keeper import kept
 
 DECLARING = {"check", "check_gradient"}  # a file that names none of these declares no check, and is not imported
 
@@ -91,8 +92,10 @@ def bound_of_import(timeout: float | None) -> Bound | None:
 def import_checks(path: str, folders: Folders, stdout: Any, timeout: float | None) -> list[Check] | CheckReport:
     """Import a file and return the checks that it, or a file that it imports, declares; a report if that fails."""
     before, start = len(REGISTRY), time.perf_counter()
+    if path in kept.by.found.died:
+        return died_report(path)
     try:
-        with enforce(bound_of_import(timeout)):
+        with kept.by.importing(path), enforce(bound_of_import(timeout)):
             load_module(path, stdout, folders)
     except GradcliError as error:
         return error_report(path, path, start, error)
@@ -145,12 +148,28 @@ def checks_of(targets: Sequence[Target], request: Request) -> list[Check | Check
     folders = Folders()
     for target in targets:
         if len(targets) == 1 or not is_python_file(target) or declares_checks(target.text):
-            checks += of_target(target._replace(folders=folders), request)
+            checks += of_named(target._replace(folders=folders), request)
     if not checks:
         names = ", ".join(target.text for target in targets)
         hint = "declare checks with @gradcli.check(at=..., grad=...), or name a function: FILE.py:f --grad g"
         raise GradcliError(f"nothing to check in {names}", hint=hint, kind="file")
     return checks
+
+
+def of_named(target: Target, request: Request) -> list[Check | CheckReport]:
+    """Return the checks of a target, or a report if an earlier process has died of importing the file of a name."""
+    if target.name is None:
+        return of_target(target, request)
+    if target.text in kept.by.found.died:
+        return [died_report(target.text)]
+    with kept.by.importing(target.text):
+        return of_target(target, request)
+
+
+def died_report(name: str) -> CheckReport:
+    path = name.partition(".py:")[0] + ".py" if ".py:" in name else name
+    how = kept.by.found.died[name]
+    return CheckReport(name, path, None, "error", 0.0, message=f"importing {path} ended it: {how}")
 
 
 def is_python_file(target: Target) -> bool:
@@ -204,8 +223,8 @@ def of_folder(target: Target, request: Request) -> list[Check | CheckReport]:
     for place, folders, names in os.walk(target.text):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("__pycache__", "node_modules"))
         names = sorted(name for name in names if name.endswith(".py"))
-        for kept in (folders, names) if project is not None else ():
-            kept[:] = [name for name in kept if not project.excludes(os.path.join(place, name))]
+        for listed in (folders, names) if project is not None else ():
+            listed[:] = [name for name in listed if not project.excludes(os.path.join(place, name))]
         files += [os.path.join(place, name) for name in names]
     for _, paths in itertools.groupby([*filter(mentions_checks, files)], root_of):
         first, *others = paths

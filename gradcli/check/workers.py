@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import math
 import os
@@ -24,9 +23,10 @@ from ..claims.claim import Progress, ProgressCallback
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, within
 from ..results.checks import CheckReport
-from ..user.forks import flush_streams
+from ..user.forks import control, flush_streams
 from .check import Check
 from .judge import DEFECT
+from .keeper import LATE, PARENT_DEATH, kept
 
 HEADER = 8  # bytes for the length of a message
 BYTES_PER_READ = 1 << 20
@@ -80,9 +80,7 @@ BROKEN = (TimeIsUp, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingE
 PARTING = 2.0  # seconds that a process has to end, so that its threads can finish
 LOOK_SECONDS = 0.5  # seconds between looks for processes that died while others hold their pipe open
 MESSAGE_SECONDS = 0.2  # seconds between two progress messages of a process
-LATE = 124  # exit status of a process that ends itself at its time limit, as with timeout(1)
-PARENT_DEATH, ADOPTION = 1, 36
-"""Linux's prctl options: the signal sent to a process when its parent dies; whether it adopts orphaned descendants."""
+ADOPTION = 36  # Linux's prctl option: whether a process adopts orphaned descendants
 ROUNDS = 100
 """How often to look for processes that checks left running: when one ends, the ones that it started are adopted."""
 
@@ -110,9 +108,19 @@ def run_all(
 
 
 def in_turn(checks: Sequence[Check], on_progress: ProgressCallback | None) -> Iterator[tuple[int, CheckReport]]:
+    """Yield number and report of each check, in this process. Those that another process has run are known."""
+    keeper, found = kept.by, kept.by.found
     for place, check in enumerate(checks):
-        check.progress = Progress(on_progress and functools.partial(on_progress, place))
-        yield place, check.run()
+        if place in found.reports:
+            yield place, found.reports[place]
+        elif place in found.ended:
+            yield place, check.error(found.ended[place])
+        else:
+            check.progress = Progress(on_progress and functools.partial(on_progress, place))
+            keeper.begin(place)
+            report = check.run()
+            keeper.done(place, report)
+            yield place, report
 
 
 class Worker:
@@ -246,11 +254,6 @@ def end_leftovers(known: set[int]) -> None:
                 os.waitpid(number, 0)
         if not left:
             return
-
-
-def control(option: int, value: int) -> None:
-    with contextlib.suppress(Exception):
-        ctypes.CDLL(None).prctl(option, value)
 
 
 def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:

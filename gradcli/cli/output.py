@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from ..errors import ENDINGS, GradcliError, visible
@@ -74,6 +75,18 @@ def disown() -> None:
     """Discard what this process writes to the copies of standard streams; messages go to standard error."""
     discard(_Results.stream, messages.settings.stream)
     messages.settings.stream = None
+
+
+@contextlib.contextmanager
+def handed_on() -> Iterator[None]:
+    """Let a process that is forked in the block write results and messages in place of this one."""
+    stream = messages.settings.stream
+    copies = [(x, os.dup(x.fileno())) for x in (_Results.stream, stream) if x is not None]
+    yield
+    for original, copy in copies:
+        os.dup2(copy, original.fileno())
+        os.close(copy)
+    messages.settings.stream = stream
 
 
 def discard(*streams: Any) -> None:

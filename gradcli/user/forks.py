@@ -1,10 +1,13 @@
-"""End the processes that the user's code forks, together with the call that forked them."""
+"""Processes: end those that the user's code forks with the call that forked them; signals for processes in between."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
+import signal
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import describe_error
@@ -39,3 +42,34 @@ def flush_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the user's code may have put anything there
             stream.flush()
+
+
+def control(option: int, value: int) -> None:
+    """Set one of Linux's prctl options; elsewhere, do nothing."""
+    with contextlib.suppress(Exception):
+        ctypes.CDLL(None).prctl(option, value)
+
+
+@contextlib.contextmanager
+def handling(handlers: Mapping[signal.Signals, Any]) -> Iterator[None]:
+    """Handle signals in the block, except those that the caller of gradcli wants to be ignored."""
+    before = {number: signal.getsignal(number) for number in handlers}
+    some = {n: handler for n, handler in handlers.items() if before[n] is not signal.SIG_IGN}
+    try:
+        for number, handler in some.items():
+            signal.signal(number, handler)
+        yield
+    finally:
+        for number in some:
+            signal.signal(number, before[number])
+
+
+def in_foreground() -> bool:
+    """Report whether the terminal sends Ctrl-C to this process, and then also to the processes that it started."""
+    with contextlib.suppress(OSError):
+        terminal = os.open("/dev/tty", os.O_RDONLY)
+        try:
+            return os.tcgetpgrp(terminal) == os.getpgrp()
+        finally:
+            os.close(terminal)
+    return False

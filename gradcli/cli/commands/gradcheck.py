@@ -14,6 +14,7 @@ import click
 from click.core import ParameterSource
 
 from ...check.check import Check
+from ...check.keeper import keep_alive, kept
 from ...check.targets import checks_of
 from ...check.workers import run_all
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError, count_of, visible
@@ -25,7 +26,7 @@ from ...show.checks import details, summary_line
 from .. import messages
 from ..option_table import shapes_of
 from ..options import COMMON, Call, no_target, target_command
-from ..output import check_writable, terminal_size, write_file
+from ..output import check_writable, handed_on, terminal_size, write_file
 
 if TYPE_CHECKING:
     from ...check.search import SavedPoints
@@ -95,6 +96,9 @@ def gradcheck(
     for path in (junit, save_points):
         if path is not None:
             check_writable(path)
+    if any(os.path.isdir(word) or ".py" in word for word in target_words(call)):
+        with handed_on():
+            keep_alive()
     try:
         checks = select_checks(call)
     except GradcliError as error:
@@ -156,14 +160,19 @@ def run_checks(
     def show(ready: list[CheckReport]) -> None:
         progress.clear()
         reports.extend(ready)
-        for report in ready:
-            for detail in details(report):
+        print_reports(len(reports) - len(ready), ready)
+
+    def print_reports(first: int, some: Sequence[CheckReport]) -> None:
+        for place, report in enumerate(some, first):
+            if place < kept.by.found.shown:  # by a process that has died since
+                continue
+            for detail in details(report) if place >= broken else ():
                 messages.detail(detail)
             if streamed:
                 output.show(report)
+                kept.by.show(place + 1)
 
-    for report in reports if streamed else ():
-        output.show(report)
+    print_reports(0, reports)
     try:
         progress.count()
         running = run_all(waiting, jobs=call.request.jobs or 1, stop_at_fail=stop, on_progress=on_progress)
