@@ -21,6 +21,7 @@ import gradcli
 
 from ..errors import GradcliError
 from ..results.studies import WatchedDerivative, WatchSummary
+from ..user.forks import handling, in_foreground
 from ..user.project import what_to_lend
 
 HOSTS = str(Path(__file__).with_name("in_command"))
@@ -38,12 +39,18 @@ class WatchedRun(NamedTuple):
     interrupted: bool
 
 
-def watch_command(command: Sequence[str], points: int, calls: int | None, timeout: float) -> WatchedRun:
-    """Run a command, and check its derivatives at `points` of their uses, with at most `calls` calls each."""
+def watch_command(
+    command: Sequence[str], points: int, calls: int | None, timeout: float, seconds: float | None = None
+) -> WatchedRun:
+    """Run a command, and check its derivatives at `points` of their uses, with at most `calls` calls each.
+
+    timeout: seconds for each check. seconds: for all checks of a process, None for as long as it ran.
+    """
     folder = tempfile.mkdtemp(prefix="gradcli-watch-")
     try:
         home = str(Path(gradcli.__file__).parent)
         settings = {"folder": folder, "points": points, "calls": calls, "timeout": timeout, "gradcli": home}
+        settings["seconds"] = seconds
         settings["lent"] = what_to_lend()
         place = Path(folder, "settings.json")
         place.write_text(json.dumps(settings), encoding="utf-8")
@@ -57,41 +64,59 @@ def watch_command(command: Sequence[str], points: int, calls: int | None, timeou
                 raise GradcliError(f"{program} {isolated} cannot be watched", hint=hint)
             hint = "watch a command such as python fit.py or pytest -q; python -I and -E cannot be watched"
             raise GradcliError(f"'{' '.join(command)}' did not run Python, so there was nothing to watch", hint=hint)
-        interrupted = False
-        try:
-            for report in sorted(Path(folder).glob("report-*")):
-                with open(report, "rb") as file:  # locked until the process that writes it has ended
-                    fcntl.flock(file, fcntl.LOCK_SH)
-        except KeyboardInterrupt:
-            interrupted = True
+        interrupted = wait_for_checks(Path(folder))
         reports = [read_report(report) for report in sorted(Path(folder).glob("report-*"))]
-        troubles = tuple(report.pop("trouble") for report in reports if "trouble" in report)
-        found = tuple(merge(item for report in reports for item in report.values()))
+        troubles = tuple(report["trouble"] for report in reports if "trouble" in report)
+        found = tuple(merge(x for report in reports for x in report.values() if isinstance(x, WatchedDerivative)))
         seconds = sum(item.report.seconds for item in found)
         return WatchedRun(WatchSummary(" ".join(command), found, seconds, status), troubles, interrupted)
     finally:
+        end_checks(Path(folder))
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def wait_for_checks(folder: Path) -> bool:
+    """Wait for the processes that check the notes; report whether a signal ended the wait."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        with handling(dict.fromkeys(ENDING, interrupt)):
+            for report in sorted(folder.glob("report-*")):
+                with open(report, "rb") as file:  # locked until the process that writes it has ended
+                    fcntl.flock(file, fcntl.LOCK_SH)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def end_checks(folder: Path) -> None:
+    """End the processes that still check notes."""
+    for path in folder.glob("report-*"):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if (number := read_report(path).get("judge")) is not None:
+                    os.kill(number, signal.SIGKILL)
+
+
 def run_to_end(command: Sequence[str], environment: dict[str, str]) -> int:
-    """Run a command and return its exit code, 128 + n for signal n; the command handles Ctrl-C itself."""
+    """Run a command and return its exit code, 128 + n for signal n. Signals to gradcli are passed on to it."""
     process: subprocess.Popen | None = None
 
     def pass_on(number: int, _: object) -> None:
-        if process is not None:
+        if process is not None and not (number == signal.SIGINT and in_foreground()):
             process.send_signal(number)
 
-    before = {
-        signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None),  # the terminal sends it to the command as well
-        signal.SIGTERM: signal.signal(signal.SIGTERM, pass_on),
-    }
-    try:
+    with handling(dict.fromkeys(ENDING, pass_on)):
         process = start_command(command, env=environment)
         status = process.wait()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     return status if status >= 0 else 128 - status
+
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def read_report(path: Path) -> dict[Any, Any]:

@@ -193,13 +193,13 @@ class Arguments:
         self.tree: dict[str, Any] = map_leaves(self.take_in, tree)
 
     def take_in(self, path: Path, x: Any) -> Any:
-        """Return numbers as a NumPy array, or fixed scalars as Python numbers; collect the inputs in `arrays`."""
+        """Return numbers as a NumPy array, but fixed Python numbers as they are; collect the inputs in `arrays`."""
         raw, name = as_array(x), str(path)
         if raw is None:
             return x
         if raw.dtype.kind in "fc" and is_named(name, self.wrt):
             self.arrays[name] = raw
-        elif not raw.ndim:
+        elif not raw.ndim and not is_framework_array(x):
             return raw.item()
         return raw
 
@@ -224,6 +224,11 @@ def as_array(x: Any) -> np.ndarray | None:
     if raw.dtype.kind == "V" and raw.dtype.itemsize == 2:  # bfloat16
         raw = raw.astype(np.float32)
     return raw if raw.dtype.kind in "biufc" else None
+
+
+def is_framework_array(x: Any) -> bool:
+    """Report whether numbers are a tensor of PyTorch or an array of JAX, which functions may call methods of."""
+    return hasattr(x, "detach") or hasattr(x, "aval")
 
 
 def tensor_data(x: Any) -> np.ndarray:

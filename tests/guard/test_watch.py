@@ -1,16 +1,21 @@
 """Reports on watched derivatives; tests/cases/guard/watch.txt and watch_solvers.txt test the commands."""
 
+import time
 from types import SimpleNamespace
 
-from gradcli.guard.in_command.gradcli_importlib_bootstrap import frameworks, notes
+import numpy as np
+import pytest
+
+from gradcli.guard.in_command.gradcli_importlib_bootstrap import ending, frameworks, notes
+from gradcli.guard.solver_uses import unpacked
 from gradcli.guard.watch import merge
-from gradcli.guard.watched import worst_of
-from gradcli.results.checks import CheckReport
+from gradcli.guard.watched import FIRST_SECONDS, LEAST_SECONDS, TimeLimit, brief_text, worst_of
+from gradcli.results.checks import CheckReport, Finding
 from gradcli.results.studies import WatchedDerivative
 
 
 def test_a_point_skipped_for_lack_of_time_hides_no_error():
-    derivative = SimpleNamespace(role="jac of minimize", name="g", calls=4)
+    derivative = SimpleNamespace(role="jac of minimize", name="g", calls=4, caller=None)
     hung = CheckReport("g", None, None, "error", 30.0, message="this takes longer than 30 s")
     late = CheckReport("g", None, None, "inconclusive", 0.0, message="not judged")
     use = SimpleNamespace(claim=len)
@@ -53,3 +58,67 @@ def test_results_of_processes_are_merged_to_the_worst_and_sorted_by_file():
     ]
     apart = merge([found("a.py", 3, "pass", 1, "jac"), found("a.py", 3, "fail", 1, "hess")])
     assert [(item.role, item.report.verdict) for item in apart] == [("hess", "fail"), ("jac", "pass")]
+
+
+def test_only_a_wait_for_threads_of_the_same_process_is_endless(tmp_path):
+    def waits(text):
+        (tmp_path / "syscall").write_text(text)
+        return ending.is_waiting(tmp_path / "syscall")
+
+    number = ending.FUTEX
+    assert waits(f"{number} 0x7f00 0x189 0x0 0x0 0x0 0xffffffff 0x7ffd 0x7ff4")
+    assert not waits(f"{number} 0x7f00 0x189 0x0 0x7ffe 0x0 0xffffffff 0x7ffd 0x7ff4")  # with a time limit
+    assert not waits(f"{number} 0x7f00 0x109 0x0 0x0 0x0 0xffffffff 0x7ffd 0x7ff4")  # shared with other processes
+    assert not waits("running")
+
+
+def test_long_texts_keep_their_beginning_and_end():
+    text = "begin " + 1000 * "x" + " end"
+    assert brief_text("short") == "short"
+    assert brief_text(text).startswith("begin ")
+    assert brief_text(text).endswith(" end")
+    assert len(brief_text(text)) < 320
+
+
+def test_calls_are_named_only_if_the_user_gave_a_limit():
+    text = "undecided after 10 calls; rerun with --calls 600"
+    report = CheckReport("g", None, None, "inconclusive", 1.0, (), (Finding("undecided", text),), text)
+    use, derivative = SimpleNamespace(claim=len), SimpleNamespace(role="jac", name="g", calls=4, caller=None)
+    assert worst_of(derivative, [(use, report)], 10).report.message == text
+    free = worst_of(derivative, [(use, report)]).report
+    assert "--calls" not in free.message + free.diagnosis[0].text
+    assert "after 10 calls" in free.message
+
+
+def test_packed_jacobians_are_unpacked():
+    whole = np.array([[1.0, 2, 0, 0], [3, 4, 5, 0], [6, 7, 8, 9], [0, 10, 11, 12]])
+    packed = np.zeros((4, 4))
+    for i, j in zip(*np.nonzero(whole), strict=True):
+        packed[i - j + 1, j] = whole[i, j]
+    assert (unpacked(packed, 4, 2, 1) == whole).all()
+    assert (unpacked(np.vstack([packed, np.ones((2, 4))]), 4, 2, 1) == whole).all()
+    assert unpacked(whole[:2], 4, 2, 1).shape == (2, 4)  # too few rows: the report says so
+
+
+def test_checks_may_take_as_long_as_the_run():
+    now = time.monotonic()
+    long, short, given = TimeLimit.of(None, 500.0), TimeLimit.of(None, 0.5), TimeLimit.of(7.0, 500.0)
+    assert long.more - now == pytest.approx(500, abs=5)
+    assert long.first - long.more == FIRST_SECONDS
+    assert short.more - now == pytest.approx(LEAST_SECONDS, abs=5)
+    assert given.first == given.more
+    assert given.more - now == pytest.approx(7, abs=5)
+
+
+def test_a_wrapper_of_a_package_is_named_after_the_users_function(tmp_path):
+    (tmp_path / "x-packages").mkdir()
+    wrapper = tmp_path / "x-packages" / "wrapper.py"
+    wrapper.write_text("class Holder:\n    pass\ndef wrap(f):\n    def inner(x): return f(x)\n    return inner\n")
+    space = {}
+    exec(compile(wrapper.read_text(), str(wrapper), "exec"), space)
+
+    def users(x):
+        return x
+
+    assert notes.place_of(space["wrap"](users))[3] == "users"
+    assert notes.place_of(space["wrap"](len))[3] == "inner"

@@ -152,6 +152,7 @@ WITH_USES = ("table", "tsv", "csv", "json")
 @option("--points N", "Check each derivative at N of its calls [3].", type=Count(1000), default=3)
 @OPTIONS["calls"]
 @option("--timeout S", "Time limit in seconds for each checked call [30].", callback=as_positive, default="30")
+@option("--check-time S", "Time limit in seconds for all checks [the run's time].", callback=as_positive)
 @OPTIONS["command_python"]
 @OPTIONS["allow_inconclusive"]
 @option("-q --quiet", "Report only the derivatives that fail.")
@@ -163,6 +164,7 @@ def watch(
     points: int,
     calls: int | None,
     timeout: float,
+    check_time: float | None,
     python: str | None,
     allow_inconclusive: bool,
     quiet: bool,
@@ -190,6 +192,9 @@ def watch(
     `watch` also checks the derivative at the point that this step reaches. If there are several such steps, it uses the
     last of these points.
 
+    The checks of a process take at most as long as it ran, or 20 s if that is longer. A derivative that has not
+    been checked by then is checked at one call, for up to 60 s more. `--check-time` sets another limit.
+
     The output of COMMAND does not change. The report goes to standard error, or to a file with -o.
     """
     from ...guard.watch import watch_command
@@ -202,7 +207,7 @@ def watch(
     results_to_stderr()  # standard output is the command's
     shown["format"] = shown["format"] or (None if shown["output"] else "table")
     output = output_of("watch", FORMATS, **shown)
-    run = watch_command(command, points, calls, timeout)
+    run = watch_command(command, points, calls, timeout, check_time)
     for trouble in run.troubles:
         messages.warn(trouble)
     summary = run.summary

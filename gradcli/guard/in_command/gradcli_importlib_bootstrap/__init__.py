@@ -1,29 +1,34 @@
 # mypy: ignore-errors
 """Runs inside the user's command: notes the derivatives that it uses, and checks them at its end.
 
-It needs only the standard library and what the command itself has loaded. gradcli checks the notes in a fork, so that
-the command ends as usual. The folder's name contains "importlib" and "_bootstrap": Python's warnings skip the frames of
-files with such a path, so a warning still names the line of the command.
+It needs only the standard library and what the command itself has loaded. gradcli checks the notes in a fork if it can,
+so that the command ends as usual. The folder's name contains "importlib" and "_bootstrap": Python's warnings skip the
+frames of files with such a path, so a warning still names the line of the command.
 """
 
+import atexit
 import contextlib
 import functools
 import json
 import os
 import sys
+import threading
 
-from . import frameworks, solvers
-from .notes import HERE, Watch, judge_all
+from . import frameworks, processes, solvers
+from .ending import judge_all
+from .notes import HERE, Watch
 
-PATCHES = {**solvers.PATCHES, **frameworks.PATCHES}
+PATCHES = {**frameworks.PATCHES, **processes.PATCHES}
+EXECUTORS = "concurrent.futures.thread"
 
 
 class Finder:
-    """Finds the modules in PATCHES by the other finders, and patches them after loading."""
+    """Finds modules in PATCHES, and those with solvers, by the other finders, and patches them after loading."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name not in PATCHES:
+        patch = PATCHES.get(name) or solvers.patch_of(name)
+        if patch is None:
             return None
         others = (finder for finder in sys.meta_path if finder is not Finder and hasattr(finder, "find_spec"))
         spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
@@ -33,7 +38,7 @@ class Finder:
             def exec_module(module):
                 load(module)
                 with contextlib.suppress(Exception):
-                    PATCHES[name](module)
+                    patch(module)
 
             spec.loader.exec_module = exec_module
         return spec
@@ -45,11 +50,31 @@ def start(at_end):
         settings = json.load(file)
     with contextlib.suppress(OSError), open(os.path.join(settings["folder"], "python"), "w"):
         pass  # the file shows that the command ran Python
-    Watch.current = Watch(settings)
+    Watch.folder = settings["folder"]
+    Watch.current = Watch(settings, before_frameworks_end)
     sys.meta_path.insert(0, Finder)
     at_end(judge_all)
-    os.register_at_fork(after_in_child=lambda: Watch.current is not None and Watch.current.derivatives.clear())
+    os.register_at_fork(after_in_child=processes.forget_parent)
     sys.excepthook = functools.partial(show_error, sys.excepthook)
+
+
+def before_frameworks_end():
+    """Check the notes before the frameworks, imported by now, stop their threads and delete their operators."""
+    processes.end_at_termination(judge_all)
+    atexit.unregister(judge_all)
+    atexit.register(judge_all)
+    if EXECUTORS in sys.modules and not getattr(before_frameworks_end, "registered", False):
+        before_frameworks_end.registered = True
+        with contextlib.suppress(Exception):  # private: no public hook runs before executors end
+            threading._register_atexit(judge_before_executors_end)
+
+
+def judge_before_executors_end():
+    """Check the notes now if a function may use an idle executor, unless another thread still runs."""
+    workers = getattr(sys.modules[EXECUTORS], "_threads_queues", {})
+    others = [thread for thread in threading.enumerate() if not thread.daemon and thread not in workers]
+    if workers and len(others) == 1 and all(queue.empty() for queue in workers.values()):
+        judge_all()
 
 
 def show_error(shows, kind, error, trace):

@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 
-from .notes import Drawn, Use, Watch, copy_numbers, identify
+from .notes import Drawn, Use, Watch, copy_numbers, identify, place_of
 
 ALWAYS_COPIED = 100_000
 """Arguments with more elements than this are copied only at calls number 1, 2, 4, 8, ..."""
@@ -75,7 +75,8 @@ def watch_torch(module):
 
             def note_gradients(grads):
                 with contextlib.suppress(Exception):
-                    if Watch.current is not None and not seen and len(grads) == len(used):
+                    known = any(g is not None for g in grads)  # else there is nothing to pull back
+                    if Watch.current is not None and not seen and known and len(grads) == len(used):
                         seen.append([copy_tensor(g) for g, wanted in zip(grads, used, strict=True) if wanted])
 
             nodes.pop().register_prehook(note_gradients)
@@ -142,7 +143,7 @@ def watched_rule(name, call):
         result = call(self, *args, **kwargs)
         rule = self.__wrapped__
         if Watch.current is not None and not str(rule.__module__).startswith("jax."):
-            role = f"{name} of {getattr(rule, '__name__', 'a function')}"
+            role = f"{name} of {place_of(rule)[3]}"
             with noting(role, rule):
                 import jax
 
@@ -195,7 +196,7 @@ def watch_autograd(module):
             with contextlib.suppress(Exception):
                 if Watch.current is not None and not kwargs:
                     wrt = [is_float(x) for x in kept]
-                    role = f"vjps of {getattr(function, '__name__', 'a primitive')}"
+                    role = f"vjps of {place_of(function)[3]}"
                     note_framework("autograd", role, boxed, function, kept, wrt, [copy_numbers(result)])
             return result
 

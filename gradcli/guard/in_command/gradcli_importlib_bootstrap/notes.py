@@ -1,36 +1,27 @@
 # mypy: ignore-errors
 """What the watched command uses: derivatives, with the points of their calls. At its end gradcli checks these notes."""
 
-import atexit
 import collections
 import contextlib
-import fcntl
 import functools
-import importlib
-import importlib.util
 import inspect
 import os
-import pickle
-import signal
 import sys
 import time
-import traceback
 import types
-import warnings
 
 HERE = os.path.dirname(__file__)
-OLDEST = (3, 11)
-CHECKING_SECONDS = 60.0  # seconds for checking, in addition to the duration of the run
 Use = collections.namedtuple(
     "Use",
-    "number kind function claim args place x value claimed columns base first wrt drawn seen",
-    defaults=[None] * 10,
+    "number kind function claim args place x value claimed columns base first wrt drawn seen bands",
+    defaults=[None] * 11,
 )
 """A use of a derivative. number: of the call. kind: how to check it. function: the function that it differentiates.
 args: of the call. place: of the point in args. x: a copy of the point. value, claimed: copies of the results of
 function (or base) and derivative in the run, if known. columns: whether it is transposed. base, first: f and the entry
 of the first derivative, for a second derivative. wrt: which arguments are differentiated. drawn: whether arguments had
-no values, and are `Drawn`. seen: the gradients of the outputs in the run, in their memory layouts."""
+no values, and are `Drawn`. seen: the gradients of the outputs in the run, in their memory layouts. bands: how many
+diagonals below and above the main one a packed Jacobian has."""
 
 
 class Drawn:
@@ -44,10 +35,12 @@ class Derivative:
     """A derivative that the command uses, and some of its uses.
 
     These are the first use, the last, some between, and the last one at which the solver's value had risen.
+    caller: file and line of the program that led to a derivative in an installed package.
     """
 
     def __init__(self, role, name, file, line, points):
         self.role, self.name, self.file, self.line = role, name, file, line
+        self.caller = caller() if is_installed(file) else None
         self.between, self.calls, self.stride = max(points - 2, 0), 0, 1
         self.first = self.last = self.rise = self.drawn = None
         self.middle = []
@@ -78,21 +71,24 @@ class Derivative:
 
 
 class Watch:
-    """The notes of this process. settings: from the command line, for the check."""
+    """The notes of this process. settings: from the command line, for the check. at_first: called for new entries.
+
+    current: the notes to write to, if any. folder: for files that this process and gradcli share.
+    """
 
     current = None
+    folder = ""
 
-    def __init__(self, settings):
-        self.settings, self.points, self.derivatives, self.start = settings, settings["points"], {}, time.monotonic()
+    def __init__(self, settings, at_first=lambda: None):
+        self.settings, self.at_first = settings, at_first
+        self.points, self.derivatives, self.start = settings["points"], {}, time.monotonic()
 
     def derivative(self, role, identity):
         """Return the entry of a derivative by its result of `identify`; solvers share it."""
         key, file, line, name = identity
         found = self.derivatives.get(key)
         if found is None:
-            judge_at_termination()
-            atexit.unregister(judge_all)
-            atexit.register(judge_all)  # runs before the frameworks stop their threads and delete their operators
+            self.at_first()
             found = self.derivatives[key] = Derivative(role, name, file, line, self.points)
         return found
 
@@ -106,24 +102,9 @@ def identify(function, part=0):
     return (key, part, held_by(function)), file, line, name
 
 
-def judge_at_termination():
-    """Check the notes also if SIGTERM ends the process, as for workers of a multiprocessing.Pool."""
-    with contextlib.suppress(ValueError):  # not in the main thread
-        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, judge_and_end)
-
-
-def judge_and_end(number, _):
-    signal.signal(number, signal.SIG_DFL)
-    judge_all()
-    os.kill(os.getpid(), number)
-
-
 def place_of(function):
     """Return a function's key, file, line and name; without Python code, file and line are those of the caller."""
-    function = inspect.unwrap(function)
-    while isinstance(function, functools.partial):
-        function = inspect.unwrap(function.func)
+    function = behind_wrapper(unwrapped(function))
     name = getattr(function, "__name__", None) or type(function).__name__
     holder = function.forward if inspect.isclass(function) else function
     code = getattr(holder, "__code__", None) or getattr(type(holder).__call__, "__code__", None)
@@ -134,6 +115,65 @@ def place_of(function):
         frame = frame.f_back
     file, line = frame.f_code.co_filename, frame.f_lineno
     return (file, line, name), file, line, name
+
+
+def unwrapped(function):
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = inspect.unwrap(function.func)
+    return function
+
+
+def behind_wrapper(function, depth=3):
+    """Return the user's function that an installed package has wrapped, or the function itself.
+
+    The wrapper is a function that has it in its closure, directly or in an object, or an object that has it.
+    """
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    is_wrapper = inspect.isfunction(function) or not (inspect.ismethod(function) or inspect.isclass(function))
+    if code is None or not is_wrapper or not is_installed(code.co_filename):
+        return function
+    waiting = [(function, depth)]
+    for x, left in waiting:  # nearest first
+        for held in functions_held(x):
+            held = unwrapped(held)
+            if inspect.isfunction(held) and not is_installed(held.__code__.co_filename):
+                return held
+            if left:
+                waiting.append((held, left - 1))
+    return function
+
+
+def functions_held(x):
+    """Return the functions, and objects that can be called, in a function's closure or in an object's attributes."""
+    if inspect.isfunction(x):
+        cells = x.__closure__ or ()
+        held = [cell.cell_contents for cell in cells if cell != types.CellType()]
+    else:
+        held = list(getattr(x, "__dict__", {}).values()) if not inspect.isclass(x) else []
+    return [y for y in held if callable(y) and not inspect.isclass(y) and not inspect.ismodule(y)]
+
+
+INSTALLED = f"-packages{os.sep}"
+LIBRARY = os.path.dirname(os.__file__) + os.sep
+
+
+def is_installed(file):
+    """Report whether a file belongs to Python, to an installed package, or to gradcli's part of the command."""
+    return INSTALLED in file or file.startswith((LIBRARY, "<frozen", HERE))
+
+
+def caller():
+    """Return the place of the program's innermost running line outside of packages, or of a test inside of one."""
+    frame, test = sys._getframe(1), None
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not is_installed(file) and not file.startswith("<"):
+            return file, frame.f_lineno
+        if test is None and os.path.basename(file).startswith("test_"):
+            test = file, frame.f_lineno
+        frame = frame.f_back
+    return test
 
 
 def held_by(function, depth=2):
@@ -184,68 +224,3 @@ def is_same_use(use, other):
 
 def is_function(x):
     return callable(x) and not inspect.isclass(x)
-
-
-def judge_all():
-    """Check the notes in a fork that outlives this process, or in this process if JAX's threads forbid a fork."""
-    watch = Watch.current
-    if watch is None or not watch.derivatives:
-        return
-    Watch.current = None  # calls by the check are not noted
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
-    path = os.path.join(watch.settings["folder"], f"report-{os.getpid()}-{time.monotonic_ns()}")
-    report = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    fcntl.flock(report, fcntl.LOCK_EX)  # until the check has ended in any way
-    apart = "jax" not in sys.modules
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if apart and os.fork():
-            os.close(report)
-            return
-    nowhere, streams = os.open(os.devnull, os.O_RDWR), [os.dup(number) for number in (0, 1, 2)]
-    for number in (0, 1, 2):
-        os.dup2(nowhere, number)
-    try:
-        if apart:
-            close_pipes(report)
-        judge(watch, report)
-    except BaseException:
-        message = f"gradcli could not check the recorded derivatives: {traceback.format_exc(limit=-3)}"
-        os.write(report, pickle.dumps(("trouble", message)))
-    finally:
-        if apart:
-            os._exit(0)
-        for number, stream in enumerate(streams):
-            os.dup2(stream, number)
-        os.close(report)
-
-
-def close_pipes(report):
-    """Close the command's pipes and sockets: others may wait for their end."""
-    import stat
-
-    for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
-        with contextlib.suppress(OSError):
-            mode = os.fstat(int(name)).st_mode
-            if int(name) > 2 and int(name) != report and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-                os.close(int(name))
-
-
-def judge(watch, report):
-    """Load gradcli from the folder of the watching one, and write the reports of its checks one by one."""
-    if sys.version_info < OLDEST:
-        raise RuntimeError(f"this needs Python {'.'.join(map(str, OLDEST))} or later")
-    if "gradcli" not in sys.modules:
-        place = watch.settings["gradcli"]
-        file = os.path.join(place, "__init__.py")
-        spec = importlib.util.spec_from_file_location("gradcli", file, submodule_search_locations=[place])
-        sys.modules["gradcli"] = module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    importlib.import_module("gradcli.__main__").lend(*watch.settings["lent"])
-    seconds = time.monotonic() - watch.start + CHECKING_SECONDS
-    derivatives = list(watch.derivatives.values())
-    judge_uses = importlib.import_module("gradcli.guard.watched").judge_uses
-    for finding in judge_uses(derivatives, watch.settings, seconds):
-        os.write(report, finding)

@@ -15,19 +15,21 @@ Entry = collections.namedtuple(
 )
 """A solver. function: the parameter for f. claims: the parameters for derivatives, each with the parameter of the
 function that it differentiates. place: the positional arguments of f that are the point, an index or a slice. columns:
-the parameter that transposes derivatives. bands: the parameters that make a derivative banded. kinds: parameters that
-take something other than the whole derivative: its product with a vector, that of weighted outputs, that of each
-element or column, or a tuple of derivatives. nested: dicts with the claims, and with f if it is not given.
+the parameter that transposes derivatives. bands: the parameters, or attributes of the integrator, for the numbers of
+diagonals below and above the main one that a packed derivative has. kinds: parameters that take something other than
+the whole derivative: its product with a vector, that of weighted outputs, that of each element or column, or a tuple of
+derivatives. nested: dicts with the claims, and with f if it is not given.
 """
 MINIMIZE = {"jac": "fun", "hess": "jac", "hessp": "jac"}
 SOLVERS = {
-    "scipy.optimize._minimize": (Entry("minimize", "fun", MINIMIZE, kinds={"hessp": "product"}),),
     "scipy.optimize": (
+        Entry("minimize", "fun", MINIMIZE, kinds={"hessp": "product"}),
         *(
             Entry(name, "func", {"jac": "func", "hess": "jac"}, nested=("minimizer_kwargs", "options"))
             for name in ("basinhopping", "dual_annealing", "shgo")
         ),
         Entry("line_search", "f", {"myfprime": "f"}),
+        Entry("line_search_wolfe2", "f", {"myfprime": "f"}),
         Entry("check_grad", "func", {"grad": "func"}),
         Entry("least_squares", "fun", {"jac": "fun"}),
         Entry("root", "fun", {"jac": "fun"}, columns="col_deriv"),
@@ -46,21 +48,23 @@ SOLVERS = {
     "scipy.integrate": (
         Entry("solve_ivp", "fun", {"jac": "fun"}, place=1, bands=("lband", "uband")),
         Entry("odeint", "func", {"Dfun": "func"}, columns="col_deriv", bands=("ml", "mu")),
-        Entry("ode", "f", {"jac": "f"}, place=1),
+        Entry("ode", "f", {"jac": "f"}, place=1, bands=("ml", "mu")),
         Entry("solve_bvp", "fun", {"fun_jac": "fun"}, place=1, kinds={"fun_jac": "columns"}),
         Entry("solve_bvp", "bc", {"bc_jac": "bc"}, place=slice(0, None), kinds={"bc_jac": "tuple"}),
     ),
-    "xgboost.training": (Entry("train", "obj", {"hessian": "obj"}, kinds={"hessian": "each"}),),
-    "lightgbm.engine": (
-        Entry("train", "objective", {"hessian": "objective"}, kinds={"hessian": "each"}, nested=("params",)),
-    ),
+    "xgboost": (Entry("train", "obj", {"hessian": "obj"}, kinds={"hessian": "each"}),),
+    "lightgbm": (Entry("train", "objective", {"hessian": "objective"}, kinds={"hessian": "each"}, nested=("params",)),),
 }
+"""The solvers of each package. They are replaced in the modules that define them, for all who import them."""
+PUBLIC = {"line_search_wolfe2": "line_search"}  # public names of solvers that are defined under another one
 PAIRED = ("fmin_l_bfgs_b", "fmin_tnc", "train")
 """Solvers whose f returns value and gradient if they get neither a gradient nor a request to approximate it; for
 boosting, gradient and second derivatives."""
 Noted = collections.namedtuple("Noted", "parameter identity claim kind function base of")
 """A derivative in one call of a solver, with the fields of Use that all its uses share. parameter: the one that takes
 it. of: the parameter of the function that it differentiates."""
+INSIDE = ("scipy.optimize", "scipy.integrate", "xgboost.training", "lightgbm.engine")
+"""Modules whose own calls of solvers pass on what they were given."""
 
 
 class Handed:
@@ -91,10 +95,13 @@ class Handed:
 
 
 class Solve:
-    """One call of a solver, or one constraint in it: f, its last value, and its derivatives."""
+    """One call of a solver, or one constraint in it: f, its last value, and its derivatives.
 
-    def __init__(self, watch, role, f, place, columns=False):
-        self.watch, self.role, self.f, self.place, self.columns = watch, role, f, place, columns
+    bands: returns the numbers of diagonals of packed derivatives, or None.
+    """
+
+    def __init__(self, watch, role, f, place, columns=False, bands=lambda: None):
+        self.watch, self.role, self.f, self.place, self.columns, self.bands = watch, role, f, place, columns, bands
         self.x = self.value = self.before = self.waiting = None
         self.noted = {}
 
@@ -127,7 +134,7 @@ class Solve:
         functions = noted.function, noted.claim, noted.base
         function, claim, base = (f and functools.partial(f, **kwargs) for f in functions) if kwargs else functions
         use = Use(derivative.calls, noted.kind, function, claim, args, self.place, x, value, copy_numbers(result),
-                  self.columns, base, first)  # fmt: skip
+                  self.columns, base, first, bands=self.bands())  # fmt: skip
         number = value if getattr(value, "size", 1) == 1 else None
         rose = number is not None and self.before is not None and bool(number > self.before)
         self.before = self.before if number is None else number
@@ -154,11 +161,13 @@ def hand_over(watch, entry, given, called_first=()):
     if entry.nested:
         return
     f = bare(given.get(entry.function))
-    if not is_function(f) or any(given.get(name) is not None for name in entry.bands):
+    if not is_function(f):
         return
     options = {**given, **(given.get("options") or {})}
     place = 1 if entry.name == "odeint" and options.get("tfirst") else entry.place
-    solve = Solve(watch, entry.name, f, place, bool(entry.columns and options.get(entry.columns)))
+    bands = functools.partial(bands_of, entry, options)
+    role = PUBLIC.get(entry.name, entry.name)
+    solve = Solve(watch, role, f, place, bool(entry.columns and options.get(entry.columns)), bands)
     parts, found, functions, value = [], {}, {entry.function: after(called_first[:1], f)}, f
     for parameter, of in entry.claims.items():
         claim = bare(given.get(parameter))
@@ -183,6 +192,14 @@ def hand_over(watch, entry, given, called_first=()):
         called_first = [lambda x, f=f: f(x, *args) for f in functions.values() if f is not None][:2]
         found["constraints"] = watch_constraints(watch, given["constraints"], called_first)
     given.update(found)
+
+
+def bands_of(entry, options):
+    """Return how many diagonals below and above the main one a packed derivative has; None for a whole one."""
+    integrator = getattr(options.get("self"), "_integrator", None)  # of an ode object, chosen after its functions
+    found = [getattr(integrator, name, options.get(name)) for name in entry.bands]
+    found = [int(x) if x is not None and x >= 0 else None for x in found]
+    return tuple(x or 0 for x in found) if any(x is not None for x in found) else None
 
 
 def part_of(f, number):
@@ -225,15 +242,22 @@ def watch_constraint(watch, role, constraint, called_first):
 
 
 def watch_solvers(module):
-    for entry in SOLVERS[module.__name__]:
-        if inspect.isclass(solver := getattr(module, entry.name, None)):
-            solver.__init__ = watched_solver(module, entry, solver.__init__)
+    """Replace the solvers that a module defines."""
+    entries = collections.defaultdict(list)
+    for entry in SOLVERS[package_of(module.__name__)]:
+        entries[entry.name].append(entry)
+    for name, some in entries.items():
+        solver = getattr(module, name, None)
+        if getattr(solver, "__module__", None) != module.__name__ or hasattr(solver, "watched_by_gradcli"):
+            continue
+        if inspect.isclass(solver):
+            solver.__init__ = watched_solver(module, some, solver.__init__)
         elif solver is not None:
-            setattr(module, entry.name, watched_solver(module, entry, solver))
+            setattr(module, name, watched_solver(module, some, solver))
 
 
-def watched_solver(module, entry, solver):
-    signature, library = inspect.signature(solver), module.__name__.partition(".")[0]
+def watched_solver(module, entries, solver):
+    signature = inspect.signature(solver)
     rest = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD), None)
 
     @functools.wraps(solver)
@@ -243,9 +267,9 @@ def watched_solver(module, entry, solver):
             bound = signature.bind(*args, **kwargs)
             more = bound.arguments.pop(rest, {})
             given = {**bound.arguments, **more}
-            caller = sys._getframe(1).f_globals.get("__name__", "")
-            if Watch.current is not None and caller.partition(".")[0] != library:  # it passes on its own arguments
-                hand_over(Watch.current, entry, given)
+            if Watch.current is not None and not passes_on(sys._getframe(1).f_globals.get("__name__", "")):
+                for entry in entries:
+                    hand_over(Watch.current, entry, given)
             bound.arguments.update({name: given[name] for name in bound.arguments})
             if more:
                 bound.arguments[rest] = {name: given[name] for name in more}
@@ -253,7 +277,20 @@ def watched_solver(module, entry, solver):
         return solver(*args, **kwargs)
 
     call.__module__ = module.__name__  # for pickle
+    call.watched_by_gradcli = True
     return call
 
 
-PATCHES = dict.fromkeys(SOLVERS, watch_solvers)  # functions that patch a module after its import
+def passes_on(caller):
+    """Report whether a module passes on to a solver what a user gave to another one; tests of SciPy do not."""
+    return caller.startswith(INSIDE) and ".tests" not in caller
+
+
+def package_of(module):
+    """Return the name in SOLVERS of the package that a module may define solvers for, or None."""
+    return next((name for name in SOLVERS if module == name or module.startswith(f"{name}.")), None)
+
+
+def patch_of(module):
+    """Return the function that patches a module of a package with solvers after its import, or None."""
+    return watch_solvers if package_of(module) is not None and ".tests" not in module else None
