@@ -148,7 +148,13 @@ def load(frameworks: tuple[str, ...]) -> None:
 
     import gradcli
 
-    apart = ("pytest_plugin", "guard.in_command", "claims.adapters", "why.record_torch")  # for other packages
+    apart = (
+        "pytest_plugin",
+        "guard.in_command",
+        "claims.adapters",
+        "why.record_torch",
+        "why.record_jax",
+    )  # for other packages
     names = [module.name for module in pkgutil.walk_packages(gradcli.__path__, "gradcli.")]
     for name in (*names, *OFTEN):
         if not name.removeprefix("gradcli.").startswith(apart):

@@ -49,8 +49,8 @@ def causes() -> dict[str, Cause]:
 class Explained(NamedTuple):
     """Explanation of one tensor's gradient.
 
-    state: ok, none, zero, nan or inf. rule: a cause's name. code: the source of the script's line. text: what happened
-    there, or the size of a gradient that is fine.
+    state: ok, none, zero, nan or inf. rule: a cause's name; a gradient that is ok has one if it is not used. code: the
+    source of the script's line. text: what happened there, or the size of a gradient that is fine.
     """
 
     name: str
@@ -63,11 +63,18 @@ class Explained(NamedTuple):
     code: str = ""
     share: str = ""
 
+    @property
+    def is_fine(self) -> bool:
+        return self.state == "ok" and self.rule is None
+
 
 @declare(json="gradients", columns=("name", "state", "rule", "file", "line", "text", "fix"))
 class Explanation(NamedTuple):
+    """The gradients of a script. unseen: why there are none, if not because no tensor requires grad."""
+
     target: str
     gradients: tuple[Explained, ...]
+    unseen: str = ""
 
     def rows(self) -> Rows:
         for item in self.gradients:
@@ -76,9 +83,9 @@ class Explanation(NamedTuple):
 
     @property
     def notes(self) -> Sequence[str]:
-        empty = "nothing to report: the script has no named leaf tensor that requires grad"
+        empty = self.unseen or "nothing to report: the script has no named leaf tensor that requires grad"
         return () if self.gradients else (empty,)
 
     @property
     def exit_code(self) -> int:
-        return EXIT_OK if all(item.state == "ok" for item in self.gradients) else EXIT_FAIL
+        return EXIT_OK if all(item.is_fine for item in self.gradients) else EXIT_FAIL

@@ -247,12 +247,17 @@ def render_explanation(result: Explanation, style: Style) -> Group:
     return Group(*(explained_text(item, style) for item in result.gradients))
 
 
+WORDS_OF_STATES = {
+    "ok": "is not used", "none": "is None", "zero": "is zero", "nan": "contains nan", "inf": "contains inf",
+}  # fmt: skip
+
+
 def explained_text(item: Explained, style: Style) -> Text:
-    mark, plain, colour = MARKS["pass" if item.state == "ok" else "fail"]
+    mark, plain, colour = MARKS["pass" if item.is_fine else "fail"]
     text = Text().append(f"{mark if style.unicode else plain} ", colour).append(visible(f"{item.name}.grad"), "bold")
-    if item.state == "ok":
+    if item.is_fine:
         return text.append(f" is fine: {item.text}" if item.text else " is fine", "dim")
-    words = {"none": "is None", "zero": "is zero", "nan": "contains nan", "inf": "contains inf"}[item.state]
+    words = WORDS_OF_STATES[item.state]
     text.append(f" {words}{f' in {item.share}' if item.share else ''}").append(f"  [{item.rule}]", "yellow")
     if item.file is not None:
         text.append(f"\n    {visible(item.file)}:{item.line}", "cyan").append(f"  {visible(item.code)}", "bold")

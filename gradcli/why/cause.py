@@ -1,4 +1,4 @@
-"""Find why a gradient is None, zero or not finite: run a script under a recorder, and look for causes in the record.
+"""Find in a record why a gradient is None, zero or not finite.
 
 None: follow the data from the tensor to a step that leaves the graph and whose result leads to the start of backward.
 Zero: on every path, find the last node that received a gradient and sent zeros. nan and inf: find the first node that
@@ -7,72 +7,17 @@ made them from finite gradients, or the step that made its operands non-finite.
 
 from __future__ import annotations
 
-import ast
-import contextlib
 import functools
-import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..errors import TargetError, check_known, lines_of_file
-from ..program.base import UNPREPARED, Values
-from ..program.script import Execution, ScriptProgram
-from ..results.causes import Explained, Explanation, causes
-from ..user.frameworks import framework_imported, modules_imported
+from ..errors import check_known, lines_of_file
+from ..results.causes import Explained, causes
 from ..user.lines import Place, carries, name_at
 from ..user.tracebacks import users_path
-from .record import Event, OwnRecorder, Pass, Record, Recorder, Run, Size, Step, Value, is_finite
-
-
-class Followed(Execution):
-    """An execution of a script that a recorder follows."""
-
-    def __init__(self, script: ScriptProgram, given: Values):
-        super().__init__(script, given, UNPREPARED, keep=False)
-        self.recorder: Recorder = OwnRecorder(self.module.__dict__)
-        if not script.torch and imports_torch(script.source, script.path):
-            with contextlib.suppress(ImportError):  # the script will fail at its own import
-                from .record_torch import TorchRecorder
-
-                self.recorder = TorchRecorder(self.module.__dict__)
-
-    @contextlib.contextmanager
-    def surroundings(self) -> Iterator[None]:
-        with super().surroundings(), self.recorder.following():
-            yield
-
-
-def imports_torch(source: str, path: str, seen: frozenset[str] = frozenset()) -> bool:
-    """Return whether a script imports torch, directly or through a module in its folder."""
-    with contextlib.suppress(SyntaxError, ValueError, OSError):
-        if framework_imported(source) == "torch":
-            return True
-        for name in modules_imported(ast.walk(ast.parse(source))):
-            place = os.path.join(os.path.dirname(path), *name.strip(".").split("."))
-            for file in {f"{place}.py", os.path.join(place, "__init__.py")} - seen:
-                if os.path.isfile(file) and imports_torch("".join(lines_of_file(file)), file, seen | {file}):
-                    return True
-    return False
-
-
-def explain(program: ScriptProgram, given: Values, names: Iterable[str]) -> Explanation:
-    """Run a script and explain its gradients: the named ones, or else all that matter.
-
-    Raises GradcliError if the script raises; if that is because a gradient is missing, the hint explains why it is.
-    """
-    execution = Followed(program, given)
-    try:
-        execution.execute()
-    except TargetError as error:
-        if error.hint is None and re.search("require grad|NoneType|grad_fn", error.message):
-            items = explain_record(execution.recorder.finish(), [])
-            item = next((item for item in items if item.state == "none" and item.line is not None), None)
-            if item is not None:
-                error.hint = f"{item.name}.grad is None [{item.rule}]: {item.file}:{item.line}: {item.text}"
-        raise
-    return Explanation(program.title, tuple(explain_record(execution.recorder.finish(), list(names))))
+from .record import Event, Pass, Record, Run, Size, Step, Value, is_finite
 
 
 def explain_record(record: Record, names: list[str]) -> list[Explained]:
@@ -83,6 +28,7 @@ def explain_record(record: Record, names: list[str]) -> list[Explained]:
     if not names and any("optimizer" in value.events for value in record.used):  # skip what nobody trains
         wanted = {"optimizer", "read"}
         found = [(v, x) for v, x in found if x.state != "none" or "." not in x.name or v.events.keys() & wanted]
+    found = [(value, reader.without_optimizer(value, item)) for value, item in found]
     return [*(item for _, item in found), *reader.replaced(names)]
 
 
@@ -188,7 +134,7 @@ class Reader:
             return explained(name, state, self.why_none(value))
         if state in ("nan", "inf"):
             share = f"{size.bad} of {size.total} elements" if size.total > 1 else ""
-            return explained(name, state, self.why_not_finite(value, backward), share)
+            return explained(name, state, self.why_first_not_finite(value, backward), share)
         if state == "zero" or (backward is not None and backward.is_zero(backward.key(value), size)):
             cause = self.why_zero(value, backward)
             if asked or cause.rule != "cancelled" or not name.rpartition(".")[2].startswith("bias"):
@@ -204,7 +150,8 @@ class Reader:
         """
         used, which = last_use(value), value.filled
         size = used.size if used is not None else value.gradient
-        if size is None and which is not None and which.kind == "grad" and "read" not in value.events:
+        from_pass = which is not None and (which.kind == "grad" or value.gone) and "read" not in value.events
+        if size is None and which is not None and from_pass:
             backward = self.backward(which)
             parts = [part for _, part in backward.incoming[backward.key(value)]]
             size = max(parts, key=lambda s: (s.state != "ok", s.most), default=Size("ok", 1.0))
@@ -216,11 +163,24 @@ class Reader:
             new, made, step = self.record.names.get(old.name), old.events.get("optimizer"), old.events.get("step")
             if new is None or new is old or made is None or step is None or (names and old.name not in names):
                 continue
+            if not any(which.number > new.number for which in self.record.passes):  # nothing trains the new one
+                continue
             if old.leaf and step.size is None:
                 place = next((at for at, function in new.chain if function == made.function), new.place)
                 line = str(made.place[1]) if made.place else "?"
                 name = f"{old.name} (in the optimizer)"
                 yield explained(name, "none", Cause("replaced", place or made.place, line))
+
+    def without_optimizer(self, value: Value, item: Explained) -> Explained:
+        """Add to the report on a parameter whose gradient is fine that no optimizer holds it, if there are others."""
+        stepped = any("step" in other.events for other in self.record.used)
+        first = self.passes[0].number if self.passes else 0
+        is_old = value.number < first and len(self.passes) > 1
+        unused = value.leaf and value.filled is not None and not value.events.keys() & {"optimizer", "step", "read"}
+        if item.state != "ok" or not (stepped and unused and is_old):
+            return item
+        added = explained(item.name, "ok", Cause("no-optimizer", value.place))
+        return added._replace(text=f"{item.text}; {added.text}")
 
     # -- None -------------------------------------------------------------------------------------------------
 
@@ -344,10 +304,20 @@ class Reader:
             rule, place = zero_factor(run.step)
         return Cause(rule, place, operation(run.name), operand(run, ": {} is {}"))
 
+    def why_first_not_finite(self, value: Value, backward: Backward | None) -> Cause:
+        """Return the cause in the first pass that was not finite; later ones have got its nan from the parameters."""
+        first, which = self.record.bad, backward.which if backward else None
+        if first is None or which is None or first is which or first.number > which.number:
+            return self.why_not_finite(value, backward)
+        cause = self.why_not_finite(value, self.backward(first))
+        text = cause.text or (causes()[cause.rule].text or "").format(name="", **cause._asdict())
+        return cause._replace(text=f"{text} (in backward number {first.count}; later ones follow from it)")
+
     def why_not_finite(self, value: Value, backward: Backward | None) -> Cause:
         bad = [r for r in backward.which.runs if is_finite(r.received) and spoils(r)] if backward else []
         if not bad or backward is None:
-            roots = [root for which in self.record.passes for root in which.roots]
+            passes = self.record.passes if backward is None else [backward.which, *self.record.passes]
+            roots = [root for which in passes for root in which.roots]
             return first_bad(roots) or Cause("nan-input", value.place)
         above = list(backward.above(backward.key(value)))
         run = next((run for run in bad if run in above), bad[0])
@@ -356,7 +326,7 @@ class Reader:
             return origin
         place, at = step.place if step else None, operand(run, " at {}{}")
         hides = run.note is not None and run.note.hidden
-        mask = next((r.step for r in backward.above(run.key) if hides and operation(r.name) in MASKS), None)
+        mask = next((r.step for r in backward.above(run.key) if hides and masks(r)), None)
         if mask is not None:
             line = f" at line {mask.place[1]}" if mask.place and mask.place != place else ""
             return Cause("nan-where", place, kind, at, f"{described(mask)}{line}")
@@ -365,6 +335,18 @@ class Reader:
 
 def spoils(run: Run) -> bool:
     return not all(is_finite(part) for _, part in run.sent)
+
+
+def masks(run: Run) -> bool:
+    """Report whether a node selects elements. A product does so if a factor comes from truth values."""
+    kind = operation(run.name)
+    factors = run.step.inputs if run.step is not None else ()
+    return kind in MASKS and (kind != "mul" or any(map(is_mask, factors)))
+
+
+def is_mask(value: Value) -> bool:
+    source = value.step.inputs if value.step is not None and CASTS.match(value.step.name) else ()
+    return value.kind == "b" or any(v.kind == "b" for v in source)
 
 
 def operand(run: Run, text: str) -> str:

@@ -1,34 +1,17 @@
-"""Record what a script does with its tensors, in the graph and outside it, for `gradcli why`.
+"""The record of what a script does with its tensors, in the graph and outside it, for `gradcli why`.
 
-A `Recorder` notes each operation as a step between values. For each run of backward, it notes what the nodes received
-and sent. `OwnRecorder` records gradcli's own engine; `record_torch.py` records PyTorch.
+A `Step` is an operation between values. A `Pass` is a run of backward, with what its nodes received and sent. The
+recorders write the record: `recorder.py` for gradcli's own engine, `record_torch.py` and `record_jax.py` for others.
 """
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import sys
-import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ..program.base import is_module
-from ..tape.backward import as_tuple
-from ..tape.modes import Observer, observing, state
-from ..tape.node import OutputNode, Slots
-from ..tape.record import Mode, recording
-from ..tape.tensor import Tensor
-from ..user.lines import Chain, Place, is_users_object, place_of_checkpoint, users_chain, users_stack
-from ..user.tracebacks import is_users
-
-MOST_STEPS = 100_000  # the number of latest steps to keep, which take about 100 MB
-MOST_NUMBERS = 10_000  # Python numbers and NumPy arrays that are recognized in later operations
-MOST_PASSES = 16
+from ..user.lines import Chain, Place
 
 
 class Size(NamedTuple):
@@ -48,7 +31,8 @@ class Value:
 
     kind: f, i or b for the type of a tensor's elements; p for Python numbers and NumPy arrays. state: as in Size.
     chain: the lines that made it. step: the operation that made it, if known. gradient: its `.grad` at the end.
-    filled: the last pass that gave it a gradient. events: the last of each kind (Recorder.take_note).
+    filled: the last pass that gave it a gradient. events: the last of each kind (Recorder.take_note). gone: whether the
+    script has replaced and freed it by the end.
     """
 
     number: int
@@ -63,6 +47,7 @@ class Value:
     filled: Pass | None = None
     events: dict[str, Event] = field(default_factory=dict)
     name: str = ""
+    gone: bool = False
 
     @property
     def place(self) -> Place | None:
@@ -108,7 +93,10 @@ class Run(NamedTuple):
 
 @dataclass(eq=False)
 class Pass:
-    """A run of backward or grad. runs: its nodes, in order. leaves: those in the graph. targets: the inputs of grad."""
+    """A run of backward or grad. runs: its nodes, in order. leaves: those in the graph. targets: the inputs of grad.
+
+    count: how many passes of its kind there had been, with this one.
+    """
 
     number: int
     kind: str
@@ -117,6 +105,13 @@ class Pass:
     place: Place | None = None
     runs: list[Run] = field(default_factory=list)
     leaves: set[Value] = field(default_factory=set)
+    count: int = 1
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether its outputs and all gradients are finite."""
+        starts = all(value.state in ("ok", "zero") for value in self.roots)
+        return starts and all(is_finite(part) for run in self.runs for _, part in run.sent)
 
 
 class Event(NamedTuple):
@@ -131,294 +126,16 @@ class Event(NamedTuple):
 
 
 class Record(NamedTuple):
-    """The record of a script. names: its tensors at the end. used: those whose gradients it read or stepped with."""
+    """The record of a script. names: its tensors at the end. used: those whose gradients it read or stepped with.
+
+    bad: the first pass that was not finite. A name that got a new tensor after the last pass means the one before.
+    """
 
     steps: list[Step]
     passes: list[Pass]
     names: dict[str, Value]
     used: list[Value]
-
-
-class Recorder:
-    """Notes what a script does. Subclasses for other frameworks override the first group of methods."""
-
-    def __init__(self, variables: dict[str, Any]) -> None:
-        self.variables = variables
-        self.count = itertools.count(1)
-        self.steps: deque[Step] = deque()
-        self.passes: deque[Pass] = deque(maxlen=MOST_PASSES)
-        self.known: dict[int, tuple[Callable, Value]] = {}
-        self.numbers: deque[int] = deque()
-        self.made_at: dict[Any, Chain] = {}
-        self.owners: dict[Any, Value] = {}
-        self.used: dict[Value, None] = {}
-        self.locals: dict[str, Any] = {}
-        self.named_at: Any = None
-
-    def following(self) -> Any:
-        return self
-
-    # -- access to tensors and nodes --------------------------------------------------------------------
-
-    tensor_type: Any = Tensor
-
-    def array(self, x: Any) -> np.ndarray:
-        numbers = np.asarray(x._data)
-        if numbers.dtype == object:  # the gradients of several outputs
-            slots = [x for part in numbers.ravel() for x in (part.values() if isinstance(part, Slots) else ())]
-            return np.asarray(getattr(slots[0], "_data", slots[0])) if slots else np.zeros(0)
-        return numbers
-
-    def address(self, x: Any) -> Any:
-        return x._data.__array_interface__["data"][0] if isinstance(x._data, np.ndarray) else id(x)
-
-    def node(self, x: Any) -> Any:
-        """Return the node that made a tensor; None for leaves."""
-        node = None if x.is_leaf else x._node
-        return node.parent if isinstance(node, OutputNode) else node
-
-    def parents(self, node: Any) -> list[Any]:
-        return [p.parent if isinstance(p, OutputNode) else p for p in node.parents]
-
-    def variable(self, node: Any) -> Any:
-        """Return the leaf whose `.grad` a node adds to; None for other nodes."""
-        return node.variable if node.leaf else None
-
-    def origin(self, node: Any) -> tuple[Step, tuple] | None:
-        return node.origin
-
-    def set_origin(self, node: Any, origin: tuple[Step, tuple]) -> None:
-        node.origin = origin
-
-    def hook(self, node: Any, hook: Callable) -> None:
-        """Call a hook after a node runs; an earlier hook is replaced."""
-        node.hook_table.post[id(self)] = hook
-
-    # -- values and steps ---------------------------------------------------------------------------------
-
-    def find(self, x: Any) -> Value | None:
-        reference, value = self.known.get(id(x), (None, None))
-        return value if reference is not None and reference() is x else None
-
-    def value(self, x: Any) -> Value:
-        """Return the value of a tensor; an unknown one came from outside, or from a function that was not recorded."""
-        value = self.find(x)
-        if value is None:
-            value = self.new_value(x, None, self.made_at.get(self.address(x)) or users_chain())
-        elif not value.wants and x.requires_grad:  # the result of a custom function, or a leaf from now on
-            value.wants, value.leaf = True, x.is_leaf
-        else:
-            return value
-        node = self.node(x)
-        if node is not None and self.origin(node) is None:
-            step = value.step or Step(next(self.count), "apply", (), (value,), value.place)
-            sources = self.set_origins(node, step, ())
-            if value.step is None:
-                value.step, step.inputs = step, tuple([v for v in sources if v is not value])
-                self.keep(step)
-        return value
-
-    def new_value(self, x: Any, step: Step | None, chain: Chain) -> Value:
-        value = Value(next(self.count), "p", chain=chain, step=step)
-        key, known = id(x), self.known
-        if isinstance(x, self.tensor_type):
-            array = self.array(x)
-            value.kind = {"f": "f", "c": "f", "b": "b"}.get(array.dtype.kind, "i")
-            value.state, value.shape = size_of(array).state, array.shape
-            value.wants, value.leaf = x.requires_grad, x.is_leaf
-            known[key] = (weakref.ref(x, lambda _: known.pop(key, None)), value)
-        else:
-            known[key] = (lambda: x, value)
-            self.numbers.append(key)
-            if len(self.numbers) > MOST_NUMBERS:
-                known.pop(self.numbers.popleft(), None)
-        return value
-
-    def note_step(self, name: str, operands: Any, results: Any, recorded: bool) -> None:
-        """Note an operation between tensors, numbers and arrays."""
-        inputs, is_open, given = [], False, list(flatten(operands))
-        for x in given:
-            value = self.value(x) if isinstance(x, self.tensor_type) else self.find(x)
-            if value is not None:
-                inputs.append(value)
-            is_open |= isinstance(x, NUMBERS) if value is None else value.step is None and not value.wants
-        chain = users_chain(1 if inputs else None)
-        step = Step(next(self.count), name, (*inputs,), (), chain[0][0] if chain else None, recorded, is_open)
-        made = list(flatten(results))
-        for x in made:
-            old = self.find(x)
-            if old is not None and old.wants and old.leaf and old.kind != "p" and x.is_leaf:
-                continue  # a leaf changed without a graph remains the same leaf
-            if isinstance(x, (self.tensor_type, *NUMBERS)):
-                step.outputs += (self.new_value(x, step, chain),)
-                if not inputs and isinstance(x, self.tensor_type):
-                    self.made_at[self.address(x)] = chain
-        if step.outputs:
-            step.checkpoint = None if recorded else place_of_checkpoint()
-            self.keep(step)
-        tensors = [x for x in given if isinstance(x, self.tensor_type)]
-        for x in made:
-            if isinstance(x, self.tensor_type) and (node := self.node(x)) is not None:
-                self.set_origins(node, step, tuple([y for y in tensors if y is not x]))
-
-    def keep(self, step: Step) -> None:
-        self.steps.append(step)
-        if len(self.steps) > MOST_STEPS:
-            self.steps.popleft().inputs = ()  # so that earlier values are freed
-
-    def set_origins(self, node: Any, step: Step, operands: tuple) -> list[Value]:
-        """Note the step that made a node and its unknown parents; return the values of the known nodes above them."""
-        waiting, sources = [node], []
-        while waiting:
-            node = waiting.pop()
-            if node is None:
-                continue
-            if (leaf := self.variable(node)) is not None:
-                sources.append(self.value(leaf))
-            elif (origin := self.origin(node)) is not None:
-                sources += origin[0].outputs
-            else:
-                self.set_origin(node, (step, operands))
-                waiting += self.parents(node)
-        return sources
-
-    # -- gradients ------------------------------------------------------------------------------------------
-
-    def take_note(self, kind: str, x: Any, gradient: Any = None) -> None:
-        """Note an event of a tensor. kind: read, look, step or clear (of its gradient), freeze or optimizer."""
-        value, line = self.value(x), users_chain(1)
-        if gradient is not None:
-            self.owners[self.address(gradient)] = value
-        size = None if gradient is None else size_of(self.array(gradient))
-        value.events[kind] = self.event(value, size)
-        if kind in ("read", "step", "optimizer"):
-            self.used[value], value.gradient = None, size
-        if kind == "freeze":
-            value.wants = False
-        if kind == "optimizer" and not value.name and line != self.named_at:
-            self.named_at = line  # a name may soon refer to another parameter
-            self.note_locals()
-            for name, other in self.names():
-                self.value(other).name = name
-
-    def changed(self, x: Any) -> None:
-        """Note that a tensor was changed in place: this may have cleared a gradient."""
-        value = self.owners.get(self.address(x))
-        if value is not None and size_of(self.array(x)).state == "zero":
-            value.events["clear"] = self.event(value)
-
-    def event(self, value: Value, size: Size | None = None) -> Event:
-        place, function = next(iter(users_chain(1)), (None, ""))
-        return Event(next(self.count), place, size, value.filled, value.events.get("clear"), function)
-
-    def follow(self, kind: str, roots: Iterable[Any], targets: Iterable[Any] = ()) -> None:
-        """Note that backward or grad starts, and hook every node that it may run."""
-        self.note_locals()
-        starts = [x for x in roots if isinstance(x, self.tensor_type)]
-        wanted = tuple([self.value(x) for x in targets if isinstance(x, self.tensor_type)])
-        values = tuple([self.value(x) for x in starts])
-        which = Pass(next(self.count), kind, values, wanted, next((place for place, _ in users_chain(1)), None))
-        self.passes.append(which)
-        which.leaves |= {value for value in values if value.leaf and value.wants}
-        for value in which.leaves:
-            fill(value, which)
-        keys: dict[Any, Value | int] = {}
-        waiting = [self.node(x) for x in starts]
-        while waiting:
-            node = waiting.pop()
-            if node is None or node in keys:
-                continue
-            variable = self.variable(node)
-            keys[node] = len(keys) if variable is None else self.value(variable)
-            waiting += self.parents(node) if variable is None else []
-        which.leaves |= {key for key in keys.values() if isinstance(key, Value)}
-        for node, key in keys.items():
-            if isinstance(key, int):
-                leads_to = [None if p is None else keys[p] for p in self.parents(node)]
-                self.hook(node, self.after(which, key, node.name(), self.origin(node) or (None, ()), leads_to))
-
-    def after(self, which: Pass, key: int, name: str, origin: tuple, keys: list) -> Callable:
-        """Return the hook that notes what a node received and sent."""
-        step, operands = origin
-
-        def hook(sent: tuple, received: tuple) -> None:
-            incoming = [self.array(x) for x in received if x is not None]
-            size = max(map(size_of, incoming), key=lambda s: (ORDER.index(s.state), s.most), default=NOTHING)
-            eps = max((float(np.finfo(x.dtype).eps) for x in incoming if x.dtype.kind in "fc"), default=2.2e-16)
-            parts, note = [], None
-            for to, x in zip(keys, sent, strict=False):
-                if to is not None and x is not None:
-                    array = self.array(x)
-                    part = size_of(array)
-                    parts.append((to, part))
-                    if isinstance(to, Value):
-                        fill(to, which)
-                    ends = size.state == "ok" and part.most <= eps * size.most
-                    if note is None and (ends or (is_finite(size) and not is_finite(part))):
-                        note = self.describe(operands, array, incoming, not is_finite(part))
-            for value in step.outputs if step is not None else ():
-                fill(value, which)
-            which.runs.append(Run(key, name, step, size, (*parts,), eps, note))
-
-        return hook
-
-    def describe(self, operands: tuple, sent: np.ndarray, received: list, bad: bool) -> Note | None:
-        """Describe the operand that a node sent a gradient to, by its first bad element or its range."""
-        numbers = [x for x in operands if self.array(x).dtype.kind in "fc"]
-        alike = [x for x in numbers if self.array(x).shape == sent.shape] or numbers
-        if not alike or not (array := self.array(alike[0])).size:
-            return None
-        if not bad or array.shape != sent.shape:
-            low, high = f"{array.min():.4g}", f"{array.max():.4g}"
-            return Note(self.value(alike[0]), low if low == high else f"between {low} and {high}", False)
-        place = tuple(np.argwhere(~np.isfinite(sent))[0])
-        text = f"[{', '.join(map(str, place))}]" * bool(place) + f" = {array[place]:.4g}"
-        text += "".join(f" and {self.array(x)[place]:.4g}" for x in alike[1:2])
-        hidden = any(x.shape == sent.shape and x[place] == 0 for x in received)
-        return Note(self.value(alike[0]), text, hidden)
-
-    # -- names ----------------------------------------------------------------------------------------------
-
-    def note_locals(self) -> None:
-        """Keep the local variables of the script's functions that are running."""
-        for frame in users_stack():
-            if frame.f_code.co_name != "<module>":
-                self.locals.update({k: x for k, x in frame.f_locals.items() if not k.startswith((".", "__"))})
-
-    def names(self) -> Iterator[tuple[str, Any]]:
-        """Yield tensors by name: global ones, then local ones; a module's parameters by path."""
-        for name, x in [*self.variables.items(), *self.locals.items()]:
-            if isinstance(name, str) and not name.startswith("__"):
-                yield from self.named(name, x)
-
-    def named(self, name: str, x: Any, deep: bool = True) -> Iterator[tuple[str, Any]]:
-        if isinstance(x, self.tensor_type):
-            yield name, x
-        elif not isinstance(x, type) and self.is_module(x):
-            yield from ((f"{name}.{path}", p) for path, p in x.named_parameters())
-        elif deep:
-            parts: Iterable = ()
-            if type(x) in (list, tuple, dict):
-                parts = ((f"[{k!r}]", y) for k, y in (x.items() if type(x) is dict else enumerate(x)))
-            elif is_users_object(x):
-                parts = [(f".{k}", y) for k, y in vars(x).items()]
-            for path, part in itertools.islice(parts, 1000):
-                yield from self.named(name + path, part, False)
-
-    is_module = staticmethod(is_module)
-
-    def finish(self) -> Record:
-        names: dict[str, Value] = {}
-        for name, x in self.names():
-            names.setdefault(name, self.value(x))
-        for reference, value in list(self.known.values()):
-            x = reference()
-            if value.kind != "p" and x is not None:
-                has_gradient = (x.is_leaf or x.retains_grad) and x.grad is not None
-                value.gradient = size_of(self.array(x.grad)) if has_gradient else None
-        for name, value in reversed(names.items()):
-            value.name = name
-        return Record(list(self.steps), list(self.passes), names, list(self.used))
+    bad: Pass | None = None
 
 
 def fill(value: Value, which: Pass) -> None:
@@ -428,7 +145,6 @@ def fill(value: Value, which: Pass) -> None:
 
 ORDER = ("zero", "ok", "inf", "nan")
 NOTHING = Size("zero", 0.0)
-NUMBERS = (float, np.ndarray, np.generic)
 
 
 def is_finite(size: Size) -> bool:
@@ -445,53 +161,3 @@ def size_of(x: np.ndarray) -> Size:
         return Size("ok" if most else "zero", most, low, high)
     bad = int(np.sum(~np.isfinite(x)))
     return Size("nan" if np.isnan(x).any() else "inf", np.inf, bad=bad, total=x.size)
-
-
-def flatten(x: Any, depth: int = 4) -> Iterator[Any]:
-    """Yield the tensors, numbers and arrays inside lists, tuples, dicts and slices."""
-    if isinstance(x, slice):
-        x = (x.start, x.stop, x.step)
-    if isinstance(x, list | tuple | dict) and depth:
-        for part in x.values() if isinstance(x, dict) else x:
-            yield from flatten(part, depth - 1)
-    else:
-        yield x
-
-
-class OwnRecorder(Recorder, Mode, Observer):
-    """Records gradcli's engine: operations as a mode, events outside the graph as an observer."""
-
-    @contextlib.contextmanager
-    def following(self) -> Iterator[None]:
-        with recording(self), observing(self):
-            yield
-
-    def record(self, primitive: Any, operands: tuple, params: dict) -> Any:
-        result = self.below.record(primitive, operands, params)
-        self.note_step(primitive.name, operands, result, state.grad)
-        return result
-
-    def see_leaf(self, tensor: Any) -> None:
-        self.value(tensor)
-
-    def see_event(self, kind: str, source: Any, result: Any = None) -> None:
-        match kind:
-            case "read" if is_users(sys._getframe(3).f_code.co_filename):
-                self.take_note("read", source, source._grad)
-            case "clear" | "step" | "optimizer" | "freeze":
-                self.take_note(kind, source, source._grad if kind == "step" else None)
-            case "change":
-                self.changed(result)
-                for target in (result, result._base):
-                    if target is not None and not (target.is_leaf and target.requires_grad):
-                        self.note_step("change", (target, source), target, state.grad)
-            case "index":
-                value = self.find(result)
-                if value is not None and value.step is not None:
-                    value.step.inputs += tuple([self.value(x) for x in flatten(source) if isinstance(x, Tensor)])
-            case _ if result is not None and (kind != "make" or self.find(result) is None):
-                self.note_step(kind, source, result, state.grad)
-
-    def see_backward(self, kind: str, outputs: tuple) -> None:
-        frame: Any = sys._getframe(1)
-        self.follow(kind, outputs, as_tuple(frame.f_locals["inputs"]) if kind == "grad" else ())

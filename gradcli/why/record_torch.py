@@ -14,7 +14,7 @@ import torch.optim
 from torch.overrides import TorchFunctionMode
 
 from ..user.tracebacks import is_users
-from .record import Recorder
+from .recorder import Recorder
 
 OPTIMIZERS = os.path.dirname(torch.optim.__file__) + os.sep
 
@@ -95,7 +95,8 @@ class TorchRecorder(Recorder, TorchFunctionMode):
             return func(*args, **kwargs)
         wanted = args[1:] or (*kwargs.values(),) if name == "requires_grad_" or attribute == "requires_grad" else ()
         if wanted[:1] == (False,):
-            self.take_note("freeze", args[0])
+            if args[0].requires_grad or is_users(code.co_filename):  # loaders switch off what was never on
+                self.take_note("freeze", args[0])
             return func(*args, **kwargs)
         recorded = torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
         for x in (*args, *kwargs.values()):  # an in-place operation may give it another node

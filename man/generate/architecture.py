@@ -201,8 +201,8 @@ left out or applied twice. Every finding has a name and a page in `gradcli/resul
 """,
     "Lost gradients": """
 `gradcli why` runs a script under a recorder, which notes each operation and each backward pass. The recorder is in
-`gradcli/why/record.py`, and for PyTorch in `gradcli/why/record_torch.py`. `gradcli/why/cause.py` searches the
-record for the reason why a gradient is None, zero or not finite.
+`gradcli/why/recorder.py`, and for PyTorch and JAX in `record_torch.py` and `record_jax.py` of the same folder.
+`gradcli/why/cause.py` searches the record for the reason why a gradient is None, zero or not finite.
 """,
     "Formats": """
 `FORMATS` in `gradcli/results/formats.py` lists the formats, the file endings that select them, and the modules that
@@ -256,7 +256,7 @@ CHANGES = [
     ("calls of custom functions by programs", "gradcli/claims/as_called.py", "PyTorch: `adapters/torch_calls.py`"),
     ("checks in processes, time limits", "gradcli/check/workers.py", ""),
     ("`gradcli watch`", "gradcli/guard/watch.py", "inside the command: `gradcli/guard/in_command/`"),
-    ("`gradcli why`", "gradcli/why/cause.py", "the recorder: `gradcli/why/record.py`"),
+    ("`gradcli why`", "gradcli/why/cause.py", "the recorder: `gradcli/why/recorder.py`"),
     ("sweeps over tables", "gradcli/analysis/sweep/", ""),
     ("a command", "gradcli/cli/commands/", "its module: `HOMES` in `gradcli/cli/main.py`"),
     ("an option", "gradcli/cli/option_table.py", "its field: `gradcli/request.py`"),

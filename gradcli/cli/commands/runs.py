@@ -79,7 +79,7 @@ def why(call: Call) -> Explanation:
     NAME is a tensor or a parameter, such as x or net.0.weight. Without NAME, `why` reports leaf tensors, parameters,
     and tensors whose .grad the script reads.
     """
-    from ...why.cause import explain
+    from ...why.explain import explain
 
     call.output.check()
     target = call.target()
