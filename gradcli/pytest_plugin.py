@@ -6,6 +6,7 @@ Without the option it costs nothing: neither NumPy nor any other part of gradcli
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("--gradcheck-allow-inconclusive", "do not fail if a gradcheck is inconclusive"),
     ):
         group.addoption(option, action="store_true", help=text)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> None:
+    """Show the text of a report that is the message of a failed assertion: `assert report.passed, report`."""
+    results = sys.modules.get("gradcli.results.checks")
+    error = call.excinfo.value if call.excinfo is not None else None
+    if results is None or not isinstance(error, AssertionError) or not error.args:
+        return
+    message = str(error)
+    for entry in call.excinfo.traceback if call.excinfo is not None else ():
+        for x in entry.frame.f_locals.values():
+            if isinstance(x, results.CheckReport) and message.startswith(repr(x)):
+                error.args = (str(x) + message.removeprefix(repr(x)),)
+                return
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

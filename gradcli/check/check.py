@@ -23,7 +23,7 @@ from ..claims.claim import CallError, Claim, Progress, call_failed, callable_nam
 from ..claims.hand_written import HandWritten, claim_by_hand, value_and_gradient
 from ..errors import ENDINGS, GradcliError, did_you_mean, text_of
 from ..lang.limits import MOST_AXES, Bound, enforce
-from ..program.arguments import by_name, map_leaves
+from ..program.arguments import by_name, is_named, is_number, map_leaves, takes_whole
 from ..program.target import Target
 from ..request import ENGINES, SHORT_TYPES, TYPES, Request
 from ..results.checks import CheckReport
@@ -129,11 +129,28 @@ class Check:
             if (size := math.prod(map(int, x))) > limit:
                 limited = f"the limit is {limit} (see --max-elements)"
                 raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
-        drawn = {name: rng.standard_normal(x) if is_shape(x) else x for name, x in at.items()}
+        drawn = {name: rng.standard_normal(x) if is_shape(x) else self.as_typed(name, x) for name, x in at.items()}
         if self.request.dtype in (None, *SHORT_TYPES):  # `rounded` takes care of short types
             return drawn
         dtype = self.request.input_dtype
         return {name: map_leaves(lambda _, part: in_type(part, dtype), x) for name, x in drawn.items()}
+
+    def as_typed(self, name: str, x: Any) -> Any:
+        """Return integers in a list as floating-point numbers, as on the command line, also single ones for a claim.
+
+        Integers stay if `wrt` leaves them out, or if the parameter is declared as whole.
+        """
+        by_hand = self.request.claims or self.request.value_and_grad
+        listed = isinstance(x, list) and len(x) and is_number(x)
+        if not (listed or (by_hand and is_whole(x))) or np.asarray(x).dtype.kind != "i":
+            return x
+        if self.request.wrt is not None and not is_named(name, self.request.wrt):
+            return x
+        with contextlib.suppress(TypeError, ValueError):
+            parameter = inspect.signature(self.f).parameters.get(name)
+            if parameter is not None and (takes_whole(parameter.annotation) or type(parameter.default) is int):
+                return x
+        return np.asarray(x, float)
 
     @property
     def points(self) -> list[Any]:

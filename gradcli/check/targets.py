@@ -7,7 +7,6 @@ import contextlib
 import functools
 import itertools
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,9 +19,7 @@ from ..claims.open import open_address
 from ..errors import EXIT_TARGET, GradcliError, check_known, refuse_unknown
 from ..lang.limits import MAX_TEXT, Bound, enforce
 from ..program.arguments import (
-    WHOLE,
     Arguments,
-    annotation_name,
     as_array,
     bind,
     by_path,
@@ -30,6 +27,7 @@ from ..program.arguments import (
     is_named,
     is_under,
     named_parameters,
+    takes_whole,
 )
 from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
 from ..request import Request
@@ -134,12 +132,6 @@ def arguments_of(f: Callable, given: Mapping[str, Any], title: str, wrt: Sequenc
     whole = {p.name for p in parameters if takes_whole(p.annotation)}
     defaults = {n: x for n, x in default_arrays(parameters, given).items() if n in wrt or not given}
     return bind(f, parameters, {**defaults, **given}, title, whole, more=", or --shape {}=3,4")
-
-
-def takes_whole(annotation: Any) -> bool:
-    """Return whether an annotation stands for whole numbers: int, or an array of them such as NDArray[np.int64]."""
-    text = annotation_name(annotation) if isinstance(annotation, type) else str(annotation)
-    return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE)
 
 
 def checks_of(targets: Sequence[Target], request: Request) -> list[Check | CheckReport]:
@@ -303,6 +295,7 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
         if error.exit_code != EXIT_TARGET:
             raise
         return error_report(title, path, start, error)
+    refuse_calculator(function, title)
     engine = engine_of(function, request.engine)
     if engine is None:
         return None
@@ -320,6 +313,14 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
             _, weights = adapter_of(engine).signature(function, title) or ((), ())
             request = request._replace(wrt=[*without(request.held, [*at], at), *(n for n in weights if n not in at)])
     return Check(function, at, request=request, name=title, file=path, target=target)
+
+
+def refuse_calculator(function: Any, title: str) -> None:
+    """Raise GradcliError for a calculator of ASE, whose forces are checked with another kind of target."""
+    kinds = function.__mro__ if isinstance(function, type) else type(function).__mro__
+    if any(kind.__module__.startswith("ase.calculators") for kind in kinds):
+        hint = f"check its forces: gradcli gradcheck ase:{title} STRUCTURE"
+        raise GradcliError(f"{title} is an ASE calculator, not a function", hint=hint)
 
 
 def refuse_points(request: Request, path: str) -> None:

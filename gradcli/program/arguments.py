@@ -23,6 +23,12 @@ def annotation_name(annotation: Any) -> str:
     return name.rpartition(".")[2]
 
 
+def takes_whole(annotation: Any) -> bool:
+    """Return whether an annotation stands for whole numbers: int, or an array of them such as NDArray[np.int64]."""
+    text = annotation_name(annotation) if isinstance(annotation, type) else str(annotation)
+    return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE)
+
+
 ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return f(x, y)"
 
 
@@ -37,6 +43,14 @@ def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
         starred = " and ".join(str(p).partition(":")[0] for p in parameters)
         raise GradcliError(f"{title} takes only {starred}, so its inputs have no names", hint=ADVICE)
     return named
+
+
+def takes_only_rest(function: Callable) -> bool:
+    """Report whether a function takes *args and no parameters with names."""
+    kinds = {p.kind for p in inspect.signature(function).parameters.values()}
+    return inspect.Parameter.VAR_POSITIONAL in kinds and kinds <= {
+        inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD,
+    }  # fmt: skip
 
 
 def forward_parameters(function: Any, has_setup: bool) -> list[inspect.Parameter]:

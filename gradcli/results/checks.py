@@ -356,6 +356,11 @@ class CheckReport:
 
         return render(self, "report", Style())
 
+    def __repr__(self) -> str:
+        """Return one line, because pytest and debuggers print it among other values; `str` has the whole report."""
+        line = " ".join(f"CheckReport {self.name}: {self.verdict}, {self.headline(4)}".split())
+        return f"<{line if len(line) <= MOST_OF_LINE else line[: MOST_OF_LINE - 3] + '...'}>"
+
     def show(self) -> None:
         """Print the report, with the table of elements if every element was asked for."""
         from rich import print
@@ -443,6 +448,7 @@ class CheckReport:
         return render(self, "notebook", Style())
 
 
+MOST_OF_LINE = 190  # characters
 COUNTED = {
     "passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "accepted": "accepted",
     "skipped": "skipped",

@@ -28,6 +28,7 @@ from ...program.arguments import (
     is_whole,
     layout_of,
     named_parameters,
+    takes_only_rest,
 )
 from ...request import ADAPTED, ENGINES, SHORT_TYPES
 from ...user.frameworks import FRAMEWORKS
@@ -194,8 +195,13 @@ class FrameworkCall(Claim):
 
     @classmethod
     def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
-        """Return a function's named parameters, and the names of its other inputs; None if they are unknown."""
+        """Return a function's named parameters, and the names of its other inputs; None if they are unknown.
+
+        Values for *args may have any names, in the order of the command line.
+        """
         try:
+            if takes_only_rest(function):
+                return None
             return named_parameters(function, title), []
         except (TypeError, ValueError):
             return None

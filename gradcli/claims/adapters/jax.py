@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -66,6 +67,10 @@ class Adapter(FrameworkCall):
     @classmethod
     def in_double(cls) -> contextlib.AbstractContextManager:
         return enable_x64(True)
+
+    @classmethod
+    def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
+        return super().signature(behind_custom_gradient(function), title)
 
     @staticmethod
     def array(x: np.ndarray) -> Any:
@@ -228,6 +233,15 @@ class Adapter(FrameworkCall):
         *xs, seed = given
         out, back = jax.vjp(self.function_of(list(self.at)), *xs)
         return tuple(map(jnp.conj, back(seed.reshape(out.shape).astype(out.dtype))))
+
+
+def behind_custom_gradient(function: Any) -> Any:
+    """Return the user's function below @jax.custom_gradient, which does not pass on its parameters."""
+    if str(getattr(function, "__module__", "")).startswith("jax.") or not inspect.isfunction(function):
+        return function
+    made_by = function.__code__.co_filename.replace(os.sep, "/")
+    inner = inspect.getclosurevars(function).nonlocals.get("fun") if "/jax/_src/custom_deriv" in made_by else None
+    return function if inner is None else inner
 
 
 def rules_called(run: Callable) -> list[tuple[Any, tuple]]:
