@@ -76,12 +76,15 @@ MOST_ROOM = 0.1  # relative difference between values in a short type, such as b
 
 
 def change_of_value(claim: Claim, then: Sequence[Any]) -> str:
-    """Describe how the function's value differs from that in the run; "" if not at all. then: arrays of the run."""
+    """Describe how the function's value differs from that in the run; "" if not at all.
+
+    then: arrays or numbers of the run.
+    """
     arrays = [x for x in map(as_array, then) if x is not None and x.dtype.kind in "fc"]
     if not arrays or any(x.dtype.kind == "c" for x in arrays):
         return ""
     value = np.concatenate([x.reshape(-1).astype(float) for x in arrays])
-    short = any(str(x.dtype).rpartition(".")[2] in SHORT_TYPES for x in then)
+    short = any(str(getattr(x, "dtype", "")).rpartition(".")[2] in SHORT_TYPES for x in then)
     unit = max(np.finfo(x.dtype).eps for x in arrays)
     now = claim.value_here().reshape(-1)
     if now.shape != value.shape or is_close(value, now, MOST_ROOM if short else 1e3 * unit):
