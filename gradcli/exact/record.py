@@ -82,8 +82,8 @@ class Exact(Engine):
                 return exact(settle_conditions(map_elements(compare, tuple(as_plain(x) for x in raws))))
         try:
             out = exact(primitive.forward(*raws, **params))
-        except (TypeError, AttributeError, ValueError) as error:
-            if "truth value" in str(error):
+        except (TypeError, AttributeError, ValueError, SystemError) as error:
+            if "truth value" in str(error) or isinstance(error, SystemError):  # NumPy's argmax ignores the first error
                 what = name_for_users(primitive)
                 raise NoTwinError(f"{what} needs to compare values, which symbols do not have") from None
             if isinstance(error, ValueError):  # shapes that do not match
