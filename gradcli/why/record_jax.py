@@ -65,7 +65,7 @@ class Gradient(NamedTuple):
 
 
 class JaxRecorder:
-    """Notes the results of jax.grad and its relatives: for each gradient the first that is not finite, else the last."""
+    """Notes the results of jax.grad and its relatives: of each gradient the first that is not finite, or the last."""
 
     def __init__(self) -> None:
         self.gradients: dict[tuple, Gradient] = {}
