@@ -112,6 +112,8 @@ class Language:
         return self.infix("divide", left, right)
 
     def negative(self, x: Text) -> Text:
+        if x.level == PRODUCT and x.text.startswith("-"):
+            return Text(x.text[1:], PRODUCT)
         return Text(f"-{enclose(x, PRODUCT)}", SUM)
 
     def opposite(self, x: Text) -> Text:

@@ -45,6 +45,7 @@ from .formulas import (
 from .gamma_functions import (
     beta_function,
     gamma_sign,
+    is_pole,
     log_beta,
     own_digamma,
     own_gamma,
@@ -202,7 +203,8 @@ def relative_exponential(x: Node) -> Any:
 
 def power_transform(logarithm: Any, y: Node) -> Any:
     """(x^y - 1) / y for the logarithm of x."""
-    return logarithm * y.graph.call("exprel", y * logarithm)
+    usual = logarithm * y.graph.call("exprel", y * logarithm)
+    return where(equal(logarithm, -math.inf), where(y > 0, -1 / y, -math.inf), usual)
 
 
 def power_minus_one(x: Node, y: Node) -> Any:
@@ -214,16 +216,40 @@ def inverse_transform(x: Node, y: Node) -> Any:
     return where(equal(y, 0.0), exp(x), exp(log1p(x * y) / y))
 
 
+SAFE_GAMMA = 150.0
+"""Below this size, neither gamma(x + 1) nor its reciprocal overflows."""
+
+
+def gamma_ratio(x: Any, *below: Any) -> Any:
+    """gamma(x) divided by gamma functions, of large numbers by their logarithms."""
+    small, sign, logarithm, product = absolute(x) < SAFE_GAMMA, sign_or_one(x), gammaln(x), gamma(x)
+    for y in below:
+        small = small & (absolute(y) < SAFE_GAMMA)
+        sign, logarithm = sign * sign_or_one(y), logarithm - gammaln(y)
+        product = product * y.graph.call("rgamma", y)
+    return where(small, product, sign * exp(logarithm))
+
+
+def sign_or_one(x: Any) -> Any:
+    """The sign of gamma(x), and 1 at a pole."""
+    return where(is_pole(x), 1.0, x.graph.call("gammasgn", x))
+
+
 def binomial(x: Node, y: Node) -> Any:
-    """By gamma functions, of large numbers by the logarithm of the beta function."""
-    below = x.graph.call("rgamma", y + 1) * x.graph.call("rgamma", x - y + 1)
-    product = gamma(x + 1) * below
-    return where(absolute(x) < 150, product, exp(-log(x + 1) - x.graph.call("betaln", x - y + 1, y + 1)))
+    """By gamma functions, of large positive numbers by the logarithm of the beta function."""
+    others = x - y + 1
+    large = (x >= SAFE_GAMMA) & (y > -1) & (others > 0)
+    by_beta = exp(-log(x + 1) - x.graph.call("betaln", others, y + 1))
+    return where(large, by_beta, gamma_ratio(x + 1, y + 1, others))
 
 
 def rising_factorial(x: Node, y: Node) -> Any:
-    product = gamma(x + y) * x.graph.call("rgamma", x)
-    return where(absolute(x + y) < 150, product, exp(gammaln(x + y) - gammaln(x)))
+    """By gamma functions, for a large x by the logarithm of the beta function."""
+    large = (x >= SAFE_GAMMA) & (absolute(y) < SAFE_GAMMA) & (x + y > 0)
+    up = gamma(y) * exp(-x.graph.call("betaln", x, y))
+    down = x.graph.call("rgamma", -y) * exp(x.graph.call("betaln", x + y, -y))
+    by_beta = where(y > 0, up, where(y < 0, down, 1.0))
+    return where(large, by_beta, gamma_ratio(x + y, x))
 
 
 def huber_loss(x: Node, y: Node) -> Any:

@@ -187,6 +187,8 @@ FUNCTIONS = [
         ((2.0, 0.5), (1.5, 1e-17), (1e-300, 0.1), (3.0, -2.0)),
         "xy",
     ),
+    Function("binom(x, y)", mpmath.binomial, ((5.0, 2.5), (-20.25, 3.5), (300.5, 40.25), (7.25, 120.5)), "xy"),
+    Function("poch(x, y)", mpmath.rf, ((5.0, 2.5), (-20.25, 3.5), (1e8, 0.3), (1e4, -20.25)), "xy"),
     Function("logit(x)", lambda x: mpmath.log(x / (1 - x)), SHARE[:5]),
     Function("gelu(x)", lambda x: x * normal(x), (-30.0, -5.0, -1.5, -1e-9, 0.3, 2.0, 50.0)),
     Function("silu(x)", lambda x: x * sigmoid(x), (-700.0, -20.0, -2.0, -1e-9, 0.3, 2.0, 800.0)),

@@ -36,6 +36,9 @@ CASES = [
     ("w[0] * x % 3 + floor(x) * fmod(x, w[1]) + x // w[1]", {"x": -7.3, "w": [2.0, 1.7]}),
     ("sum(where((A > 0) & (A < 3), A**3, 0)) * any(A > 3)", {"A": [[1.0, 2.0], [0.5, 4.0]]}),
     ("max(A) * min(A) + sum(max(A, axis=0))", {"A": [[1.0, 2.0], [0.5, -1.0]]}),
+    ("3 - rsqrt(x) - x / -y * rsqrt(y)", {"x": 0.7, "y": 1.3}),
+    ("boxcox(x, y) + boxcox1p(x, 0.5)", {"x": 0.0, "y": 2.0}),
+    ("binom(x, y) + poch(y, x)", {"x": 7.3, "y": 165.5}),
     ("mean(sigmoid(A @ w)) + logsumexp(A, axis=1)[0]", {"A": [[1.0, 2.0], [0.5, -1.0]], "w": [0.3, -0.2]}),
 ]
 CLASHES = [
