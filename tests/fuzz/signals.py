@@ -79,5 +79,6 @@ def killed(rng: random.Random) -> Attempt:
     functions.write(rng, f"__import__('time').sleep(0.01); {rng.choice(('pass', 'x @ x'))}")
     name = rng.choice(("KILL", "SEGV", "STOP", "TERM", "INT"))
     line = f"gradcheck checks.py -j {rng.choice((2, 4))} --timeout 4 --json"
-    kill = f"sleep {rng.uniform(0.2, 0.8):.2f}; kill -{name} $(pgrep -P $p | head -1) 2>/dev/null; wait $p"
+    worker = "$(pgrep -P $(pgrep -P $p | head -1) | head -1)"
+    kill = f"sleep {rng.uniform(0.2, 0.8):.2f}; kill -{name} {worker} 2>/dev/null; wait $p"
     return Attempt(f'"$GRADCLI_PYTHON" -m gradcli {line} & p=$!; {kill}', codes=(1, 3), json=True)

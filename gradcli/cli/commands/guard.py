@@ -152,7 +152,7 @@ WITH_USES = ("table", "tsv", "csv", "json")
 @option("--points N", "Check each derivative at N of its calls [3].", type=Count(1000), default=3)
 @OPTIONS["calls"]
 @option("--timeout S", "Time limit in seconds for each checked call [30].", callback=as_positive, default="30")
-@option("--check-time S", "Time limit in seconds for all checks [the run's time].", callback=as_positive)
+@option("--check-time S", "Seconds for all checks [as long as the run].", callback=as_positive)
 @OPTIONS["command_python"]
 @OPTIONS["allow_inconclusive"]
 @option("-q --quiet", "Report only the derivatives that fail.")
