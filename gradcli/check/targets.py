@@ -161,7 +161,7 @@ def of_named(target: Target, request: Request) -> list[Check | CheckReport]:
 def died_report(name: str) -> CheckReport:
     path = name.partition(".py:")[0] + ".py" if ".py:" in name else name
     how = kept.by.found.died[name]
-    return CheckReport(name, path, None, "error", 0.0, message=f"importing {path} ended it: {how}")
+    return CheckReport(name, path, None, "error", 0.0, message=f"importing {path} failed: {how}")
 
 
 def is_python_file(target: Target) -> bool:
