@@ -136,21 +136,24 @@ class Check:
         return {name: map_leaves(lambda _, part: in_type(part, dtype), x) for name, x in drawn.items()}
 
     def as_typed(self, name: str, x: Any) -> Any:
-        """Return integers in a list as floating-point numbers, as on the command line, also single ones for a claim.
-
-        Integers stay if `wrt` leaves them out, or if the parameter is declared as whole.
-        """
+        """Return integers in a list as floating-point numbers, as on the command line, also single ones for a claim."""
         by_hand = self.request.claims or self.request.value_and_grad
         listed = isinstance(x, list) and len(x) and is_number(x)
-        if not (listed or (by_hand and is_whole(x))) or np.asarray(x).dtype.kind != "i":
+        if not (listed or (by_hand and is_whole(x))) or self.takes_whole(name):
             return x
+        with contextlib.suppress(ValueError):  # lists of different lengths, which the claim refuses
+            raw = np.asarray(x)
+            return raw.astype(float) if raw.dtype.kind == "i" else x
+        return x
+
+    def takes_whole(self, name: str) -> bool:
+        """Report whether an argument may be whole: `wrt` leaves it out, or the parameter is declared as whole."""
         if self.request.wrt is not None and not is_named(name, self.request.wrt):
-            return x
+            return True
         with contextlib.suppress(TypeError, ValueError):
             parameter = inspect.signature(self.f).parameters.get(name)
-            if parameter is not None and (takes_whole(parameter.annotation) or type(parameter.default) is int):
-                return x
-        return np.asarray(x, float)
+            return parameter is not None and (takes_whole(parameter.annotation) or type(parameter.default) is int)
+        return False
 
     @property
     def points(self) -> list[Any]:
