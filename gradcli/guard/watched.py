@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import math
 import pickle
@@ -95,14 +96,26 @@ def calls_within(seconds: float, each: float) -> int | None:
 def judge_uses(
     derivatives: Sequence[Any], settings: Mapping[str, Any], run_seconds: float, apart: bool
 ) -> Iterator[bytes]:
+    """Yield the results of `judged_uses`, also if the run ended in a block of PyTorch that records no gradients."""
+    torch = sys.modules.get("torch")
+    with contextlib.ExitStack() as modes:
+        if torch is not None:
+            modes.enter_context(torch.inference_mode(False))
+            modes.enter_context(torch.enable_grad())
+        if torch is not None and apart:
+            load_torch(torch)
+        yield from judged_uses(derivatives, settings, run_seconds, apart)
+
+
+def judged_uses(
+    derivatives: Sequence[Any], settings: Mapping[str, Any], run_seconds: float, apart: bool
+) -> Iterator[bytes]:
     """Check uses, and after each yield the pickled number of its derivative with the result for that so far.
 
     Check each derivative once before checking any a second time, so that every one has a result if time runs out.
     Second derivatives come last. They are compared with first derivatives that passed, or else with values of f.
     run_seconds: how long the process ran. apart: whether checks may run in processes of their own.
     """
-    if "torch" in sys.modules and apart:
-        load_torch(sys.modules["torch"])
     limit = TimeLimit.of(settings["seconds"], run_seconds)
     right: set[int] = set()
     request = Request(calls=settings["calls"])
