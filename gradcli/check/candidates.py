@@ -20,11 +20,12 @@ from ..numeric.verdict import MARGIN
 from ..user.frameworks import reachable_from
 
 SPECIAL: tuple[float, ...] = (
-    *(0.0, 1.0, -1.0, 0.5, 2.0, -0.5, -2.0, 1e-3, 30.0, -30.0, 1e-8, 90.0, -90.0, 1e4, -1e4, -1e-8, 3.0, -3.0),
+    *(0.0, 1.0, -1.0, 0.5, 2.0, 1e-8, 1e-3, 30.0, -30.0, -0.5, -2.0, 90.0, -90.0, 1e4, -1e4, -1e-8, 3.0, -3.0),
     *(1e-160, 800.0, -800.0, 1e8, -1e8, 1e-300, 1e100, -1e100, -1e-3, 10.0, -10.0, 100.0, -100.0, 1e16, 1e-16),
 )
 """Values where formulas change or arithmetic fails: exp overflows above 88 (float32) and 709, squares above 1e154."""
 MOST_CONSTANTS = 24  # maximum number of constants of the code, from the first on, around which to try points: a choice
+REACH = 10.0  # random points are drawn up to this distance from 0, where formulas are written for: a choice
 LARGEST_CONSTANT = 5e102  # the third power of larger ones overflows
 
 Point = dict[str, np.ndarray]
@@ -61,12 +62,15 @@ def constants_of(functions: Iterable[Callable]) -> list[float]:
 def candidates(base: Mapping[str, np.ndarray], constants: Sequence[float], rng: np.random.Generator) -> Iterator[Point]:
     """Yield points endlessly, with the shapes and types of `base`, the inputs to vary; kinds of points alternate."""
     pool = np.array([v for v in [*SPECIAL, *constants] if abs(v) < 1e9])
+    some = sorted(set(constants[:MOST_CONSTANTS]))
+    between = [(a + b) / 2 for a, b in itertools.pairwise(some)]  # where a formula may hold only between two numbers
     near = [v for c in constants[:MOST_CONSTANTS] for v in (c, c + 1, -c, c - 1, 2 * c, c / 2, -2 * c)]
+    near = [v for pair in itertools.zip_longest(near, between) for v in pair if v is not None]
     kinds = [
         uniform_points(near, base),
         uniform_points(SPECIAL, base),
         tied_points(base, rng),
-        ({name: rng.choice(pool, x.shape) for name, x in base.items()} for _ in itertools.count()),
+        mixed_points(base, pool, rng),
         scaled_points(base, rng),
         changed_elements(base, [*constants, *SPECIAL], rng),
     ]
@@ -87,6 +91,13 @@ def uniform_points(values: Iterable[float], base: Mapping[str, np.ndarray]) -> I
     for value in values if len(base) > 1 else ():
         for chosen, x in base.items():
             yield {**base, chosen: np.full(x.shape, value)}
+
+
+def mixed_points(base: Mapping[str, np.ndarray], pool: np.ndarray, rng: np.random.Generator) -> Iterator[Point]:
+    """Yield points with elements drawn at random: from a pool, and evenly out to REACH."""
+    while True:
+        yield {name: rng.choice(pool, x.shape) for name, x in base.items()}
+        yield {name: rng.uniform(-REACH, REACH, x.shape) for name, x in base.items()}
 
 
 def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
@@ -146,14 +157,16 @@ def compare_along_line(sampler: Sampler, rng: np.random.Generator) -> float:
     row = flat.pull(weights)[0] if real and flat.claim.capabilities.pull else (weights @ flat.matrix())[0]
     parts = row * direction
     claimed, size = float(parts.sum()), float(np.abs(parts).max())
-    found = estimate(sampler.line(direction, weights)).row(0)
+    found = estimate(sampler.line(direction, weights))
     if not np.isfinite(claimed):
-        return np.inf if found["kind"] not in ("none", "jump") else 0.0
-    if found["kind"] == "kink":
-        low, high = sorted((found["left"], found["right"]))
-        gap, error, value = max(low - claimed, claimed - high, 0.0), found["side_error"], max(abs(low), abs(high))
+        return np.inf if found.kind[0] not in ("none", "jump") else 0.0
+    if found.kind[0] == "kink":
+        low, high = sorted((float(found.left[0]), float(found.right[0])))
+        gap, error = max(low - claimed, claimed - high, 0.0), float(found.side_error[0])
+        value = max(abs(low), abs(high))
     else:
-        gap, error, value = abs(claimed - found["value"]), found["error"], abs(found["value"])
+        value, error = float(found.value[0]), float(found.error[0])
+        gap, value = abs(claimed - value), abs(value)
     largest = max(size if np.isfinite(size) else 0.0, value if np.isfinite(value) else 0.0)
     if not largest or not error <= INFORMED * largest or gap <= AGREES_WITHIN * largest + MARGIN * error:
         return 0.0

@@ -14,9 +14,10 @@ import numpy as np
 
 from ..claims.claim import CallError, Claim, WrongShapeError, as_point, callable_name
 from ..errors import GradcliError
+from ..numeric.chain import FIRST
 from ..numeric.flat import Flat
 from ..numeric.sampler import Sampler
-from ..numeric.verdict import COARSE
+from ..numeric.verdict import COARSE, EPS
 from ..request import Request
 from ..results.base import SCHEMA, document_of_lines
 from ..results.checks import CheckReport, FoundPoint, InputCheck
@@ -103,8 +104,14 @@ LEAST_JUDGED = 12  # suspicious points to check, or a tenth of all points if tha
 LEAST_CALLS, CALLS_PER_POINT = 10_000, 150  # call limit of these checks: in all, or per point if that is more: a choice
 CLEARLY = 5.0  # errors by which a claim must be off to be called wrong at one of many points: twice MARGIN
 ERROR_UNITS = 1e3  # differences below this many rounding units of the gradient's usual size are ignored: a choice
+CLOSE, JUMPED = 1e-12, 1e6  # next to a jump, slopes over this distance are so many times steeper: choices
+LARGEST = 1e8  # beyond, only claims that are not finite count: functions with features of size 1 are not resolved there
 BOUNDARIES = 12  # maximum number of boundaries of the domain to locate: a choice
 BOUNDARY_BISECTIONS = 60  # halvings; float64 needs 53 to reach neighbouring numbers
+
+
+ALSO_WHERE_SEARCHED = ("rtol", "atol", "eps", "strict", "nondet_tol")
+"""Options of the check that hold at every point."""
 
 
 class PointSearch:
@@ -126,9 +133,9 @@ class PointSearch:
 
     def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
         seed = self.check.request.seed
-        report = run_check(
-            lambda: self.at(point), self.check.place(seed), Request(seed=seed), blame=blame, explain=blame
-        )
+        asked = self.check.request
+        request = Request(seed=seed, **{name: getattr(asked, name) for name in ALSO_WHERE_SEARCHED})
+        report = run_check(lambda: self.at(point), self.check.place(seed), request, blame=blame, explain=blame)
         self.calls += report.evidence.points if report.evidence else 0
         return report
 
@@ -136,8 +143,22 @@ class PointSearch:
         report = self.judge(point)
         if report.verdict != "fail":
             return False
+        if self.check.request.tolerances is not None:
+            largest = max((float(np.abs(x).max(initial=0.0)) for x in point.values()), default=0.0)
+            return largest <= LARGEST * (self.check.request.eps or EPS)  # else, the step is rounded too much
         wrong = [item for item in report.inputs if item.verdict == "fail"]
-        return any(self.is_sure(point, item) for item in wrong)
+        return any(self.is_sure(point, item) for item in wrong) and not self.is_at_jump(point)
+
+    def is_at_jump(self, point: Mapping[str, np.ndarray]) -> bool:
+        """Return whether the function changes as much next to a point as further away: a jump, or unresolved waves."""
+        flat = Flat(self.at(point))
+        sampler, direction = Sampler(flat), np.where(flat.held, 0.0, flat.scales)
+        with np.errstate(invalid="ignore"):
+            close, far = (
+                np.abs(sampler.along(None, direction, np.array([-t, t])) - flat.f0).max(axis=0) / t
+                for t in (CLOSE, FIRST)
+            )
+        return bool((close > JUMPED * far).any())
 
     def is_sure(self, point: Mapping[str, np.ndarray], item: InputCheck) -> bool:
         """Report whether the worst element of an input is wrong beyond doubt.
@@ -152,6 +173,8 @@ class PointSearch:
             return bool(np.isfinite(worst.sides).all())
         claim = self.at(point)
         x = claim.at[item.name]
+        if np.isfinite(worst.claimed) and np.abs(x[np.isfinite(x)]).max(initial=0.0) > LARGEST:
+            return False
         if not np.isfinite(worst.claimed):
             return bool(worst.numeric_error <= COARSE * abs(worst.numeric))
         gap, size = abs(worst.claimed - worst.numeric), max(abs(worst.claimed), abs(worst.numeric))
