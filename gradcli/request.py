@@ -62,8 +62,10 @@ class Request(NamedTuple):
     rtol: float | None = None
     atol: float | None = None
     eps: float | None = None
+    nondet_tol: float = 0.0
     search: int = 0
     show: str = "worst"
+    strict: bool = False  # also for results: nan and infinity are errors
     # how a Jacobian is computed
     mode: str = "auto"
     chunk_size: int | None = None
@@ -91,7 +93,6 @@ class Request(NamedTuple):
     project: Any = None  # the Project whose settings apply
     # how it is shown
     plot: bool = False
-    strict: bool = False
     format: str | None = None
     output: str | None = None
     precision: int | None = None
@@ -117,6 +118,11 @@ class Request(NamedTuple):
         return {word.partition("=")[0].strip() for word in self.arguments}
 
     @property
+    def is_strict(self) -> bool:
+        """Whether small differences are wrong, too: by the options, or by the project's settings."""
+        return self.strict or (self.project is not None and bool(self.project.settings.get("strict")))
+
+    @property
     def tolerances(self) -> tuple[float | None, ...] | None:
         """(eps, atol, rtol) for PyTorch's rule; None if none is given."""
         given = (self.eps, self.atol, self.rtol)
@@ -128,5 +134,5 @@ class Request(NamedTuple):
         return declared._replace(**ours, show=self.show, max_elements=self.max_elements, project=self.project)
 
 
-HOW_CHECKED = """order samples seed dtype calls taylor digits symbolic rtol atol eps search engine device
-no_as_called"""
+HOW_CHECKED = """order samples seed dtype calls taylor digits symbolic rtol atol eps nondet_tol strict search engine
+device no_as_called"""

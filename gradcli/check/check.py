@@ -28,7 +28,7 @@ from ..program.target import Target
 from ..request import ENGINES, SHORT_TYPES, TYPES, Request
 from ..results.checks import CheckReport
 from ..user.frameworks import FRAMEWORKS, engine_of, framework_of
-from .judge import Place, run_check
+from .judge import Place, observe, run_check
 
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
 WHOLE_NUMBERS = "for integers, pass --arg NAME='[2, 0]', or annotate the parameter with int or NDArray[np.int64]"
@@ -215,7 +215,9 @@ class Check:
     def run(self) -> CheckReport:
         """Run the check. The verdict becomes "accepted" if the project accepts all findings."""
         report = self.judge()
-        return report if self.request.project is None else self.request.project.accept(report)
+        project = self.request.project
+        note = "" if project is None else project.accepts(report)
+        return observe(report, {"project": "accepts them"}, notes=(*report.notes, note)) if note else report
 
     def judge(self) -> CheckReport:
         """Check all samples with the file's search path and modules; return the first fail, else the worst report."""
@@ -475,7 +477,8 @@ def complaints(check: Any) -> Iterator[str]:
             yield f"{name} must be a whole number{' above 0' if least else ', not negative'}, got {x!r}"
     if request.calls is not None and request.search:
         yield "search checks many points, but calls is a budget for one: leave one of them out"
-    for name, x in (("eps", request.eps), ("atol", request.atol), ("rtol", request.rtol)):
+    for name in ("eps", "atol", "rtol", "nondet_tol"):
+        x = getattr(request, name)
         number = isinstance(x, int | float | np.integer | np.floating) and not isinstance(x, bool)
         if x is not None and not (number and math.isfinite(x) and x >= 0 and (x > 0 or name != "eps")):
             yield f"{name} must be a {'positive' if name == 'eps' else 'nonnegative'} finite number, got {x!r}"

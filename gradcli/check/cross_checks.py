@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from ..request import Request
 from ..results.base import label
 from ..results.checks import CheckReport, Finding, InputCheck
 from ..tape.modes import no_grad
+from .judge import observe
 
 ROUNDING_NOTE = "rounding leaves"  # the beginning of a note that explains a disagreement by rounding
 
@@ -243,9 +243,9 @@ def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> Chec
         except CallError as error:
             checks.notes.append(str(error))
     refuted = checks.findings and report.verdict != "fail"
-    return replace(
+    return observe(
         report,
-        verdict="fail" if checks.findings else report.verdict,
+        {"exact": "contradicts"} if checks.findings else {},
         message=checks.findings[0].text if refuted else report.message,
         cross_checks=(*report.cross_checks, *checks.digits),
         diagnosis=(*report.diagnosis, *checks.findings),

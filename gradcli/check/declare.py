@@ -20,8 +20,8 @@ from .judge import source_place
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames do not belong to the code that declares a check."""
 KNOWN = set(
-    """grad vjp jvp engine wrt name order samples rtol atol eps seed fast search calls taylor value_and_grad
-    elementwise no_as_called reference dtype device""".split()
+    """grad vjp jvp engine wrt name order samples rtol atol eps nondet_tol strict seed fast search calls taylor
+    value_and_grad elementwise no_as_called reference dtype device""".split()
 )
 """The options of a declaration."""
 F = TypeVar("F", bound=Callable | str)
@@ -48,11 +48,12 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     the one that f uses. value_and_grad: f returns (value, gradient). elementwise: f works element by element, and grad
     returns the derivative of each element, in the output's shape. wrt: the names of the inputs to check. order: 2
     checks second derivatives. samples: the number of random points; `seed` is the seed of the first. rtol, atol, eps:
-    fixed tolerances instead of the estimated error. search: the number of edge-case points to check as well. calls: how
-    often f may be called. taylor: also report the Taylor remainder. name: the check's name in reports. no_as_called:
-    skip the tests with other memory layouts, unused outputs and repeated backward passes. reference: a function whose
-    derivative the claimed one is compared with, instead of values of f. dtype: the type of the inputs: float32, float64
-    or complex128; with a reference, also bfloat16 and float16. device: cpu or cuda.
+    fixed tolerances instead of the estimated error. nondet_tol: by how much two calls at the same point may differ.
+    strict: whether differences below 1e-6 of an element are wrong, too. search: the number of edge-case points to check
+    as well. calls: how often f may be called. taylor: also report the Taylor remainder. name: the check's name in
+    reports. no_as_called: skip the tests with other memory layouts, unused outputs and repeated backward passes.
+    reference: a function whose derivative the claimed one is compared with, instead of values of f. dtype: the type of
+    the inputs: float32, float64 or complex128; with a reference, also bfloat16 and float16. device: cpu or cuda.
     f may also be an address, as on the command line. Then the derivative of the function there is checked, and grad,
     vjp and jvp are declarations in C. config: the configuration of a UM-Bridge model.
     """

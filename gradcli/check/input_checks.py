@@ -41,7 +41,7 @@ class Block(NamedTuple):
     """The entries of one input: claimed, numeric (nan if not estimated), its error, and masks, all (R, columns).
 
     gap, relative: difference of claimed and numeric. off: the largest difference that would have passed. alone: entries
-    that were estimated. known: those whose numeric value is not 0.
+    that were estimated. known: those whose numeric value is not 0; at_kink: those at a kink.
     """
 
     columns: slice
@@ -53,6 +53,7 @@ class Block(NamedTuple):
     undecided: np.ndarray
     alone: np.ndarray
     known: np.ndarray
+    at_kink: np.ndarray
     gap: np.ndarray
     relative: np.ndarray
     off: np.ndarray
@@ -72,10 +73,13 @@ def block_of(judgement: Judgement, columns: slice) -> Block:
     with np.errstate(invalid="ignore", divide="ignore"):
         gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
         relative = gap / np.abs(value)
-        off = np.maximum(judgement.room((slice(None), columns)), judgement.excusable[:, columns])
+        room = judgement.room((slice(None), columns))
+        off = room + np.where((state == PASS) & ~at_kink & (gap > room), gap, 0.0)
         known = alone & np.isfinite(gap) & (np.abs(value) > MARGIN * error) & ~negligible & ~at_kink
     undecided = (state == UNDECIDED) | (state == OPEN)
-    return Block(columns, a, value, error, state == FAIL, negligible, undecided, alone, known, gap, relative, off)
+    return Block(
+        columns, a, value, error, state == FAIL, negligible, undecided, alone, known, at_kink, gap, relative, off
+    )
 
 
 def input_check(judgement: Judgement, probe: Probe, k: int) -> InputCheck:
@@ -149,7 +153,7 @@ def resolutions(judgement: Judgement, block: Block) -> tuple[float | None, float
     a, value, known, off, columns = block.claimed, block.value, block.known, block.off, block.columns
     bound, state = judgement.bound[:, columns], judgement.state[:, columns]
     largest = float(np.abs(np.where(np.isfinite(a), a, 0.0)).max())
-    by_bound = np.isnan(value) & (state == PASS) & np.isfinite(bound) & (largest > 0)
+    by_bound = np.isnan(value) & (state == PASS) & np.isfinite(bound) & (largest > 0) & ~block.at_kink
     if by_bound.any():
         unseen = (bound + judgement.own_rounding[:, columns] + judgement.least_accused[:, columns])[by_bound]
         of_largest = max(float(unseen.max()), float(off[known].max(initial=0.0))) / largest

@@ -31,7 +31,7 @@ from ..tape.tensor import Tensor
 from ..user.frameworks import framework_imported
 from .check import MOST_SHOWN, Check, error_report, refuse_foreign, replay_command, surroundings_of
 from .cross_checks import MOST_SINGLE, HighPrecision, directions_of
-from .judge import TRIVIAL, run_check
+from .judge import TRIVIAL, observe, run_check
 
 
 def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, Any]) -> Claim:
@@ -232,7 +232,8 @@ class FormulaCheck(Check):
             if report.verdict == "inconclusive" and known:  # a proof needs no values
                 inputs = tuple(replace(item, verdict="pass") for item in report.inputs)
                 notes = (*report.notes, f"values alone do not allow a verdict: {report.message}")
-                return replace(report, verdict="pass", inputs=inputs, message="equal as formulas", notes=notes)
+                equal = "equal as formulas"
+                return observe(report, {"exact": "proves"}, inputs=inputs, message=equal, notes=notes)
             return replace(report, message="; ".join(filter(None, (report.message, "equal as formulas"))))
         if proof.words and (wrong or self.by_sympy):
             report = with_words(report, proof.words)

@@ -80,7 +80,7 @@ def judge_by_reference(
         raise CallError(f"{claim.title} returns an output {shapes}")
     if not np.isfinite(known).all():
         text = f"{golden.title} is not finite at this point"
-        return report("inconclusive", text, diagnosis=(Finding("not finite", text),))
+        return report({"point": "is not finite"}, text, diagnosis=(Finding("not finite", text),))
     count = 2 if len(value) == 1 else min(16, len(value), max(2, math.ceil(WANTED_PRODUCTS / max(flat.size, 1))))
     cotangents = rounded(draw_signs(rng, (count, len(value))), dtype).astype(float)
     estimated = not (golden.capabilities.pull or golden.capabilities.push or getattr(golden, "grad", None))
@@ -302,5 +302,7 @@ def report_on(
         findings = [block.reason for block in blocks if block.state == FAIL and block.reason is not None]
         findings += diagnose([block.input_block(flat, k) for k, block in enumerate(blocks)])
     notes = [*dict.fromkeys([*notes, *accuracies])]
-    verdict = str(VERDICTS[worst.state])
-    return report(verdict, f"{message} {compared}", inputs=inputs, diagnosis=tuple(findings), notes=tuple(notes))
+    word = {PASS: "right", UNDECIDED: "undecided", FAIL: "wrong"}[worst.state]
+    return report(
+        {"elements": word}, f"{message} {compared}", inputs=inputs, diagnosis=tuple(findings), notes=tuple(notes)
+    )

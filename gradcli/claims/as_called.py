@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ..errors import describe_error
-from .claim import Arrays, Difference
+from .claim import CHANGED, Arrays, Difference
 
-CHANGED, CHANGED_NARROW = 1e-4, 1e-2  # differences up to this part of the largest element count as rounding: a choice
+CHANGED_NARROW = 1e-2  # the same as CHANGED for short types: a choice
 CANCELLED = 1e-5  # allowed on top for cancellation, relative to the usual size, times the above: a choice
 FIXES = {
     "layout": "make it contiguous before its memory is read, or use reshape instead of view",
@@ -57,28 +56,3 @@ def compare(
 
 def largest(arrays: Arrays) -> float:
     return max((float(np.abs(x).max(initial=0.0, where=np.isfinite(x))) for x in arrays.values()), default=0.0)
-
-
-def reversed_in_memory(x: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(x[..., ::-1])[..., ::-1]
-
-
-def strided(x: np.ndarray) -> np.ndarray:
-    wide = np.repeat(np.full_like(x, FILLING), 2, axis=-1)
-    wide[..., ::2] = x
-    return wide[..., ::2]
-
-
-def read_only(x: np.ndarray) -> np.ndarray:
-    fixed = x.copy()
-    fixed.flags.writeable = False
-    return fixed
-
-
-LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "in Fortran order": functools.partial(np.array, order="F"),
-    "reversed": reversed_in_memory,
-    "strided": strided,
-    "read-only": read_only,
-}
-"""Memory layouts of NumPy arrays."""

@@ -46,6 +46,9 @@ class ComplexError(CallError):
     """The derivative for a real input has an imaginary part."""
 
 
+CHANGED = 1e-4  # differences between calls up to this part of the largest element count as rounding: a choice
+
+
 class Difference(NamedTuple):
     """How the results of two ways of calling a rule differ. rule: the name of the finding."""
 
@@ -228,6 +231,13 @@ class Claim:
                 rows[i] = row
         return rows
 
+    def rounding(self, points: Sequence[Arrays], values: np.ndarray) -> np.ndarray | None:
+        """Return how far `values` of f at some points are off by rounding, in the shape of `values`.
+
+        To measure this, f is computed once more in another type. None if that is not possible.
+        """
+        return None
+
     def pulls(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         """Return the claimed products with several cotangents at one point, by input."""
         self.budget.require(self.budget.claim_calls)
@@ -304,6 +314,20 @@ def plain_array(x: Any, what: str) -> np.ndarray:
     if raw.dtype.kind not in "fc":
         raise CallError(f"{what} returned {type(x).__name__} of type {raw.dtype}, not numbers")
     return raw
+
+
+WIDER: dict[str, dict[int, Any]] = {
+    "f": {2: np.float64, 4: np.float64, 8: np.longdouble},
+    "c": {8: np.complex128, 16: np.clongdouble},
+}
+"""A type with more digits, by the kind and the size of a type."""
+
+
+def wider(x: np.ndarray) -> np.ndarray | None:
+    """Return an array in a type with more digits; None if there is none."""
+    kind = WIDER.get(x.dtype.kind, {}).get(x.dtype.itemsize)
+    more = kind is not None and np.finfo(kind).eps < np.finfo(x.dtype).eps
+    return x.astype(kind) if more else None
 
 
 def as_kind_of_input(raw: np.ndarray, like: np.ndarray, name: str) -> np.ndarray:

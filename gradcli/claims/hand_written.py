@@ -27,7 +27,6 @@ from ..program.arguments import (
     map_leaves,
 )
 from ..user.frameworks import engine_of
-from .as_called import LAYOUTS, compare
 from .claim import (
     Arrays,
     CallError,
@@ -41,6 +40,7 @@ from .claim import (
     failing_as,
     nearby_point,
     plain_array,
+    wider,
 )
 
 MOST_ELEMENTS = 2_000  # most elements of an elementwise function, whose Jacobian has the square of this
@@ -56,7 +56,6 @@ class HandWritten(Claim):
     works element by element on numbers and inputs of one shape, and grad returns one derivative per output element.
     """
 
-    place: Callable[[np.ndarray], np.ndarray] = staticmethod(np.ndarray.copy)  # copies arrays for the functions
     written = ""  # says which argument a function changed, if any
 
     def __init__(
@@ -84,7 +83,7 @@ class HandWritten(Claim):
     ) -> Any:
         """Call on copies of the cotangent and the arrays; note which of them change. Raises CallError if it raises."""
         given = [*([] if cotangent is None else [cotangent]), *arrays.values()]
-        copies = [self.place(x) if x.ndim else x[()] for x in given]
+        copies = [x.copy() if x.ndim else x[()] for x in given]
         with np.errstate(all="ignore"), failing_as(what):
             result = function(*before, *copies)
         for place, (x, copy) in enumerate(zip(given, copies, strict=True), len(arrays) - len(given)):
@@ -95,35 +94,32 @@ class HandWritten(Claim):
         return result
 
     def as_called(self) -> Iterator[Difference]:
-        """Yield a difference if the functions change their arguments or depend on their memory layout."""
+        """Yield a difference if the functions change their arguments."""
         if self.written:
             yield Difference("writes-into", self.written)
-            return
-        usual = self.answers()
-        narrow = any(x.dtype.itemsize < np.dtype(float).itemsize for x in usual.values())
-        for layout, place in LAYOUTS.items():
-            with contextlib.suppress(CallError):  # refusing a layout with an error is right
-                there: Callable[[], Arrays] = functools.partial(dict, self.answers(place))
-                words = f"if arrays are {layout}", "if they are in C order"
-                yield from compare("layout", {**usual, **self.at}, usual, (there, self.answers), narrow, *words)
-
-    def answers(self, place: Callable[[np.ndarray], np.ndarray] = np.ndarray.copy) -> dict[str, np.ndarray]:
-        """Return the value and the claimed derivative, or a product with it, by name. place: copies the arguments."""
-        self.place = place
-        try:
-            found = {"the value": (out := self.value(self.at))}
-            if self.vjp_fn is not None:
-                cotangent = np.random.default_rng(0).standard_normal(out.shape).astype(out.dtype)
-                found |= self.vjp(self.at, cotangent)
-            elif self.grad is not None:
-                found |= self.whole(self.at) or {}
-            return found
-        finally:
-            self.place = np.ndarray.copy
 
     def evaluate(self, arrays: Arrays) -> Any:
         self.budget.made += 1
         return self.call(self.f, arrays, self.title)
+
+    def rounding(self, points: Sequence[Arrays], values: np.ndarray) -> np.ndarray | None:
+        """Measure rounding by calls of f in a wider type, as long as f returns that type."""
+        rows = []
+        for at, value in zip(points, values, strict=True):
+            moved = {name: more for name in self.wrt if (more := wider(at[name])) is not None}
+            if len(moved) < len(self.wrt):
+                return None
+            try:
+                self.budget.require(1)
+                self.budget.made += 1
+                row = np.asarray(self.call(self.f, {**at, **moved}, self.title))
+            except CallError:
+                return None
+            like = wider(value)
+            if like is None or row.dtype != like.dtype or row.shape != like.shape:
+                return None
+            rows.append(np.abs(row - like))
+        return np.array(rows).astype(float)
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray] | None:
         if self.grad is None or self.vjp_fn is not None:

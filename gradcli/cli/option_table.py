@@ -311,6 +311,12 @@ OPTIONS: dict[str, Callable] = {
     "rtol": option("--rtol X", "Use a fixed relative tolerance, as PyTorch does.", callback=as_finite),
     "atol": option("--atol X", "Use a fixed absolute tolerance, as PyTorch does.", callback=as_finite),
     "eps": option("--eps X", "Use finite differences with the step X.", callback=as_positive),
+    "nondet_tol": option(
+        "--nondet-tol X",
+        "Let two calls at a point differ by up to X. This holds for the function and for the derivative.",
+        callback=as_finite,
+    ),
+    "check_strict": option("--strict", "Let differences below 1e-6 fail, too. They are relative to the element."),
     "keyword": option(
         "-k PATTERN",
         "Run only checks whose name contains PATTERN. PATTERN may also be part of the file's name. If PATTERN "
@@ -399,7 +405,7 @@ OPTIONS: dict[str, Callable] = {
         "Write FILE.py:NAME for a function in a different file.",
         complete="complete_function",
         targets="function",
-        excludes="order calls taylor symbolic digits rtol atol eps show search save_points",
+        excludes="order calls taylor symbolic digits rtol atol eps nondet_tol strict show search save_points",
     ),
     "device": option(
         "--device", "Device on which PyTorch and JAX compute [cpu].", choices="cpu cuda", targets="function checks"

@@ -224,6 +224,8 @@ def estimated_columns(
     value, error = (np.full((count, len(elements)), np.nan) for _ in range(2))
     with contextlib.suppress(OutOfCallsError):
         for place, i in enumerate(elements):
+            if sampler.flat.held[i]:
+                continue
             slopes, scale = slopes_of(sampler.element(i, weights)), sampler.flat.scales[i]
             if slopes is not None:
                 known = slopes.known if isinstance(slopes, Estimate) else np.isfinite(slopes.error)

@@ -20,13 +20,12 @@ WANTED = 3e-7  # relative error at which an estimate is good enough: MARGIN time
 WANTED_OF_CHANGE = 1e-6  # the same for slopes near 0, relative to the change of the function over its scale
 NARROWEST = 2e5  # least width of a fit, in rounding units of x: below that, rounding inside f looks like structure
 UNRESOLVED_LEAST = 0.01  # unresolved structure is followed down to this fraction of the least width
-SMALL_X = 1e-5  # below this size of x, rounding of a number near 1 may make pieces wider than a fit
-ROUGHER = 1e3  # a wider fit with this many times the noise of the narrowest one sees pieces, or a curve
 STEEPER = 2.0  # a slope that grows this much when points are 100 times closer, as of x**0.85, may be infinite
 KINK_ALIKE = 0.1  # at a kink, gaps and slopes at close points differ by at most this fraction of the gap
 MOST_WIDTHS, MOST_WIDER = 16, 8  # maximum number of fits in a row: a choice, as 30**16 exceeds the digits of float64
 MOST_REACH = 40.0  # width of the widest fit, in units of the scale or of 1, whichever is larger
 CHANGE_UNITS = 4.0  # least error times width, in rounding units of the change over the scale: SAFETY * NOISE_SIGMAS / 3
+RESOLVED = 1e-3  # noise of a fit that resolves the function, as a fraction of what it changes: a choice
 MUCH_NOISE = 30.0  # a fit with more than this many times the least noise of all fits is limited by its degree
 STEADY = 10.0  # noise that grows by at most this factor from one fit to the next is not yet structure
 MOST_MISSED = 1e3  # steady noise may be this many times what a fit of few coefficients shows of it
@@ -54,9 +53,21 @@ class Chain:
         if narrower is not None:
             new = new._replace(error=np.where(self.misses(new, narrower.points), np.inf, new.error))
         self.fits = sorted([f for f in self.fits if f.width != width] + [new], key=lambda f: f.width)
-        if FIRST <= width <= WIDE:
-            seen = np.abs(new.series[1:]).sum(axis=0) / width
-            self.change = np.maximum(self.change, np.where(np.isfinite(new.error), seen, 0.0))
+        self.change = self.change_of_resolved()
+
+    def change_of_resolved(self) -> np.ndarray:
+        """Return how much the function changes over its scale, by fits that resolve it: 0 if there is none.
+
+        Those of FIRST to WIDE count, and the widest narrower one if none of these resolves it.
+        """
+        change = np.zeros(self.count)
+        for f in self.fits:
+            if f.width <= WIDE:
+                seen = np.abs(f.series[1:]).sum(axis=0)
+                resolved = np.isfinite(f.error) & (f.noise <= RESOLVED * seen)
+                seen = seen / f.width
+                change = np.where(resolved, np.maximum(change, seen) if f.width > FIRST else seen, change)
+        return change
 
     def misses(self, wide: Fit, points: np.ndarray) -> np.ndarray:
         """Return where a wide fit contradicts values that a narrower one sampled, and so has missed structure."""
@@ -270,19 +281,6 @@ class Chain:
                 break
             self.add(width, MANY)
             self.intersect()
-
-    def sample_wider(self) -> None:
-        """Sample wider around a small x: rounding of a number near 1 may make pieces wider than the other fits."""
-        first = self.fits[0] if self.fits else None
-        self.add(WIDE, FEW)
-        wide = self.fits[-1] if self.fits else None
-        self.intersect()
-        if first is None or wide is None or wide.width < WIDE:
-            return
-        rougher = np.isfinite(wide.error) & (wide.noise > ROUGHER * first.noise) & (self.against < 0)
-        if rougher.any():
-            self.widen()
-            self.against[rougher & (self.against < 0)] = next(k for k, f in enumerate(self.fits) if f.width >= WIDE)
 
     def limited(self) -> np.ndarray:
         """Return where the widest fit is limited by noise rather than by its degree."""

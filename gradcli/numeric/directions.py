@@ -8,28 +8,30 @@ it a bound: a larger error would have been seen.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import functools
 
 import numpy as np
 
 from .chain import FIRST, RATIO, WANTED
+from .compare import COARSE, MARGIN, Comparison, Limits
+from .decide import FAIL as FAILS
+from .decide import PASS as PASSES
+from .decide import Observation
 from .estimate import Estimate, estimate
 from .fit import QUICK, Fit, fit
-from .rows import draw_signs
+from .integral import Claimed
+from .rows import draw_signs, norms
 from .sampler import TINY, Line
 from .verdict import (
-    COARSE,
-    MARGIN,
     NEGLIGIBLE,
     OPEN,
-    PASS,
     ROUNDING,
     SMALL_EFFECT,
-    UNDECIDED,
     ZERO_UNITS,
     Judgement,
+    change_between_ends,
     least_accused,
-    room,
+    state_by,
 )
 
 ADDS_UP = 1e-6  # relative error to within which slopes must add up: a few times WANTED
@@ -40,34 +42,47 @@ MOST_REASONS = 1000  # maximum number of undecided entries with a reason of thei
 SCATTERED = 1e4  # values that scatter by more rounding units are computed to fewer digits (calibrated)
 
 
-class Probed(NamedTuple):
-    """One direction: claimed products, estimates, and allowed differences between them, all (R,) except the line.
+class Probed:
+    """One direction along which the claim was compared. found: the comparison; beyond: see `accept`."""
 
-    room: a larger difference is located; beyond: a larger difference is a disagreement even if no element is found,
-    since the rounding of all elements together does not explain it.
-    """
+    def __init__(self, family: str, found: Comparison, beyond: np.ndarray):
+        """beyond: what the rounding of all elements together may explain: (R,)."""
+        self.family, self.found, self.beyond, self.accepted = family, found, beyond, False
+        verdicts = np.array(found.verdicts)
+        self.wrong, self.agrees = verdicts == FAILS, verdicts == PASSES
+        self.bound = found.bound
 
-    family: str
-    line: Line
-    claimed: np.ndarray
-    slopes: Estimate
-    room: np.ndarray
-    beyond: np.ndarray
+    @property
+    def line(self) -> Line:
+        return self.found.line
+
+    @property
+    def claimed(self) -> np.ndarray:
+        return self.found.claimed.here
+
+    @property
+    def slopes(self) -> Estimate:
+        return self.found.slopes
 
     @property
     def off(self) -> np.ndarray:
         return self.claimed - self.slopes.value
 
     @property
-    def wrong(self) -> np.ndarray:
-        """Where claim and values disagree."""
-        with np.errstate(invalid="ignore"):
-            return self.slopes.known & ~(np.abs(self.off) <= self.room)
+    def room(self) -> np.ndarray:
+        """How far each claim may be off without being wrong: (R,)."""
+        return self.found.limits.around(self.slopes.error)
 
     @property
-    def agrees(self) -> np.ndarray:
+    def proves(self) -> np.ndarray:
+        """Where the rounding of all elements together does not explain that the claim is wrong."""
         with np.errstate(invalid="ignore"):
-            return self.slopes.known & (np.abs(self.off) <= self.room)
+            return self.wrong & ~(np.abs(self.off) <= self.beyond)
+
+    def accept(self) -> None:
+        """Accept that no element explains a disagreement: it may be the rounding of all elements together."""
+        self.bound = np.where(self.wrong, np.abs(self.off) + self.beyond, self.bound)
+        self.agrees, self.wrong = self.agrees | self.wrong, np.zeros_like(self.wrong)
 
     @property
     def excess(self) -> np.ndarray:
@@ -107,34 +122,44 @@ class Directions:
         return direction if group is None else np.where(group, direction, 0.0)
 
     def compare(self, direction: np.ndarray, family: str) -> Probed:
-        line = self.sampler.line(direction, self.rows.weights)
-        claimed = self.rows.along(direction)
-        size = self.rows.size(direction, claimed)
-        largest = np.abs(self.rows.claimed * direction).max(axis=1) if self.rows.known else np.abs(claimed)
-        slopes = estimate(line, WANTED / 10 * np.where(np.isfinite(largest), largest, 0.0))
+        """Compare along a direction. Of the array family, only the numeric derivative is used, since it is a hint."""
+        judgement, line = self.judgement, self.sampler.line(direction, self.rows.weights)
+        here = self.rows.along(direction)
+        size = self.rows.size(direction, here)
+        claimed = Claimed(functools.partial(self.rows.slopes_at, line), here, np.where(np.isfinite(size), size, 0.0))
+        largest = np.abs(self.rows.claimed * direction).max(axis=1) if self.rows.known else np.abs(here)
+        largest = np.where(np.isfinite(largest), largest, 0.0)
+        limits = functools.partial(self.limits_of, size, largest)
+        found = Comparison(line, claimed, limits, WANTED / 10 * largest, True)
+        if family == "relative":
+            judgement.look_again(found)
+        elif found.unsettled:
+            found.measure_rounding()
+        slopes = found.slopes
+        beyond = Limits(found.limits.own, least_accused(self.flat.claim_unit) * size, *found.limits[2:])
+        probed = Probed(family, found, beyond.around(slopes.error))
+        self.probed.append(probed)
+        judgement.changes = np.maximum(judgement.changes, slopes.change)
+        return probed
+
+    def limits_of(self, size: np.ndarray, largest: np.ndarray, line: Line, slopes: Estimate) -> Limits:
+        """Return by how much claimed products with a direction may be off. largest: of the terms of each."""
         unit = self.flat.claim_unit
         # x + t direction is rounded in each element, which shifts the points of narrow fits
         shifted = np.nan_to_num(0.0 if line.alone else line.unit_of_x / slopes.width)
-        own_rounding = (ROUNDING * unit + self.judgement.coarse + shifted) * size
-        least = least_accused(unit) * size
-        probed = Probed(
-            family,
-            line,
-            claimed,
-            slopes,
-            room(slopes.error, own_rounding, least_accused(unit) * largest),
-            room(slopes.error, own_rounding, least),
-        )
-        self.probed.append(probed)
-        self.judgement.changes = np.maximum(self.judgement.changes, slopes.change)
-        return probed
+        own = (ROUNDING * unit + self.judgement.coarse + shifted) * size
+        if self.rows.known:
+            with np.errstate(invalid="ignore", over="ignore"):
+                own = np.fmax(own, norms(self.judgement.own_rounding * line.direction) + shifted * size)
+        least, none = least_accused(unit) * largest, np.zeros_like(largest)
+        zero = np.maximum(SMALL_EFFECT**2 * change_between_ends(line), ZERO_UNITS * line.rounding(line.base[None]))
+        return Limits(own, least, zero, none)
 
     def bound_by(self, probed: Probed) -> None:
         """Tighten the bounds of all elements that moved along a direction."""
         judgement, direction = self.judgement, probed.line.direction
         moved = direction != 0
-        most = np.where(probed.agrees, np.abs(probed.off) + probed.beyond, np.inf)
-        bound = most[:, None] / np.abs(direction[moved])
+        bound = np.where(probed.agrees, probed.bound, np.inf)[:, None] / np.abs(direction[moved])
         judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], bound)
 
     def settle(self) -> bool:
@@ -156,11 +181,14 @@ class Directions:
             least = np.maximum(SMALL_EFFECT**2 * changes, rounding)
             zero = (judgement.claimed == 0) & (effects <= least[:, None] + TINY)
             passes = open_ & np.isfinite(bound) & ((bound <= COARSE * size) | zero)
-        judgement.state[passes] = PASS
+        judgement.state[passes] = state_by(bound="is tight")
         return not (judgement.state == OPEN).any()
 
-    def leave_open(self) -> None:
-        """Mark open entries negligible if they are small compared with others even at their bounds, else undecided."""
+    def leave_open(self, because: Observation | None = None) -> None:
+        """Mark open entries negligible if they are small compared with others even at their bounds, else undecided.
+
+        because: why they are undecided; by default, because of their bounds.
+        """
         judgement = self.judgement
         open_ = judgement.state == OPEN
         with np.errstate(invalid="ignore"):
@@ -170,8 +198,8 @@ class Directions:
         for j, i in np.argwhere(open_ & ~small)[:MOST_REASONS].tolist():
             unseen = f"but an error of {judgement.bound[j, i]:.2g} could not be seen"
             reason = f"the derivative is lost in rounding or noise: {judgement.claimed[j, i]:.3g} is claimed, {unseen}"
-            judgement.state[j, i] = judgement.undecided(j, i, "noise", reason)
-        judgement.state[judgement.state == OPEN] = UNDECIDED
+            judgement.reasons[j, i] = because or Observation("noise", reason)
+        judgement.state[judgement.state == OPEN] = state_by(bound="is wide")
 
     def adds_up(self) -> bool:
         """Return whether the slopes of all elements add up to that along a random direction, so that no kinks meet."""
@@ -194,6 +222,9 @@ class Directions:
         return near(slopes) and not (slopes.kind == "kink").any()
 
     def scatters(self) -> bool:
-        """Return whether values scatter by far more than their rounding, along any line that was sampled."""
+        """Return whether values scatter by far more than their rounding, or in steps, along any sampled line."""
         lines = [*self.judgement.estimates.values(), *((p.line, p.slopes) for p in self.probed)]
-        return any((slopes.noise > SCATTERED * line.rounding(line.base[None])).any() for line, slopes in lines)
+        return any(
+            ((slopes.noise > SCATTERED * line.rounding(line.base[None])) | np.isfinite(slopes.limit)).any()
+            for line, slopes in lines
+        )

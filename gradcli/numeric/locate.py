@@ -10,16 +10,18 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .chain import FEW, FIRST, MANY
+from .compare import MARGIN, SLIGHT, allowed
 from .directions import Directions, Probed
 from .estimate import PER_ESTIMATE
 from .fit import QUICK, fit
 from .sampler import TINY, Line
-from .verdict import FAIL, MARGIN, OPEN, PASS, Judgement, room
+from .verdict import FAIL, OPEN, Judgement, state_by
 
 ONE_BY_ONE = 8  # maximum number of elements to estimate one by one: 8 PER_ESTIMATE are 120 calls, less than PASS_CALLS
 SOME = 64  # the same if directions do not decide: a choice, as this takes about a thousand calls
 SAMPLE = 64  # elements estimated to explain a fail: if 5 % are wrong, these include one in 1 - 0.95**64 = 96 %
 PASS_CALLS, FAIL_CALLS = 200, 600  # calls after which nothing optional begins, without and with a disagreement: choices
+PER_DOUBT = 100  # calls to compare a doubtful element: an estimate, its rounding, and windows of the integral
 MOST_LOCATED = 10  # maximum number of wrong elements to locate: a choice
 NARROWER = 4.0  # times narrower than the most precise fit: the truncation of fourth-order differences falls by 4**4
 BLUR = 0.1  # error allowed in differences, relative to the disagreement: a choice, as fits replace worse ones
@@ -54,7 +56,7 @@ class Locator:
             bad = np.flatnonzero(~np.isfinite(judgement.claimed).all(axis=0))
             judgement.judge_elements(bad[:MOST_LOCATED])
             if (judgement.state[row, bad[:MOST_LOCATED]] == FAIL).all():
-                judgement.state[~np.isfinite(judgement.claimed)] = FAIL
+                judgement.state[~np.isfinite(judgement.claimed)] = state_by(values="contradicts")
             return bool((judgement.state == FAIL).any())
         found: list[int] = []
         if self.common_factor(probed) is not None:
@@ -74,6 +76,11 @@ class Locator:
             judgement.judge_element(i)
             judgement.report_partial()
             found.append(i)
+            if i in judgement.slight and self.is_slight(probed, row):
+                return False
+            if (reason := judgement.in_steps(row, i)) is not None:  # so are the other elements
+                self.directions.leave_open(reason)
+                return False
             d = probed.line.direction[i]
             if judgement.state[row, i] != FAIL and not self.take_from_probe(
                 probed.family, row, i, left / d, room_left / abs(d)
@@ -87,10 +94,17 @@ class Locator:
             if abs(left) <= room_left and judgement.sampled is None:
                 self.explained(probed, found)
             return True
-        if probed.family == "relative" and self.flat.size <= SOME:
-            self.judge_all_or_some()
-            return bool((judgement.state == FAIL).any())
-        return self.proven is not None
+        if probed.family != "relative" or not probed.proves.any():
+            return False
+        self.proven = probed
+        return True
+
+    def is_slight(self, probed: Probed, row: int) -> bool:
+        """Return whether errors below SLIGHT of each element, as one has, may add up to those along a direction."""
+        if not self.rows.known:
+            return False
+        terms = np.abs(self.judgement.claimed[row] * probed.line.direction)
+        return bool(abs(probed.off[row]) <= SLIGHT * terms.sum())
 
     def common_factor(self, probed: Probed) -> float | None:
         """Return c if all claimed products are c times the numeric ones; None if they are not, or unknown."""
@@ -119,7 +133,7 @@ class Locator:
         if not abs(off) > error + judgement.own_rounding[row, i] + judgement.least_accused[row, i]:
             return False
         judgement.value[row, i] = judgement.claimed[row, i] - off
-        judgement.error[row, i], judgement.state[row, i] = error / MARGIN, FAIL
+        judgement.error[row, i], judgement.state[row, i] = error / MARGIN, state_by(values="contradicts")
         return True
 
     def explained(self, probed: Probed, found: list[int]) -> None:
@@ -155,14 +169,14 @@ class Locator:
         if quick is not None and np.isfinite(quick.error).all():
             value, error = quick.value / scale, quick.error / scale
             a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
-            near = np.abs(a - value) <= room(error, judgement.own_rounding[:, i], judgement.least_accused[:, i])
-            clear = np.abs(a - value) > 12 * error + judgement.own_rounding[:, i]
+            near = np.abs(a - value) <= allowed(error, judgement.own_rounding[:, i], judgement.least_accused[:, i])
+            clear = (np.abs(a - value) > 12 * error + judgement.own_rounding[:, i]) & judgement.proven
             decides = (near & (error <= 1e-3 * size + TINY)) | clear
             if decides.all():
                 judgement.value[:, i], judgement.error[:, i] = value, error
-                judgement.state[:, i] = np.where(near, PASS, FAIL)
+                judgement.state[:, i] = np.where(near, state_by(values="agrees"), state_by(values="contradicts"))
                 return
-        if self.has_calls(PER_ESTIMATE):
+        if self.has_calls(PER_DOUBT):
             judgement.judge_element(i)
 
     def locate(self, probed: Probed, row: int, off: float, known: Sequence[int]) -> int | None:
@@ -230,17 +244,25 @@ class Locator:
         """Return whether a check may make `count` more calls."""
         return self.sampler.calls + count <= self.most_calls
 
-    def judge_all_or_some(self) -> None:
-        """Estimate single elements: all of them if they are few, else a sample."""
-        live = np.flatnonzero(~self.flat.held)
-        if len(live) > SOME:
-            live = self.sample(live)
-        for i in live:
-            self.rows.fill_column(int(i))
-        self.judgement.judge_elements(live)
-        if (self.judgement.state == OPEN).any() and not (self.judgement.state == FAIL).any():
+    def judge_all_or_some(self, probed: Probed) -> None:
+        """Compare single elements if a direction decides nothing: those with the largest effects, or all at a kink.
+
+        The others are undecided for the direction's reason.
+        """
+        judgement = self.judgement
+        live = np.flatnonzero(~self.flat.held & (judgement.state == OPEN).any(axis=0))
+        kinked = "kink" in probed.found.words
+        if len(live) > (SOME if kinked else ONE_BY_ONE):
+            live = live[np.argsort(-judgement.effects.max(axis=0)[live], kind="stable")[:ONE_BY_ONE]]
+        for i in live.tolist():
+            if self.has_calls(PER_DOUBT):
+                self.rows.fill_column(i)
+                judgement.judge_element(i)
+        judgement.mark_negligible()
+        if (judgement.state == OPEN).any() and not (judgement.state == FAIL).any():
             self.directions.settle()
-            self.directions.leave_open()
+            reasons = [probed.found.reason(int(j)) for j in np.flatnonzero(~probed.agrees & ~probed.wrong)]
+            self.directions.leave_open(reasons[0] if reasons else None)
 
     def sample(self, elements: np.ndarray, count: int = SAMPLE) -> np.ndarray:
         """Return elements spread over all inputs."""

@@ -7,24 +7,33 @@ estimated by itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..claims.claim import OutOfCallsError
 from .directions import Directions, Probed
 from .estimate import PER_ESTIMATE
-from .locate import MOST_LOCATED, ONE_BY_ONE, SOME, Locator
+from .locate import ONE_BY_ONE, PER_DOUBT, Locator
 from .verdict import FAIL, OPEN, PASS, Judgement
+
+if TYPE_CHECKING:
+    from .nearby import Nearby
+
+MOST_ROUGH = 3  # elements with kinks to compare alone, before looking next to the kinks: a choice
 
 
 class Probe:
     """The course of a check. out_of_calls: whether the call budget ended it."""
 
-    def __init__(self, judgement: Judgement, seed: int, restrict: Callable[[], None] = lambda: None):
-        """restrict: raises an error to end the probe if f is defined on a subspace only (symmetric matrices)."""
-        self.restrict, self.symmetry_tested = restrict, False
+    def __init__(self, judgement: Judgement, seed: int, restrict: Callable[[], None] = lambda: None, near: bool = True):
+        """restrict: raises an error to end the probe if f is defined on a subspace only (symmetric matrices).
+
+        near: whether to look next to kinks; otherwise they stay undecided.
+        """
+        self.restrict, self.symmetry_tested, self.near = restrict, False, near
         self.judgement, self.flat, self.rows = judgement, judgement.flat, judgement.rows
-        self.directions = Directions(judgement, seed)
+        self.sampler, self.directions = judgement.sampler, Directions(judgement, seed)
         self.locator = Locator(self.directions)
         self.out_of_calls = False
 
@@ -50,6 +59,7 @@ class Probe:
             self.out_of_calls = True
 
     def along_directions(self) -> None:
+        """Compare along directions until every entry has a state."""
         for family in ("relative", "array", "relative"):
             if not self.directions.families[family].any():
                 break
@@ -57,19 +67,41 @@ class Probe:
             if probed.wrong.any():
                 if self.find_wrong(probed):
                     return
-            elif not probed.slopes.known.all():
+            elif not probed.agrees.all():
                 self.test_symmetry()
-                if family == "array" and self.flat.size > SOME:
+                if family == "array":
                     self.directions.families["array"] = self.directions.families["relative"]
                     self.directions.probed.remove(probed)
                     continue
-                if self.flat.size <= SOME or not self.resolve(probed):
-                    self.locator.judge_all_or_some()
+                if self.settle_open(probed):
                     return
-            self.directions.bound_by(probed)
+            else:
+                self.directions.bound_by(probed)
             if len(self.directions.probed) > 1 and self.directions.settle():
                 return
         self.groups()
+
+    def settle_open(self, probed: Probed) -> bool:
+        """Deal with a direction that decides nothing; return whether the check has ended."""
+        for j in probed.found.in_steps:
+            self.directions.leave_open(probed.found.reason(j))
+            return True
+        near = self.nearby() if self.near else None
+        few = np.zeros(0, int) if near is None else np.flatnonzero(near.jumps.any(axis=0))
+        if not 0 < len(few) <= MOST_ROUGH:
+            few = self.rough_elements(probed) if "kink" not in probed.found.words else few[:0]
+        if len(few) and self.take_out(few, probed):
+            return bool((self.judgement.state == FAIL).any())
+        if near is not None and near.settles(~probed.agrees):
+            self.directions.leave_open()
+            return True
+        self.locator.judge_all_or_some(probed)
+        return True
+
+    def nearby(self) -> Nearby:
+        from .nearby import Nearby
+
+        return Nearby(self)
 
     def test_symmetry(self) -> None:
         if not self.symmetry_tested:
@@ -103,14 +135,12 @@ class Probe:
         local and is not used again.
         """
         self.test_symmetry()
-        with np.errstate(invalid="ignore"):
-            proven = probed.slopes.known & ~(np.abs(probed.off) <= probed.beyond)
-        if probed.family == "relative" and proven.any():
-            self.locator.proven = probed
         try:
             wrong = self.locator.search(probed)
         except OutOfCallsError:
             self.out_of_calls = True
+            if probed.family == "relative" and probed.proves.any():
+                self.locator.proven = probed
             wrong = self.proven is not None or bool((self.judgement.state == FAIL).any())
         if wrong:
             return True
@@ -118,52 +148,30 @@ class Probe:
             self.directions.families["array"] = self.directions.families["relative"]
             self.directions.probed.remove(probed)
         else:
-            self.directions.probed[self.directions.probed.index(probed)] = probed._replace(room=probed.beyond)
+            probed.accept()
         return False
 
-    def resolve(self, probed: Probed) -> bool:
-        """Remove elements from a direction of unknown slope until the slope is known; return whether it is.
+    def rough_elements(self, probed: Probed) -> np.ndarray:
+        """Return the element that seems to make a direction undecided, in an array, or none."""
+        i = self.locator.locate_rough(probed.line.direction) if self.locator.has_calls(PER_DOUBT) else None
+        return np.zeros(0, int) if i is None else np.array([i])
 
-        Removed elements, and those of the same value, are checked one by one, or only some if they are many.
-        """
-        judgement, taken = self.judgement, np.zeros(self.flat.size, bool)
-        direction = probed.line.direction
-        for _ in range(MOST_LOCATED):
-            i = self.locator.locate_rough(np.where(taken, 0.0, direction))
-            if i is None:
-                return False
-            k = self.flat.input_of(i)
-            same = np.zeros(self.flat.size, bool)
-            same[self.flat.columns(k)] = self.flat.x[self.flat.columns(k)] == self.flat.x[i]
-            taken |= same
-            some = np.flatnonzero(same)
-            some = some if len(some) <= ONE_BY_ONE else np.unique([i, *some[:: max(1, len(some) // ONE_BY_ONE)]])
-            for place in some:
-                self.rows.fill_column(int(place))
-            judgement.judge_elements(some)
-            if (judgement.state == FAIL).any():
-                self.locator.proven = probed
-                return True
-            rest = np.where(taken, 0.0, direction)
-            if rest.any():
-                probed = self.directions.compare(rest, probed.family)
-                if probed.wrong.any():
-                    return self.find_wrong(probed)
-                self.directions.bound_by(probed)
-            if not rest.any() or probed.slopes.known.all():
-                self.take_out(taken)
-                return True
-            if not self.locator.has_calls(2 * PER_ESTIMATE):
-                return False
-        return False
-
-    def take_out(self, taken: np.ndarray) -> None:
-        """Remove elements from all directions; those that were not estimated pass, like those that were."""
-        judgement = self.judgement
-        for name in self.directions.families:
-            self.directions.families[name] = np.where(taken, 0.0, self.directions.families[name])
-        open_ = taken & (judgement.state == OPEN).all(axis=0)
-        if open_.any():
-            some = int(taken.sum() - open_.sum())
-            judgement.notes.append(f"{int(taken.sum())} elements are at a kink; {some} of them were estimated")
-            judgement.state[:, open_] = PASS
+    def take_out(self, few: np.ndarray, probed: Probed) -> bool:
+        """Compare a few elements alone, and remove them from all directions; return whether that settles the others."""
+        for i in few.tolist():
+            self.rows.fill_column(i)
+        self.judgement.judge_elements(few)
+        if (self.judgement.state == FAIL).any():
+            self.locator.proven = self.locator.proven or (probed if probed.proves.any() else None)
+            return True
+        rest = probed.line.direction.copy()
+        rest[few] = 0.0
+        for name, sizes in self.directions.families.items():
+            self.directions.families[name] = np.where(rest != 0, sizes, 0.0)
+        if not rest.any():
+            return True
+        probed = self.directions.compare(rest, probed.family)
+        if probed.wrong.any() and self.find_wrong(probed):
+            return True
+        self.directions.bound_by(probed)
+        return bool(probed.agrees.all())

@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ..claims.as_called import CHANGED
-from ..claims.claim import CallError, Claim, nearby_point
+from ..claims.claim import CHANGED, CallError, Claim, nearby_point
+from .decide import Observation
 from .flat import Flat
-from .observation import Observation
 from .rows import neighbours
 from .sampler import TINY
 from .verdict import OWN_NOISE, digits_of
@@ -75,6 +74,7 @@ COTANGENT_SIZE = 3.0  # typical size of random cotangents, because most people t
 FACTOR = 1024.0  # cotangents this much larger and smaller show clipping and rounding; a power of 2 is exact
 COARSEST = 0.05  # a larger relative difference is never rounding: 13 times bfloat16's rounding unit, 2**-8
 WIDEST_STAIR = 2.0**-6  # relative range in which a bfloat16 number, with steps of 2**-8, changes at least once
+SPECIAL = 1e-3  # relative difference from which on a cotangent is treated in another way, as rounding is not: a choice
 STAIR_VECTORS = 256  # vectors tested for stairs, so close that a smooth curve hardly bends between them
 
 
@@ -85,7 +85,7 @@ def nonlinearity(flat: Flat, seed: int) -> Observation | None:
     if claim.capabilities.pull:
         draw = functools.partial(draw_cotangent, flat, rng)
         words = ("backward not multiplied by grad_output: a gradient of zeros gives", "backward", "grad_output")
-        finding = find_nonlinear(flat, flat.pull, draw(), draw(), words)
+        finding = find_nonlinear(flat, flat.pull, draw(), draw(), words) or special_cotangent(flat, draw())
         if finding is not None:
             return finding
     if claim.capabilities.push and not claim.capabilities.traced:
@@ -98,6 +98,33 @@ def nonlinearity(flat: Flat, seed: int) -> Observation | None:
 def draw_cotangent(flat: Flat, rng: np.random.Generator) -> np.ndarray:
     """Return a random cotangent of length m, of a size that most people do not try (COTANGENT_SIZE)."""
     return COTANGENT_SIZE * rng.standard_normal(len(flat.f0)).astype(flat.out.real.dtype)
+
+
+def special_cotangent(flat: Flat, other: np.ndarray) -> Observation | None:
+    """Return which cotangent that programs use often is treated in another way than others: ones, or a single one.
+
+    other: a random cotangent. What it gives is subtracted again.
+    """
+    m = len(flat.f0)
+    units = {f"1 for output {k}, and 0 for the others": np.eye(1, m, k)[0] for k in dict.fromkeys((0, m // 2, m - 1))}
+    special = {"ones, as a sum passes it": np.ones(m), **(units if m > 1 else {})}
+    vectors = [x.astype(other.dtype) for x in special.values()]
+    usual, *products = flat.pull([other, *vectors, *(x + other for x in vectors)])
+    if not np.isfinite(products).all():
+        return None
+    for name, alone, both in zip(special, products, products[len(vectors) :], strict=False):
+        size = np.abs(usual).max(initial=0.0) + np.abs(alone).max(initial=0.0)
+        gap = np.abs(both - usual - alone)
+        if gap.max(initial=0.0) > room_of_products(flat) * size:
+            pair, here = [other, other + vectors[0]], np.array([usual, products[len(vectors)]])
+            if gap.max() <= max(OWN_NOISE * scatter_nearby(flat, flat.pull, pair, here).max(), SPECIAL * size):
+                continue
+            i = int(np.argmax(gap))
+            text = f"for a cotangent of {name}, the backward gives {alone[i]:.6g}; for others, {(both - usual)[i]:.6g}"
+            return Observation(
+                "nonlinear", f"{text}: a backward multiplies by grad_output and does nothing else with it"
+            )
+    return None
 
 
 def find_nonlinear(
@@ -285,6 +312,30 @@ def claim_at_other_point(flat: Flat) -> np.ndarray | None:
         return None if can.pull or can.push else flat.matrix(away)
     except CallError:
         return None
+
+
+def late_difference(flat: Flat, claimed: np.ndarray, at_other: np.ndarray) -> Observation | None:
+    """Report a gradient that depends on earlier calls: f is called elsewhere, and then the gradient as at first.
+
+    claimed, at_other: the gradients at x and at the other point, from earlier calls.
+    """
+    claim, away = flat.claim, other_point(flat.claim)
+    try:
+        there = flat.matrix(away)
+        claim.value(away)
+        here = flat.matrix()
+    except CallError:
+        return None
+    for first, late in ((claimed, here), (at_other, there)):
+        size = np.abs(first).max(initial=0.0)
+        gap = np.abs(late - first)
+        if size < np.inf and gap.max(initial=0.0) > CHANGED * size:
+            i = np.unravel_index(int(np.argmax(gap)), gap.shape)
+            values = f"{first[i]:.6g} in the first call at a point, {late[i]:.6g} later"
+            return Observation(
+                "unsteady", f"the gradient depends on earlier calls: {values} (a state is kept in between)"
+            )
+    return None
 
 
 def staleness(flat: Flat, seed: int) -> Observation | None:

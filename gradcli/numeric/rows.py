@@ -5,14 +5,15 @@ Also measures the rounding of a claim: how far it scatters about a smooth curve 
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ..claims.claim import Arrays, CallError, Claim
 from .flat import Flat
+from .sampler import Line
 
 MOST_ROWS = 64  # maximum number of outputs for which a backward pass computes every row: a choice
 MOST_FORWARD = 256  # maximum number of inputs for which a forward derivative computes every column: a choice
@@ -29,25 +30,42 @@ class ClaimedRows:
     the claim gives only products with tangents. again: the result of a second call if the claim is a whole Jacobian.
     """
 
-    def __init__(self, flat: Flat, rng: np.random.Generator, sizes: np.ndarray | None = None):
-        """sizes: how much each output changes, for the weights of the combinations."""
+    def __init__(
+        self,
+        flat: Flat,
+        rng: np.random.Generator,
+        sizes: Callable[[], np.ndarray] | None = None,
+        weights: np.ndarray | None = None,
+    ):
+        """sizes: returns how much each output changes, for the weights of combinations. weights: to use these instead.
+
+        Without both, the weights are random signs.
+        """
         self.flat, claim, m = flat, flat.claim, len(flat.f0)
         pull, push = claim.capabilities.pull, claim.capabilities.push
-        self.weights: np.ndarray | None = None
+        self.weights = weights
         self.again: np.ndarray | None = None
         self.forward = push and not pull
         by_column = push and flat.size <= MOST_FORWARD and (self.forward or not claim.capabilities.pulls_first)
-        if not (pull or push) or (pull and m <= MOST_ROWS) or by_column:
+        if weights is None and (not (pull or push) or (pull and m <= MOST_ROWS) or by_column):
             self.claimed = flat.matrix()
             self.again = None if pull or push else flat.matrix()
         else:
-            self.weights = combinations(rng, np.abs(flat.f0) if sizes is None else sizes)
-            claim.claims = "jvp" if self.forward else "vjp"
-            self.claimed = np.full((COMBINATIONS, flat.size), np.nan) if self.forward else flat.pull(self.weights)
+            some = combinations(rng, np.zeros(m) if sizes is None else sizes()) if weights is None else weights
+            self.weights, claim.claims = some, "jvp" if self.forward else "vjp"
+            self.claimed = np.full((len(some), flat.size), np.nan) if self.forward else flat.pull(some)
         self.claimed[:, flat.held] = 0.0
         if self.again is not None:
             self.again[:, flat.held] = 0.0
         self.known = not np.isnan(self.claimed).all() or not self.forward
+
+    @property
+    def between_calls(self) -> np.ndarray:
+        """How much two calls of the claim at x differ: (R, n). 0 where that was not measured."""
+        if self.again is None:
+            return np.zeros_like(self.claimed)
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(np.abs(self.again - self.claimed), posinf=0.0)
 
     def at(self, arrays: Arrays, i: int | None = None) -> np.ndarray:
         """Return the claimed rows at another point: (R, n).
@@ -69,35 +87,39 @@ class ClaimedRows:
             return None
 
     def measure_scatter(self) -> np.ndarray:
-        """Return how much the claimed rows change a few rounding units away from the point: (R, n)."""
-        most = np.zeros_like(self.claimed)
-        for near in neighbours(self.flat.claim):
-            moved = self.try_at(near)
-            if moved is not None:
-                with np.errstate(invalid="ignore"):
-                    most = np.fmax(most, np.abs(moved - self.claimed))
-        return np.where(np.isfinite(most), most, 0.0)
+        """Return how much the claimed rows differ between points a few rounding units away from x: (R, n).
 
-    def roughness(self) -> np.ndarray:
-        """Return how far the claim is from a smooth curve: the lower quartile, which a nearby edge does not affect."""
-        most = np.zeros_like(self.claimed)
-        for spacing in (3e-9, 3e-11):
-            stack = []
-            for near in points_on_line(self.flat.claim, spacing, seed=1):
-                row = self.try_at(near)
-                if row is None:
-                    return np.zeros_like(most)
-                stack.append(row)
-            most = np.fmax(most, np.quantile(noise_differences(np.stack(stack), 3), 0.25, axis=0))
-        return np.where(np.isfinite(most), most, 0.0)
+        They are compared with each other, not with the claim at x, which may be special. 0 where it is not measured.
+        """
+        claim, none = self.flat.claim, np.zeros_like(self.claimed)
+        if not self.known or self.claimed.size > SCATTER_LIMIT or claim.budget.claim_calls or claim.capabilities.costly:
+            return none
+        moved = [rows for near in neighbours(claim) if (rows := self.try_at(near)) is not None]
+        with np.errstate(invalid="ignore"):
+            spread = np.ptp(moved, axis=0) if len(moved) > 1 else none
+        return np.where(np.isfinite(spread), spread, 0.0)
 
-    @functools.cached_property
-    def scatter(self) -> np.ndarray:
-        """Change of the claimed rows between points that are a few rounding units apart; 0 if it is not measured."""
-        claim = self.flat.claim
-        asked = self.known and self.claimed.size <= SCATTER_LIMIT and not claim.budget.claim_calls
-        asked = asked and not (claim.capabilities.traced or claim.capabilities.costly)
-        return self.measure_scatter() if asked and self.again is not None else np.zeros_like(self.claimed)
+    def slopes_at(self, line: Line, offsets: np.ndarray, chosen: Sequence[int]) -> np.ndarray:
+        """Return the claimed slopes of some rows along a line, (points, chosen); nan where the claim raises."""
+        flat, direction = self.flat, np.where(self.flat.held, 0.0, line.direction)
+        start = flat.x if line.origin is None else line.origin
+        slopes = np.full((len(offsets), len(chosen)), np.nan)
+        for k, t in enumerate(offsets):
+            with contextlib.suppress(CallError):
+                at = {**flat.claim.at, **flat.arrays_at(start + t * direction)}
+                slopes[k] = self.products_at(at, direction, chosen)
+        return slopes
+
+    def products_at(self, at: Arrays, direction: np.ndarray, chosen: Sequence[int]) -> np.ndarray:
+        """Return the claimed products of some rows with a direction at a point: (chosen,)."""
+        flat, claim = self.flat, self.flat.claim
+        whole = claim.whole(at) if self.single else None
+        if whole is not None:
+            return (flat.as_rows(whole) * (direction != 0))[chosen] @ direction
+        if self.forward or (claim.claims == "jvp" and claim.capabilities.push):
+            return self.combine(flat.push([direction], at))[0][chosen]
+        weights = np.eye(len(flat.f0)) if self.weights is None else self.weights
+        return np.where(direction != 0, flat.pull(weights[chosen], at), 0.0) @ direction
 
     @property
     def single(self) -> bool:
@@ -117,7 +139,7 @@ class ClaimedRows:
         """Return the expected size of the claimed sum if its terms had random signs, at least its own size: (R,)."""
         if not self.known:
             return np.abs(claimed)
-        return np.maximum(np.abs(claimed), np.sqrt(((self.claimed * direction) ** 2).sum(axis=1)))
+        return np.maximum(np.abs(claimed), norms(self.claimed * direction))
 
     def fill_column(self, i: int) -> None:
         """Compute the claimed column of element i if the claim gives only products with tangents."""
@@ -138,7 +160,14 @@ class ClaimedRows:
 def combinations(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
     """Return random weights of outputs, such that each output contributes about equally: none is small."""
     weights = draw_signs(rng, (COMBINATIONS, len(sizes)))
-    return weights / (sizes + 1e-3 * sizes.mean()) if sizes.any() else weights
+    return weights / (sizes + 1e-3 * np.median(sizes[sizes > 0])) if sizes.any() else weights
+
+
+def norms(rows: np.ndarray) -> np.ndarray:
+    """Return the Euclidean norm of each row, without overflow of the squares: nan counts as 0."""
+    largest = np.nanmax(np.abs(rows), axis=1, initial=0.0)
+    by = np.where(np.isfinite(largest) & (largest > 0), largest, 1.0)
+    return by * np.sqrt(np.nansum((rows / by[:, None]) ** 2, axis=1))
 
 
 def draw_signs(rng: np.random.Generator, shape: tuple[int, ...] | int) -> np.ndarray:
@@ -164,7 +193,7 @@ def neighbours(
         for name in claim.wrt:
             x = claim.at[name]
             unit = max(np.finfo(x.dtype).eps, 2 * (claim.capabilities.claim_unit or 0))
-            moves[name] = unit * rng.integers(-2, 3, x.shape)
+            moves[name] = unit * rng.choice([-2, -1, 1, 2], x.shape)
         yield move_by(claim, moves)
 
 

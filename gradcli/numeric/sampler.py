@@ -9,6 +9,8 @@ import numpy as np
 from .flat import Flat, real_view
 
 TINY = float(np.finfo(float).tiny)  # the smallest normal float64; divisors are at least this
+MEASURED_POINTS = 8  # points close to x at which rounding is measured: a choice, as for other errors of few numbers
+CHANGES_OVER = 1e-2  # distance over which outputs are seen to change, in units of the scale: a choice
 MOST_BYTES = 1 << 27  # memory limit for the points of one batch
 
 
@@ -38,6 +40,14 @@ class Sampler:
     def noise(self) -> np.ndarray:
         """Difference between two calls at the point, 0 if it was not measured: (m,)."""
         return self.drift if self.again is not None else np.zeros(len(self.flat.f0))
+
+    def changes(self, rng: np.random.Generator) -> np.ndarray:
+        """Return how much each output changes next to x if all elements move, (m,); their sizes if that is unknown."""
+        flat = self.flat
+        signs = np.where(flat.held, 0.0, rng.choice([-1.0, 1.0], flat.size))
+        ends = self.along(None, CHANGES_OVER * signs * flat.scales, np.array([-1.0, 1.0]))
+        changes = np.abs(ends - flat.f0).max(axis=0)
+        return np.where(np.isfinite(changes), changes, np.abs(flat.f0))
 
     def line(self, direction: np.ndarray, weights: np.ndarray | None = None, origin: np.ndarray | None = None) -> Line:
         """Return the line x + t direction.
@@ -76,6 +86,19 @@ class Sampler:
         batches = (offsets[begin : begin + step] for begin in range(0, len(offsets), step))
         return np.concatenate([self.points(x + batch[:, None] * d, moved) for batch in batches])
 
+    def rounding_along(
+        self, origin: np.ndarray | None, direction: np.ndarray, offsets: Sequence[float], values: np.ndarray
+    ) -> np.ndarray | None:
+        """Return how far values of f at origin + t direction are off by rounding, (m,); None if that is unknown."""
+        flat, start = self.flat, self.flat.x if origin is None else origin
+        points = [{**flat.claim.at, **flat.arrays_at(start + t * direction)} for t in offsets]
+        shaped = values.astype(flat.out.real.dtype).view(flat.out_dtype).reshape((len(offsets), *flat.out_shape))
+        found = flat.claim.rounding(points, shaped)
+        if found is None:
+            return None
+        off = np.repeat(found.reshape((len(offsets), -1)), 2 if flat.out_dtype.kind == "c" else 1, axis=1)
+        return np.where(np.isfinite(off), off, 0.0).max(axis=0)
+
     def evaluate(self, stacks: Mapping[str, np.ndarray], count: int) -> np.ndarray:
         flat = self.flat
         self.calls += count
@@ -98,12 +121,34 @@ class Line:
         self.origin, self.places = origin, np.flatnonzero(direction)
         self.alone = len(self.places) == 1 and origin is None
         self.kept: dict[float, np.ndarray] = {0.0: self.flat.f0} if origin is None else {}
+        self.measured: np.ndarray | None = None  # rounding of each output near the point, if it was measured
 
     def with_weights(self, weights: np.ndarray | None) -> Line:
         """Return the same line, with its values, for other combinations of outputs."""
         other = Line(self.sampler, self.direction, weights, self.origin)
-        other.kept = self.kept
+        other.kept, other.measured = self.kept, self.measured
         return other
+
+    def measure_rounding(self) -> bool:
+        """Measure the rounding of values close to the point; return whether it is known.
+
+        Values that are equal there tell nothing of it: then, it is that of the closest ones that differ.
+        """
+        if self.measured is None:
+            near = sorted((t for t, row in self.kept.items() if np.isfinite(row).all()), key=abs)
+            close = near[:MEASURED_POINTS]
+            self.measured = self.rounding_at(close)
+            equal = (np.array([self.kept[t] for t in close]) == self.flat.f0).all(axis=0)
+            differing = [t for t in near[MEASURED_POINTS:] if (self.kept[t] != self.flat.f0)[equal].any()]
+            further = self.rounding_at(differing[:MEASURED_POINTS]) if differing else None
+            if self.measured is not None and further is not None:
+                self.measured = np.where(equal, further, self.measured)
+        return self.measured is not None
+
+    def rounding_at(self, offsets: Sequence[float]) -> np.ndarray | None:
+        """Return how far the values at some offsets are off by rounding, (m,); None if that is unknown."""
+        values = np.array([self.kept[t] for t in offsets])
+        return self.sampler.rounding_along(self.origin, self.direction, offsets, values)
 
     @property
     def unit_of_x(self) -> float:
@@ -144,10 +189,18 @@ class Line:
     def base(self) -> np.ndarray:
         return self.combine(self.flat.f0[None])[0]
 
+    @property
+    def measured_rounding(self) -> np.ndarray | None:
+        """Rounding of combined values near the point, (R,); None if it was not measured."""
+        if self.measured is None or self.weights is None:
+            return self.measured
+        return np.abs(self.weights) @ self.measured
+
     def rounding(self, values: np.ndarray) -> np.ndarray:
         """Return the error of combined values from rounding, or from differences between calls. values: (points, R)."""
+        least = self.sampler.noise if self.measured is None else np.maximum(self.sampler.noise, self.measured)
         if self.weights is None:
-            return np.maximum(rounding_of(np.abs(values).max(axis=0), self.flat.unit), self.sampler.noise)
+            return np.maximum(rounding_of(np.abs(values).max(axis=0), self.flat.unit), least)
         rows = np.array(list(self.kept.values()))
         largest = np.where(np.isfinite(rows), np.abs(rows), 0.0).max(axis=0)
-        return np.abs(self.weights) @ np.maximum(rounding_of(largest, self.flat.unit), self.sampler.noise)
+        return np.abs(self.weights) @ np.maximum(rounding_of(largest, self.flat.unit), least)

@@ -1,4 +1,4 @@
-"""Decide every entry of a claimed Jacobian by the interval of an estimate, never by a fixed tolerance.
+"""The state of every entry of a claimed Jacobian, from comparisons of single elements and bounds of directions.
 
 In this package, `calibrated` in the comment on a constant means that counts of right verdicts on banks of claims
 justify it (`make calibrate`; table in gradcli-verdict(7)). `A choice` limits effort or output, or is a convention.
@@ -6,43 +6,50 @@ justify it (`make calibrate`; table in gradcli-verdict(7)). `A choice` limits ef
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ..claims.claim import OutOfCallsError
 from ..errors import GradcliError
-from .chain import WIDE
+from . import decide
+from .chain import FIRST
+from .compare import COARSE, MARGIN, Comparison, Limits, allowed
+from .decide import Observation
 from .estimate import Estimate, estimate
 from .flat import Flat
-from .observation import Observation
-from .rows import ClaimedRows
-from .sampler import Line, Sampler
+from .integral import Claimed
+from .rows import ClaimedRows, draw_signs
+from .sampler import Line, Sampler, rounding_of
 
 CAP = 15.95  # number of digits of float64: -log10 of its rounding unit, 2**-53
-MARGIN = 2.5  # how many error estimates a claim may be off by (calibrated)
 ROUNDING = 32  # how many of its own rounding units a claimed value may be off by (calibrated)
 HALF_COARSE = 0.01  # relative limit of the same in float16, where it would be 2 %: half of COARSE
 LEAST_ACCUSED = {8: 2e-9, 4: 4e-6, 2: 8e-3}
 """Relative differences that are attributed to rounding in the claim (calibrated), by bytes of its type; see LEEWAY."""
-LEEWAY = 1000.0  # LEAST_ACCUSED counts only up to this many times the error of the estimate (calibrated)
-COARSE = 0.02  # relative error above which an interval does not decide an element: a choice
 SMALL_EFFECT = 0.01  # below this fraction of the largest effect on an output, an element does not matter: a choice
 NO_EFFECT = 1e-12  # below this fraction of its largest effect, an element does not affect an output (calibrated)
 ZERO_UNITS = 1000.0  # rounding units by which the value may change if a zero is claimed (calibrated)
-OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as overflow: a choice
 NEGLIGIBLE_PART = 2e-14  # effects below this fraction of a value (calibrated), or 4 of its units, are not seen
-SCATTERS = 5  # a claim may be off by this many times its scatter between points rounding units apart (calibrated)
 OWN_NOISE = 10.0  # a claim off by at most this many times its scatter between close points is not wrong (calibrated)
 SAME_CALL = 1e-12  # relative differences of two calls at one point from which on they differ: a choice
 BEYOND_DOUBT = 100.0  # of entries off by more errors, the one with the largest relative error is reported: a choice
 JUMPS = 1e-3  # a claim with more relative change over a few rounding units has a jump, not noise (calibrated)
 
 PASS, FAIL, UNDECIDED, NEGLIGIBLE, OPEN = 0, 1, 2, 3, 4
-VERDICTS = np.array(["pass", "fail", "inconclusive", "hidden", "pass"])
+VERDICTS = np.array([decide.PASS, decide.FAIL, decide.OPEN, "hidden", decide.PASS])
+STATES = {decide.PASS: PASS, decide.FAIL: FAIL, decide.OPEN: UNDECIDED}
 AT_KINK = "a kink: the claimed value lies between the one-sided derivatives"
 UNDERFLOW = 1e-290  # changes below this may have lost all digits to underflow: 2.2e-308 / 2**-53 is 2e-292
+
+
+def state_by(**seen: str) -> int:
+    """Return the state of an entry by what was seen of it: words of the table in decide.py, by source."""
+    return STATES[decide.decide(seen).verdict]
 
 
 def differ_by(relative: float) -> str:
@@ -58,24 +65,25 @@ def least_accused(unit: float) -> float:
     return LEAST_ACCUSED[8 if unit < 1e-12 else 4 if unit < 1e-5 else 2]
 
 
-def room(error: Any, own_rounding: Any, least: Any) -> Any:
-    """Return how far a claim may be from an estimate of the given error without being wrong.
-
-    own_rounding: error from the claim's own rounding. least: see LEAST_ACCUSED.
-    """
-    return MARGIN * error + own_rounding + np.minimum(least, LEEWAY * error)
+def change_between_ends(line: Line) -> np.ndarray:
+    """Return how much functions change over their scale, from the values at both ends of the first fit: (R,)."""
+    ends = line.values(FIRST * np.array([-1.0, 1.0]))[1] - line.base
+    return np.nan_to_num(np.abs(ends), nan=0.0, posinf=0.0).max(axis=0) / FIRST
 
 
 class Judgement:
     """State of the decision on every entry of the claimed rows.
 
     claimed, value, error, state: arrays of shape (R, n); value is nan for entries that were not estimated themselves.
-    bound: how far entries may be off according to the directions. sides: one-sided slopes at kinks; reasons: why
-    entries are undecided; kinks: columns with a kink, by row. coarse: relative uncertainty of the claim.
+    bound: how far entries may be off according to directions and integrals. sides: one-sided slopes at kinks; reasons:
+    why entries are undecided; kinks: columns with a kink, by row. coarse: relative uncertainty of the claim. slight:
+    columns that pass although they differ by more than rounding, with the relative difference. proven: whether some
+    entry is wrong according to two witnesses. rough: whether a wrong claim jumps from point to point.
     """
 
-    def __init__(self, flat: Flat, sampler: Sampler, rows: ClaimedRows, coarse: float = 0.0):
-        self.flat, self.sampler, self.rows, self.coarse = flat, sampler, rows, coarse
+    def __init__(self, flat: Flat, sampler: Sampler, rows: ClaimedRows, coarse: float = 0.0, strict: bool = False):
+        """strict: whether differences below 1e-6 of an element are wrong, too."""
+        self.flat, self.sampler, self.rows, self.coarse, self.strict = flat, sampler, rows, coarse, strict
         self.claimed, shape = rows.claimed, rows.claimed.shape
         self.value, self.error = np.full(shape, np.nan), np.full(shape, np.inf)
         self.bound = np.full(shape, np.inf)
@@ -85,23 +93,23 @@ class Judgement:
         self.sides: dict[tuple[int, int], tuple[float, float]] = {}
         self.reasons: dict[tuple[int, int], Observation] = {}
         self.kinks: dict[int, list[int]] = {}
+        self.slight: dict[int, float] = {}
+        self.tolerances: dict[int, float] = {}  # by row
         self.notes: list[str] = []
-        self.rough = False
+        self.proven = self.rough = False
         self.changes = np.zeros(shape[0])
         self.sampled: np.ndarray | None = None
         size = np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
         unit = flat.claim_unit
         own = ROUNDING * unit * size
-        scatter = rows.scatter
-        largest = size.max(axis=1, keepdims=True, initial=0.0)
-        own += np.minimum(SCATTERS * scatter, least_accused(unit) * 50 * size + 1e3 * unit * largest)
         self.own_rounding = (np.minimum(own, HALF_COARSE * size) if unit > 1e-5 else own) + coarse * size
-        self.excusable = OWN_NOISE * np.where(scatter <= JUMPS * size, scatter, 0.0)
+        self.own_rounding += OWN_NOISE * rows.between_calls
         self.least_accused = least_accused(unit) * size
+        self.scatter_known = False
 
     def room(self, where: Any = ...) -> Any:
         """Return how far claimed entries may be from their estimates without being wrong."""
-        return room(self.error[where], self.own_rounding[where], self.least_accused[where])
+        return allowed(self.error[where], self.own_rounding[where], self.least_accused[where])
 
     @property
     def effects(self) -> np.ndarray:
@@ -109,16 +117,92 @@ class Judgement:
         size = np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
         return size * self.flat.scales
 
-    def judge_element(self, i: int) -> None:
-        """Estimate the derivative along element i by itself, and decide its entries."""
-        line = self.sampler.element(i, self.rows.weights)
-        slopes = estimate(line)
-        self.estimates[i] = line, slopes
+    def limits_of(self, i: int, line: Line, slopes: Estimate) -> Limits:
+        """Return by how much the entries of element i may be off, along its line."""
         scale = float(self.flat.scales[i])
-        self.value[:, i], self.error[:, i] = slopes.value / scale, slopes.error / scale
         self.changes = np.maximum(self.changes, slopes.change)
+        near = np.array([x for t, x in line.kept.items() if abs(t) <= FIRST])
+        rounding = line.rounding(np.where(np.isfinite(near), near, 0.0) if line.weights is None else line.base[None])
+        unit = rounding_of(np.abs(line.base), self.flat.unit)
+        zero = np.maximum(SMALL_EFFECT * np.maximum(self.changes, change_between_ends(line)), ZERO_UNITS * unit)
+        units = max(4.0, NEGLIGIBLE_PART / self.flat.unit)
+        own, least = self.own_rounding[:, i] * scale, self.least_accused[:, i] * scale
+        return Limits(own, least, zero + UNDERFLOW, units * rounding * scale / max(scale, 1.0))
+
+    def judge_element(self, i: int) -> None:
+        """Compare the claim with the function along element i by itself, and decide its entries."""
+        line, scale = self.sampler.element(i, self.rows.weights), float(self.flat.scales[i])
+        size = np.abs(self.claimed[:, i]) * scale
+        at = functools.partial(self.rows.slopes_at, line)
+        claimed = Claimed(at, self.claimed[:, i] * scale, np.where(np.isfinite(size), size, 0.0))
+        limits = functools.partial(self.limits_of, i)
+        found = Comparison(line, claimed, limits, strict=self.strict, tolerance_of=self.tolerance_of)
+        self.look_again(found)
+        slopes = found.slopes
+        self.estimates[i] = line, slopes
+        self.value[:, i], self.error[:, i] = slopes.value / scale, slopes.error / scale
         for j in range(len(self.claimed)):
-            self.state[j, i] = self.classify_element(j, i, slopes)
+            self.state[j, i] = self.state_of(found, j, i)
+
+    def look_again(self, found: Comparison) -> None:
+        """Look for a second witness where the numeric derivative does not agree."""
+        if not found.in_doubt:
+            return
+        with contextlib.suppress(OutOfCallsError):  # then, what was seen decides
+            self.measure_scatter()
+            found.measure_rounding()
+            left = found.unsettled
+            if self.proven:  # one wrong entry with two witnesses is enough
+                left = [j for j in left if found.words[j] != "contradicts"]
+            if left:
+                found.integrate(left)
+        self.proven |= found.proves
+
+    def tolerance_of(self, j: int) -> float:
+        """Return by how much the slope of row j jumps along a random direction where the claim does not."""
+        if j not in self.tolerances:
+            from .steps import Differences
+
+            signs = draw_signs(np.random.default_rng(0), self.flat.size)
+            direction = np.where(self.flat.held, 0.0, signs * self.flat.scales)
+            line = self.sampler.line(direction, self.rows.weights)
+            claimed = Claimed(functools.partial(self.rows.slopes_at, line), np.zeros(0), np.zeros(0))
+            off = float(estimate(line).value[j] - self.rows.along(direction)[j])
+            self.tolerances[j] = Differences(line, claimed, j).jump(off)
+        return self.tolerances[j]
+
+    def measure_scatter(self) -> None:
+        """Measure how far the claim scatters between close points: that is its own rounding, and no mistake."""
+        if self.scatter_known:
+            return
+        self.scatter_known = True
+        scatter = self.rows.measure_scatter()
+        size = np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
+        largest = size.max(axis=1, keepdims=True, initial=0.0)
+        steady = OWN_NOISE * np.where(scatter <= JUMPS * np.maximum(size, JUMPS * largest), scatter, 0.0)
+        self.own_rounding = np.maximum(self.own_rounding, steady)
+
+    def state_of(self, found: Comparison, j: int, i: int) -> int:
+        """Return the state of entry (j, i) by the comparison along its element."""
+        scale, word, slopes = float(self.flat.scales[i]), found.words[j], found.slopes
+        if word == "kink":
+            self.sides[j, i] = slopes.left[j] / scale, slopes.right[j] / scale
+            return self.at_kink(j, i, float(slopes.side_error[j]) / scale)
+        state = STATES[found.decision(j).verdict]
+        if state == FAIL:
+            self.rough |= found.is_rough(j)
+        if state == UNDECIDED:
+            self.reasons[j, i] = found.reason(j)
+        if state != PASS:
+            return state
+        if word == "negligible":
+            return NEGLIGIBLE
+        if word == "differs slightly":
+            relative = abs(float(self.claimed[j, i] / self.value[j, i]) - 1)
+            self.slight[i] = max(self.slight.get(i, 0.0), relative)
+        elif word != "agrees":  # by its integral
+            self.value[j, i], self.bound[j, i] = np.nan, found.answers[j].bound / scale
+        return PASS
 
     def judge_elements(self, elements: Any, what: str = "element") -> None:
         """Check several elements, then mark negligible entries. what: their name in progress reports."""
@@ -134,84 +218,33 @@ class Judgement:
         if names:
             claim.progress.report_partial(f"elements wrong so far in {' and '.join(names)}")
 
-    def classify_element(self, j: int, i: int, slopes: Estimate) -> int:
-        """Return the state of entry (j, i) according to its own estimate."""
-        a, kind = float(self.claimed[j, i]), slopes.kind[j]
-        value, error = float(self.value[j, i]), float(self.error[j, i])
-        scale = float(self.flat.scales[i])
-        if kind == "jump":
-            return self.undecided(j, i, "jump", "the function jumps at this point")
-        if kind == "none":
-            trouble = self.flat.claim.trouble
-            why = f"near the point, {trouble}" if trouble else "nan, infinity or a singularity nearby"
-            return self.undecided(j, i, "no slope", f"the numeric derivative does not exist here: {why}")
-        if kind == "kink":
-            self.sides[j, i] = slopes.left[j] / scale, slopes.right[j] / scale
-        if np.isinf(value) and (kind != "kink" or a == value):
-            infinite = "the derivative is infinite at this point"
-            return self.undecided(j, i, "infinite slope", infinite) if a == value else FAIL
-        if np.isinf(a) and MARGIN * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
-            overflow = "the derivative overflows, or its size is unknown"
-            return self.undecided(j, i, "infinite slope", overflow)
-        if not np.isfinite(a):
-            return FAIL
-        if kind == "kink":
-            return self.at_kink(j, i, float(slopes.side_error[j]) / scale)
-        if abs(a - value) <= self.room((j, i)):
-            return self.within(j, i)
-        trend = float(slopes.trend[j]) / scale
-        if kind == "staircase" and abs(a - trend) <= SMALL_EFFECT * abs(trend):
-            step = value if abs(value) > MARGIN * error else 0.0
-            slopes_of_both = f"the slope is {step:.6g} on the step here and {trend:.6g} over many steps"
-            return self.undecided(j, i, "staircase", f"a staircase: {slopes_of_both}")
-        if self.is_negligible(j, i):
-            return NEGLIGIBLE
-        return FAIL
-
-    def is_negligible(self, j: int, i: int) -> bool:
-        """Return whether the effect of an element is below the rounding of the function's own values."""
-        size = max(abs(float(self.claimed[j, i])), abs(float(self.value[j, i])))
-        units = max(4.0, NEGLIGIBLE_PART / self.flat.unit)
-        return size * max(float(self.flat.scales[i]), 1.0) <= units * self.rounding_at(j, i)
-
-    def rounding_at(self, j: int, i: int) -> float:
-        """Return the rounding of row j at the point, and one scale of element i (or 1) away: a pole may be between."""
-        line, _ = self.estimates[i]
-        near = [t for t in line.kept if abs(t) <= WIDE * max(1.0, 1 / line.scale)]
-        values = line.combine(np.array([line.kept[t] for t in (min(near), 0.0, max(near))]))
-        return float(line.rounding(np.where(np.isfinite(values), values, 0.0))[j])
-
     def at_kink(self, j: int, i: int, error: float) -> int:
         low, high = sorted(self.sides[j, i])
-        allowed = float(room(error, self.own_rounding[j, i], self.least_accused[j, i]))
-        if not low - allowed <= self.claimed[j, i] <= high + allowed:
-            return FAIL
-        if allowed > COARSE * (high - low):
-            known = f"the one-sided derivatives at this kink are known only to within {allowed:.2g}"
-            return self.undecided(j, i, "kink", known)
+        room = float(allowed(np.array(error), self.own_rounding[j, i], self.least_accused[j, i]))
+        if not low - room <= self.claimed[j, i] <= high + room:
+            return state_by(kink="outside")
+        if room > COARSE * (high - low):
+            known = f"the one-sided derivatives at this kink are known only to within {room:.2g}"
+            return self.unknown_at_kink(j, i, known)
         self.kinks.setdefault(j, []).append(i)
-        return PASS
+        return state_by(kink="inside")
 
-    def within(self, j: int, i: int) -> int:
-        """Return the state of an entry inside its estimate's interval: PASS only if the interval is narrow enough."""
-        a, value, error = float(self.claimed[j, i]), float(self.value[j, i]), float(self.error[j, i])
-        allowed, scale = float(self.room((j, i))), float(self.flat.scales[i])
-        if allowed <= COARSE * max(abs(a), abs(value)):
-            return PASS
-        rounding = self.rounding_at(j, i)
-        if a == 0 and allowed * scale <= max(SMALL_EFFECT * self.changes[j], ZERO_UNITS * rounding) + UNDERFLOW:
-            return PASS
-        if self.is_negligible(j, i):
-            return NEGLIGIBLE
-        trouble = self.flat.claim.trouble
-        nearby = f"; near the point, {trouble}" if trouble else ""
-        lost = f"the derivative is lost in rounding or noise: {value:.3g} ± {MARGIN * error:.2g}{nearby}"
-        return self.undecided(j, i, "noise", lost)
+    def outside(self, j: int, why: str) -> None:
+        """Record that the claimed values of row j cannot all be right at this kink."""
+        self.state[j, self.state[j] != PASS] = state_by(kink="outside")
+        self.notes.append(f"taken together, the values at this kink lie outside the generalized gradient: {why}")
 
-    def undecided(self, j: int, i: int, kind: str, text: str) -> int:
-        """Record why an entry is undecided; return UNDECIDED."""
-        self.reasons[j, i] = Observation(kind, text)
-        return UNDECIDED
+    def accept_near_kink(self, rows: np.ndarray, jumps: np.ndarray) -> None:
+        """Accept the open entries of some rows at a kink. jumps: mask of entries whose claims jump nearby."""
+        for j in np.flatnonzero(rows):
+            self.kinks.setdefault(int(j), []).extend(np.flatnonzero(jumps[j]).tolist())
+        open_ = (self.state == OPEN) & rows[:, None]
+        self.state[open_ & np.isfinite(self.bound)] = state_by(bound="is tight")
+
+    def unknown_at_kink(self, j: int, i: int, text: str) -> int:
+        """Record why an entry at a kink is undecided; return its state."""
+        self.reasons[j, i] = Observation("kink", text)
+        return state_by(kink="unknown")
 
     def mark_negligible(self) -> None:
         """Mark undecided entries NEGLIGIBLE if they agree with their interval and are small compared with known ones.
@@ -238,32 +271,19 @@ class Judgement:
                 unknown = "it is not known whether the claimed values lie in its generalized gradient"
                 for i in places:
                     meeting = f"{len(places)} elements meet at a kink, and {unknown}"
-                    self.state[j, i] = self.undecided(j, i, "kink", meeting)
+                    self.state[j, i] = self.unknown_at_kink(j, i, meeting)
             elif inside:
                 if (self.state[j, places] == FAIL).any():
                     self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
-                self.state[j, places] = PASS
+                self.state[j, places] = state_by(kink="inside")
             else:
-                self.state[j, places] = FAIL
+                self.state[j, places] = state_by(kink="outside")
                 self.notes.append("taken together, the values at this kink lie outside the generalized gradient")
 
-    def forgive_rounding(self, scatter: np.ndarray, sigmas: float) -> None:
-        """Withdraw fails of entries that are off by no more than their scatter between close points."""
-        off = np.abs(self.claimed - self.value)
-        own = (self.state == FAIL) & (off <= sigmas * scatter)
-        effect = (off + scatter) * self.flat.scales
-        small = effect <= SMALL_EFFECT**3 * self.changes[:, None]
-        known = off + scatter <= COARSE * np.abs(self.value)
-        again = self.claimed if self.rows.again is None or not self.rows.single else self.rows.again
-        for j, i in np.argwhere(own):
-            size, repeat = max(abs(self.claimed[j, i]), abs(self.value[j, i])), abs(again[j, i] - self.claimed[j, i])
-            reason = f"lost in rounding: between close points, it scatters by about {scatter[j, i] / size:.1g}"
-            if repeat > SAME_CALL * size:
-                reason = f"not deterministic: two calls at the same point differ by about {repeat / size:.1g}"
-            settled = PASS if known[j, i] else NEGLIGIBLE
-            reason = f"the claimed derivative is {reason} (relative)"
-            self.state[j, i] = settled if small[j, i] else self.undecided(j, i, "noise", reason)
-        self.excusable = np.where(own, np.fmax(self.excusable, sigmas * scatter), self.excusable)
+    def in_steps(self, j: int, i: int) -> Observation | None:
+        """Return why entry (j, i) is undecided if the function is computed in steps, or to a tolerance."""
+        reason = self.reasons.get((j, i))
+        return reason if reason is not None and reason.kind in ("staircase", "solver") else None
 
     def reason(self) -> Observation:
         """Return the most common reason for undecided entries."""
@@ -273,11 +293,14 @@ class Judgement:
         )
 
     @property
-    def verdict(self) -> str:
-        """The overall verdict. Negligible entries do not count; the caller handles the case that all are."""
+    def word(self) -> str:
+        """What is known of all entries: a word of the table in decide.py."""
         if (self.state == FAIL).any():
-            return "fail"
-        return "inconclusive" if (self.state == UNDECIDED).any() else "pass"
+            return "wrong"
+        if (self.state == UNDECIDED).any():
+            return "undecided"
+        live = self.state[:, ~self.flat.held]
+        return "below rounding" if live.size and (live == NEGLIGIBLE).all() else "right"
 
 
 def entries_that_count(claimed: np.ndarray, wrong: np.ndarray) -> np.ndarray:
@@ -305,4 +328,5 @@ def judge_by_tolerances(judgement: Judgement, tolerances: Sequence[float | None]
     judgement.own_rounding = np.zeros_like(judgement.value)
     judgement.least_accused = np.zeros_like(judgement.value)
     off = np.abs(judgement.claimed - judgement.value)
-    judgement.state = np.where(off <= MARGIN * judgement.error, PASS, FAIL).astype(np.int8)
+    kept, exceeded = state_by(tolerances="kept"), state_by(tolerances="exceeded")
+    judgement.state = np.where(off <= MARGIN * judgement.error, kept, exceeded).astype(np.int8)

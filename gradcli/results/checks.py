@@ -316,6 +316,7 @@ class CheckReport:
     found: FoundPoint | None = None
     taylor: Taylor | None = None
     sources: tuple[Source, ...] = ()
+    seen: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a pass with an input that did not pass."""
@@ -375,7 +376,7 @@ class CheckReport:
         items = [item for item in self.inputs if along or item.worst is not None]
         at_kink = next((note for note in self.notes if note.startswith("a kink")), None)
         if not items:
-            return at_kink or "nothing to check: there are no elements"
+            return at_kink or self.by_integral() or "nothing to check: there are no elements"
         known = [item for item in items if item.resolution is not None]
         if not known and along:
             return "the derivative is zero along random directions"
@@ -396,6 +397,13 @@ class CheckReport:
                 f"elements, relative errors above {seen:.1g}"
             )
         return f"{digits}; a relative error above {seen:.1g} would have been seen"
+
+    def by_integral(self) -> str:
+        """Describe a pass of elements that only the integral of the claim decides; "" if there are none."""
+        seen = max((item.resolution for item in self.inputs if item.resolution is not None), default=None)
+        if seen is None:
+            return ""
+        return f"the function follows the integral of the claim; a relative error above {seen:.1g} would have been seen"
 
     def headline(self, precision: int | None = None) -> str:
         """Return the reason for the verdict in one line, with numbers of `precision` digits."""

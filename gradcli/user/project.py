@@ -13,7 +13,6 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +32,7 @@ KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "timeout": ("a number of seconds above 0", lambda x: type(x) in (int, float) and 0 < x < math.inf),
     "python": ("the path of a Python interpreter or environment", lambda x: isinstance(x, str) and x),
     "allow-inconclusive": ("true or false", lambda x: isinstance(x, bool)),
+    "strict": ("true or false", lambda x: isinstance(x, bool)),
     "accept": ('a list of findings, such as "grads.py:f sign"', lambda x: is_list(x, r".+\.py:.+ \S+")),
 }
 """For each key of the table, a description of its values and a test for them."""
@@ -66,10 +66,10 @@ class Project(NamedTuple):
         patterns = [pattern.rstrip("/") for pattern in self.settings.get("exclude", ())]
         return any(fnmatch(near, pattern) or fnmatch(os.path.basename(near), pattern) for pattern in patterns)
 
-    def accept(self, report: CheckReport) -> CheckReport:
-        """Return a report with the verdict "accepted" if `accept` lists all of its findings."""
+    def accepts(self, report: CheckReport) -> str:
+        """Return a note if `accept` lists all findings of a report, else ""."""
         if report.verdict not in ("fail", "inconclusive"):
-            return report
+            return ""
         known = set()
         for entry in self.settings.get("accept", ()):
             check, _, finding = entry.rpartition(" ")
@@ -79,9 +79,8 @@ class Project(NamedTuple):
                 known.add(finding)
         found = {finding.rule for finding in report.diagnosis} or {report.rule}
         if not found <= known:
-            return report
-        note = f"accepted in {os.path.relpath(self.path)}: {', '.join(sorted(found))}"
-        return replace(report, verdict="accepted", notes=(*report.notes, note))
+            return ""
+        return f"accepted in {os.path.relpath(self.path)}: {', '.join(sorted(found))}"
 
 
 def project_in(files: Iterable[str]) -> Project | None:

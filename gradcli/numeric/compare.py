@@ -1,0 +1,346 @@
+"""Compare claimed slopes along a line with the function, by a numeric derivative and by the integral of the claim.
+
+Where the numeric derivative agrees and is precise, it is enough. Otherwise the rounding of the values is measured, if
+the function can be computed in another type, and the claim is integrated along the same line. What both say is decided
+by the table in decide.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from .chain import PAIR_SIGMAS
+from .decide import FAIL, PASS, Observation, Row, decide
+from .estimate import Estimate, estimate
+from .integral import CLEAR, GLANCES, STAGES, Answer, Claimed, Window, conclude, is_rough, look
+from .sampler import TINY, Line
+
+MARGIN = 2.5  # how many error estimates a claim may be off by (calibrated)
+COARSE = 0.02  # relative error above which an interval does not decide an element: a choice
+SLIGHT = 1e-6  # relative differences below this pass with a note, as a solver's tolerance may explain them: a choice
+OVERFLOWING = 1e100  # above this size, an uncertain estimate is treated as overflow: a choice
+LEEWAY = 1000.0  # `Limits.least` counts only up to this many times the error of the estimate (calibrated)
+MOST_INTEGRATED = 4  # functions whose claims are integrated along one line, those furthest off: a choice
+SEVERAL = 2  # scales at which fits must exclude a claim that the numeric derivative alone contradicts
+MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on a tolerance (calibrated)
+ALIKE = 10.0  # how many times more than its jumps elsewhere a slope may be off because of a tolerance: a choice
+FINE = 1e-4  # structure closer than this, in units of the scale, may be steps of few digits: a choice
+SETTLED = ("agrees", "negligible", "differs slightly", "kink")
+
+
+class Limits(NamedTuple):
+    """By how much claimed slopes along a line may be off without being wrong: arrays of shape (R,).
+
+    own: the error from the claim's own rounding. least: differences that are attributed to rounding in the claim. zero:
+    a claimed zero passes if the slope is known to within this. negligible: slopes below this have no effect that could
+    be seen.
+    """
+
+    own: np.ndarray
+    least: np.ndarray
+    zero: np.ndarray
+    negligible: np.ndarray
+
+    def around(self, error: np.ndarray) -> np.ndarray:
+        """Return how far a claim may be from a numeric derivative of the given error."""
+        return allowed(error, self.own, self.least)
+
+
+def allowed(error: np.ndarray, own: np.ndarray, least: np.ndarray) -> np.ndarray:
+    """Return how far claims may be from numeric derivatives of a given error without being wrong."""
+    return MARGIN * error + own + np.minimum(least, LEEWAY * error)
+
+
+class Comparison:
+    """The claimed slopes of R functions along a line, and what is known of them.
+
+    slopes: the numeric derivative. decisions: the row of the table that decides each function. bound: how far the claim
+    may be off, (R,); infinite where that is not known. reasons: why a function is undecided.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        claimed: Claimed,
+        limits_of: Callable[[Line, Estimate], Limits],
+        enough: np.ndarray | float = 0.0,
+        strict: bool = False,
+        tolerance_of: Callable[[int], float] | None = None,
+    ):
+        """enough: an error of the numeric derivative that is small enough. strict: see `Judgement`.
+
+        tolerance_of: by how much the slope of a function jumps because of a tolerance inside it, over the scale; None
+        along directions, where a single wrong element makes small differences, too.
+        """
+        self.tolerance_of = tolerance_of
+        self.line, self.claimed, self.limits_of, self.enough, self.strict = line, claimed, limits_of, enough, strict
+        self.windows: list[Window] = []
+        self.looked = 0  # windows that were tried
+        self.tried = False  # whether the rounding was measured, or could not be
+        self.answers: dict[int, Answer] = {}
+        self.estimate()
+
+    def estimate(self) -> None:
+        """Estimate the slopes from the values, and compare the claim with them."""
+        self.slopes = estimate(self.line, self.enough)
+        self.limits = self.limits_of(self.line, self.slopes)
+        self.reasons: dict[int, Observation] = {}
+        excluded = self.excluded()
+        self.words = [self.word(j, bool(excluded[j])) for j in range(len(self.claimed.here))]
+
+    @property
+    def unsettled(self) -> list[int]:
+        """The functions whose numeric derivative does not agree with the claim, or with itself next to the point."""
+        close = (self.slopes.limit <= FINE) & (self.slopes.kind == "smooth")
+        return [j for j, word in enumerate(self.words) if word not in SETTLED or (word == "agrees" and close[j])]
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether more has to be known: a function is unsettled, or there is structure near the point."""
+        slopes = self.slopes
+        rough = [(f.width > slopes.width) & (f.error > np.abs(slopes.value)) & (f.noise > 0) for f in slopes.fits]
+        near = (slopes.limit < np.inf) | np.any(rough, axis=0)
+        return bool(self.unsettled or (near & (slopes.kind == "smooth")).any())
+
+    def measure_rounding(self) -> None:
+        """Measure the rounding of the values, if possible, and estimate the slopes with it."""
+        self.tried = True
+        if self.line.measured is None:
+            self.line.measure_rounding()
+            self.estimate()
+
+    def integrate(self, functions: Sequence[int]) -> None:
+        """Integrate the claim for some functions, in windows of more and more widths until it is clear."""
+        chosen = sorted(functions, key=lambda j: -self.excess(j))[:MOST_INTEGRATED]
+        noise = self.line.rounding(self.line.base[None])
+        for widths in (*STAGES, self.deciding_widths(chosen)):
+            for width in widths:
+                window = look(self.line, width, self.claimed, noise, chosen)
+                self.looked += 1
+                if window is not None:
+                    self.windows.append(window)
+            self.answers = {j: self.answer(j) for j in chosen}
+            if not any(map(self.is_open, chosen)):
+                return
+
+    def deciding_widths(self, chosen: Sequence[int]) -> list[float]:
+        """Return the widths of fits that disagree with a claim, if these are wider or narrower than all windows.
+
+        Steps may be wider than all of them, too, if values are equal close to the point only.
+        """
+        known = np.sort([float(self.slopes.width[j]) for j in chosen if self.words[j] == "disagrees"])
+        widths = [width for widths in STAGES for width in widths]
+        wide, narrow = known[known > max(widths)][-1:], known[known < min(widths)][:1]
+        reach = [max(1.0, self.line.scale) / self.line.scale / 3] if self.slopes.lost[chosen].any() else []
+        far = [w / k for w in reach for k in (1, 10, 100) if w / k > max(widths)]
+        return [*(w / k for w in wide for k in (1, 3, 10)), *(w / k for w in narrow for k in (1, 3)), *far]
+
+    def excess(self, j: int) -> float:
+        """Return how many times more than allowed claim j differs from the numeric derivative."""
+        gap = abs(float(self.claimed.here[j]) - float(self.slopes.value[j]))
+        return gap / float(self.limits.around(self.slopes.error)[j] + TINY) if np.isfinite(gap) else np.inf
+
+    def answer(self, j: int) -> Answer:
+        """Return what the integral says of function j, as far as it bears on the difference from the slope."""
+        word, size = self.words[j], float(self.claimed.size[j])
+        if word == "unknown" and self.slopes.lost[j]:  # narrow windows see a single step, or rounding
+            constant = max(f.width for f in self.slopes.fits if f.constant[j])
+            answer = conclude([w for w in self.windows if w.width > constant], j, size)
+            return answer if answer.says == "agrees" else answer._replace(says="unclear")
+        answer = conclude(self.windows, j, size)
+        if word in ("disagrees", "contradicts") and self.agrees_with_trend(j):
+            return answer._replace(says="right over many steps")
+        if answer.says.startswith("right in") or (answer.says == "disagrees" and self.may_be_tolerance(j)):
+            answer = answer._replace(says=self.kind_of_structure(j, answer))
+        limit = float(self.slopes.limit[j])
+        if word == "agrees" and answer.says == "disagrees" and limit < np.inf:  # by windows wider than what is there
+            on_step = self.jumps(j, float(self.slopes.value[j]), limit)
+            return answer._replace(says=self.on_a_step(j, limit) if on_step else "unclear")
+        gap = abs(float(self.claimed.here[j]) - float(self.slopes.value[j]))
+        if answer.says == "agrees" and word in ("disagrees", "contradicts") and not answer.bound <= gap / 2:
+            return answer._replace(says="unclear")
+        return answer
+
+    def jumps(self, j: int, slope: float, reach: float) -> bool:
+        """Return whether function j, which has this slope between its jumps, jumps within a distance."""
+        from .steps import jumps
+
+        return jumps(self.line, j, slope, reach)
+
+    def agrees_with_trend(self, j: int) -> bool:
+        """Return whether the claim agrees with fits that are wide enough to see many steps of the function."""
+        a, value, limit = float(self.claimed.here[j]), float(self.slopes.value[j]), float(self.slopes.limit[j])
+        if self.looked < sum(map(len, STAGES)) or not limit < np.inf:
+            return False
+        clear = [f for f in self.slopes.fits if f.width >= limit and f.error[j] <= CLEAR * abs(a - value)]
+        right = [f for f in clear if abs(f.value[j] - a) <= f.error[j]]
+        return bool(right) and len(right) == len(clear) and self.jumps(j, value, right[0].width)
+
+    def is_small(self, j: int) -> bool:
+        """Return whether the claim differs by so little that a tolerance inside the function may be the reason."""
+        a, value = float(self.claimed.here[j]), float(self.slopes.value[j])
+        return abs(a - value) <= MOST_OF_TOLERANCE * abs(value)
+
+    def may_be_tolerance(self, j: int) -> bool:
+        return self.tolerance_of is not None and self.is_small(j)
+
+    def is_open(self, j: int) -> bool:
+        """Return whether more windows may change what is known of function j."""
+        return not self.answers[j].final or self.may_be_tolerance(j) or bool(self.slopes.lost[j])
+
+    @property
+    def proves(self) -> bool:
+        """Whether a claim is wrong according to two witnesses, and no tolerance explains it."""
+        wrong = [j for j in self.answers if self.decision(j).verdict == FAIL]
+        return any(self.tolerance_of is not None or not self.is_small(j) for j in wrong)
+
+    def kind_of_structure(self, j: int, answer: Answer) -> str:
+        """Return the answer for a claim that is right in some windows only, or wrong by a small amount."""
+        if self.looked < sum(map(len, STAGES)):
+            return "unclear"  # there are more windows to look at first
+        a, value = float(self.claimed.here[j]), float(self.slopes.value[j])
+        if answer.says == "right in wide windows":
+            return "right over many steps" if self.jumps(j, value, answer.reach) else "disagrees"
+        if answer.says == "right in narrow windows":
+            return self.on_a_step(j, answer.reach) if self.jumps(j, value, answer.reach) else "agrees"
+        small = self.tolerance_of is not None and abs(a - value) <= ALIKE * self.tolerance_of(j)
+        return "right but for a tolerance" if small else "disagrees"
+
+    def on_a_step(self, j: int, reach: float) -> str:
+        """Return the answer for a claim that is right on the step here: whether wider windows see many steps.
+
+        Many steps follow the same slope in windows of any width; a single one has a slope that falls as they widen.
+        """
+        wider = [w for w in self.windows if w.width >= reach]
+        low = max((float(w.slope[j] - w.error[j]) for w in wider), default=-np.inf)
+        high = min((float(w.slope[j] + w.error[j]) for w in wider), default=np.inf)
+        return "right on one step" if low <= high else "agrees"
+
+    def reason(self, j: int) -> Observation:
+        """Return why function j is undecided."""
+        answer, value = self.answers.get(j), float(self.slopes.value[j])
+        if answer is not None and answer.says in ("right over many steps", "right on one step"):
+            steps = f"the slope is {value:.6g} on the step here and {self.trend(j):.6g} over many steps"
+            return Observation("staircase", f"a staircase: {steps}")
+        if answer is not None and answer.says == "right but for a tolerance":
+            off = abs(float(self.claimed.here[j]) / value - 1)
+            text = f"claim and values differ by {off:.1g}, and the slope of the values jumps nearby"
+            return Observation("solver", f"{text}, as for an iteration that stops at a tolerance: use a smaller one")
+        if j in self.reasons:
+            return self.reasons[j]
+        text = f"the numeric derivative, {value:.6g} ± {MARGIN * float(self.slopes.error[j]):.2g}, is uncertain"
+        return Observation("noise", f"{text}, and so is the integral of the claim")
+
+    def trend(self, j: int) -> float:
+        """Return the slope of function j over the widest window."""
+        widest = max(self.windows, key=lambda w: w.width)
+        return float(self.claimed.here[j] + widest.slope[j])
+
+    def decision(self, j: int) -> Row:
+        """Return the row of the table that decides function j."""
+        answer = self.answers.get(j)
+        return decide({"values": self.words[j], "integral": "" if answer is None else answer.says})
+
+    def is_rough(self, j: int) -> bool:
+        """Return whether the claim for function j jumps from point to point."""
+        return j in self.answers and is_rough(self.windows, j)
+
+    @property
+    def in_steps(self) -> list[int]:
+        """The functions that are computed in steps, or to a tolerance."""
+        return [j for j, answer in self.answers.items() if answer.says.startswith("right")]
+
+    @property
+    def decisions(self) -> list[Row]:
+        return [self.decision(j) for j in range(len(self.words))]
+
+    @property
+    def verdicts(self) -> list[str]:
+        return [row.verdict for row in self.decisions]
+
+    @property
+    def bound(self) -> np.ndarray:
+        """How far claims that pass may be off: (R,)."""
+        gaps = np.abs(self.claimed.here - self.slopes.value) + self.limits.around(self.slopes.error)
+        bound = np.full(len(gaps), np.inf)
+        for j, (word, verdict) in enumerate(zip(self.words, self.verdicts, strict=True)):
+            if verdict == PASS:
+                bound[j] = gaps[j] if word in SETTLED else self.answers[j].bound
+        return bound
+
+    def excluded(self) -> np.ndarray:
+        """Return where fits at several scales, each by itself, exclude the claim: (R,)."""
+        slopes, a = self.slopes, self.claimed.here
+        own = self.limits.own + np.minimum(self.limits.least, LEEWAY * slopes.error)
+        count = slopes.excluded_by(a, own, MARGIN)
+        for width in GLANCES if (count == 1).any() else ():
+            value, error = self.central_difference(width)
+            with np.errstate(invalid="ignore"):
+                agrees = (np.abs(value - slopes.value) <= error + slopes.error) & (width < slopes.limit)
+                count += agrees & (np.abs(value - a) > error + own)
+        return (count >= SEVERAL) | ((count > 0) & slopes.settled)
+
+    def central_difference(self, width: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the slopes between two points, and their errors: of the values, and of a curve of the same size."""
+        t, values = self.line.values(np.array([width, -width]))
+        with np.errstate(invalid="ignore"):
+            value = (values[0] - values[1]) / (t[0] - t[1])
+        noise = np.maximum(self.line.rounding(self.line.base[None]), self.slopes.noise)
+        return value, PAIR_SIGMAS * noise / width + 10 * width**2 * np.abs(value)
+
+    def word(self, j: int, excluded: bool) -> str:
+        """Return what the numeric derivative of function j says of the claim: a word of the table."""
+        slopes, a = self.slopes, float(self.claimed.here[j])
+        value, error, kind = float(slopes.value[j]), float(slopes.error[j]), slopes.kind[j]
+        if kind in ("jump", "none"):
+            return self.unknown(j, *self.why_no_slope(kind))
+        if kind == "kink" and not (np.isinf(value) and a == value):
+            return "kink"
+        if np.isinf(value):
+            infinite = "the derivative is infinite at this point"
+            return self.unknown(j, "infinite slope", infinite) if a == value else "contradicts"
+        if np.isinf(a) and MARGIN * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
+            return self.unknown(j, "infinite slope", "the derivative overflows, or its size is unknown")
+        if not np.isfinite(a):
+            return "contradicts"
+        constant = all(f.constant[j] for f in slopes.fits)
+        if (slopes.lost[j] and self.line.measured is None) or (constant and not self.tried):
+            if slopes.lost[j] and max(abs(a), abs(value)) + MARGIN * error <= self.limits.negligible[j]:
+                return "negligible"
+            return self.unknown(j, "noise", self.text_of_noise(value, error))  # rounding may hide what changes
+        gap, room = abs(a - value), float(self.limits.around(slopes.error)[j])
+        if gap <= room:
+            return self.word_within(j, room)
+        if max(abs(a), abs(value)) <= self.limits.negligible[j]:
+            return "negligible"
+        if gap < SLIGHT * abs(value) and not self.strict:
+            return "differs slightly"
+        return "contradicts" if excluded else "disagrees"
+
+    def word_within(self, j: int, room: float) -> str:
+        """Return the word for a claim inside the interval: it agrees only if the interval is narrow enough."""
+        a, value = float(self.claimed.here[j]), float(self.slopes.value[j])
+        if room <= COARSE * max(abs(a), abs(value)) or (a == 0 and room <= self.limits.zero[j]):
+            return "agrees"
+        if max(abs(a), abs(value)) <= self.limits.negligible[j]:
+            return "negligible"
+        return self.unknown(j, "noise", self.text_of_noise(value, float(self.slopes.error[j])))
+
+    def text_of_noise(self, value: float, error: float) -> str:
+        trouble = self.line.flat.claim.trouble
+        nearby = f"; near the point, {trouble}" if trouble else ""
+        return f"the derivative is lost in rounding or noise: {value:.3g} ± {MARGIN * error:.2g}{nearby}"
+
+    def why_no_slope(self, kind: str) -> tuple[str, str]:
+        if kind == "jump":
+            return "jump", "the function jumps at this point"
+        why = self.line.flat.claim.trouble
+        why = f"near the point, {why}" if why else "nan, infinity or a singularity nearby"
+        return "no slope", f"the numeric derivative does not exist here: {why}"
+
+    def unknown(self, j: int, kind: str, text: str) -> str:
+        self.reasons[j] = Observation(kind, text)
+        return "unknown"
