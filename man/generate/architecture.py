@@ -77,8 +77,9 @@ TOUR = """
    (`gradcli/numeric/directions.py`), or element by element if there are few elements. A `Sampler` calls f, and
    `estimate` computes slopes and their errors from the values. A `Locator` (`gradcli/numeric/locate.py`) would bisect
    a direction that disagrees.
-9. `Judgement` (`gradcli/numeric/verdict.py`) decides. For x, the claimed derivative is 9 and the numeric one is 6 ±
-   1e-12, so x is wrong.
+9. `Judgement` (`gradcli/numeric/verdict.py`) collects what is seen of each element. For x, the claimed derivative is 9
+   and the numeric one is 6 ± 1e-12, and the integral of the claim does not follow f. The table in
+   `gradcli/numeric/decide.py` makes that a fail.
 10. `diagnose` (`gradcli/explain/diagnose.py`) looks for one mistake that explains all wrong elements, here a factor of
     3/2.
 11. `input_check` (`gradcli/check/input_checks.py`) turns the states into the result for x. All of it becomes a
@@ -183,13 +184,16 @@ PyTorch.
 5. `gradcli/numeric/directions.py` compares the claim with the slopes along random directions, and
    `gradcli/numeric/probe.py` chooses them.
 6. `gradcli/numeric/locate.py` finds wrong elements by bisection.
-7. `gradcli/numeric/verdict.py` decides whether each element passes.
-8. Other modules look for causes of a mismatch other than a wrong derivative: `gradcli/numeric/kink.py`,
-   `gradcli/numeric/limited_precision.py` and `gradcli/numeric/symmetric.py`.
-9. `gradcli/check/input_checks.py` turns the states of elements into the result for each input.
+7. `gradcli/numeric/compare.py` compares the claim with the slopes along a line. Where they do not agree, it integrates
+   the claim (`gradcli/numeric/integral.py`), and looks for steps in the values (`gradcli/numeric/steps.py`).
+8. `gradcli/numeric/nearby.py` checks a claim with kinks at a point next to them, and `gradcli/numeric/kink.py` tests
+   values that meet at a kink. `gradcli/numeric/float32.py` recognises functions that compute in float32, and
+   `gradcli/numeric/symmetric.py` those of symmetric matrices.
+9. `gradcli/numeric/decide.py` has the table that turns what was seen into a verdict. No other code makes one.
+10. `gradcli/check/input_checks.py` turns the states of elements into the result for each input.
 
 A check of plain NumPy code imports neither the engine nor the table. With `--reference`, `gradcli/check/reference.py`
-replaces stages 3 to 9. It compares the claim with the derivative of a reference function.
+replaces stages 3 to 10. It compares the claim with the derivative of a reference function.
 """,
     "The diagnosis": """
 `gradcli/explain/diagnose.py` tries hypotheses about the mistake. A hypothesis computes the expected claim from the

@@ -18,6 +18,7 @@ folder of the file.
     timeout = 120
     python = ".venv-gpu/bin/python"
     allow-inconclusive = true
+    strict = true
     accept = ["src/losses.py:huber_grad kink"]
 """
 KEYS = [
@@ -35,6 +36,7 @@ KEYS = [
         "commands and takes precedence over VIRTUAL_ENV. See gradcli-environment(7).",
     ),
     ("Cm allow-inconclusive", "If true, the exit code is 0 if checks are inconclusive but none fails."),
+    ("Cm strict", "If true, differences below 1e-6 of an element fail, too, as with `--strict`."),
     (
         "Cm accept",
         'Known findings, each as "FILE:NAME finding": the file, the name of the check, and the name of the finding. '

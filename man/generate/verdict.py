@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradcli.numeric import verdict
+from gradcli.numeric import compare, decide, verdict
 
 from . import texts
 from .mdoc import escape_roff, page, paragraphs, tag_list
@@ -27,7 +27,8 @@ The verdict is one of these:
 VERDICTS = [
     (
         "Cm pass",
-        """Every element of the claim that can be decided lies in its interval. The claim also passed these tests:
+        """No element of the claim is wrong, and each that can be decided is right to the stated resolution. The claim
+also passed these tests:
 
 - Vector products with the claim (vjp, jvp) are linear in the vector.
 - A second call at the same point gives the same result.
@@ -40,12 +41,13 @@ gradcheck would have detected any larger relative error, in any element.""",
         "Cm fail",
         """At least one of these is true:
 
-- An element of the claim lies outside its interval, and rounding does not explain why.
+- Two witnesses say that an element of the claim is wrong: the numeric derivative, and the integral of the claim.
+- The numeric derivative is smooth at several scales, and the claim differs from it by more than rounding explains.
 - One of the tests above failed.
 - A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
   and a different value if not.
-- The claim changes if a tensor has another memory layout, if one of the outputs is not used, or if the backward pass
-  runs a second time.
+- The claim changes if a tensor of PyTorch has another memory layout, if one of the outputs is not used, or if the
+  backward pass runs a second time.
 - Forward mode (jvp) and reverse mode (vjp) disagree.
 
 If one common mistake, such as a wrong sign, explains the wrong elements, the report names it.""",
@@ -55,7 +57,8 @@ If one common mistake, such as a wrong sign, explains the wrong elements, the re
         """gradcheck could not decide whether the claim is right. The report gives the reason. The most common reasons
 are:
 
-- The function jumps at the point.
+- The function jumps at the point, or is computed in steps: its slope on the step is not that over many steps.
+- The difference may come from a tolerance inside the function, at which an iteration stops.
 - The function or its derivative is not finite at the point.
 - Noise or rounding is so large that an error of 2 % could not be detected.
 - `--calls` allows too few calls.
@@ -73,15 +76,26 @@ slope (Trefethen, Approximation Theory and Approximation Practice, 2013, chapter
 Computational Noise, 2011). The estimate on a wide interval is more precise than that on a narrow one, but it is used
 only if the two agree. If they disagree, the wide interval has missed details of the function.
 
-Some functions have values that jump between close points:
-
-- Jumps that are closer together than about 1e-5 of the size of the input come from limited precision, such as float32
-  inside the function. gradcheck then uses the trend over many jumps.
-- Jumps that are further apart form a staircase. gradcheck then uses the slope of the step at the point.
-
 If the slopes on the two sides of the point differ, the point is a kink. A claim at a kink passes if it lies in the
 generalized gradient (Clarke, Optimization and Nonsmooth Analysis, 1983). For a single input element, this is the
-interval between the two slopes.
+interval between the two slopes. If many elements have kinks, gradcheck checks the claim at a generic point nearby,
+where the function is smooth. The claims at a few such points show which elements have kinks. At the point itself,
+gradcheck then compares the other elements, the elements whose claim lies outside the claims nearby, and the slopes of
+the function along a few directions.
+
+# Integrate
+
+Where the numeric derivative and the claim do not agree, or the function has structure near the point, gradcheck asks a
+second witness. It computes the claim at eight points next to the checked one, and integrates it along the line. What
+the integral leaves over of the change of the function has no trend if the claim is right, whatever the noise of the
+values is. A regression gives the trend and its error. gradcheck does so on intervals of several widths, 30 times
+narrower each. Integration averages errors where differentiation amplifies them. The two witnesses therefore fail in
+different places.
+
+If values jump or cancel, gradcheck also measures their rounding: it computes the function once more in long double
+(NumPy) or with more digits (formulas and what gradcli records). The steps of a staircase are then either a property of
+the function, or its rounding. Where no other type is available, as for programs and C libraries, steps leave the claim
+undecided unless both witnesses agree.
 
 # Probe
 
@@ -115,31 +129,35 @@ The interval of an element extends to each side of the estimate by the sum of th
 - {MARGIN} times the error of the estimate.
 - {ROUNDING} rounding units of the claimed value. A rounding unit is the largest relative error of rounding a number to
   its type, such as 1.1e-16 in float64.
-- {SCATTERS} times the scatter of the claim, which is how much the claim changes between points that differ by a few
-  rounding units.
+- {OWN_NOISE:g} times the scatter of the claim, which is how much it changes between points that differ by a few
+  rounding units, or between two calls at the same point. A larger scatter than 0.1 % of the element is a jump of the
+  claim, and does not count.
 - For a backward pass, twice the rounding error of its vector products.
 - {LEAST_ACCUSED[8]:g} (float64) or {LEAST_ACCUSED[4]:g} (float32) times the claimed value, but at most {LEEWAY:g} times
   the error of the estimate.
 
-An element in its interval passes if this sum is at most 2 % of the element. If the sum is larger, the element is
-undecided. An undecided element makes the check inconclusive, unless it is negligible: the derivative times the
-magnitude of the input element is less than a hundredth of the largest such product.
+The numeric derivative agrees with an element in its interval if this sum is at most 2 % of the element. A difference
+below 1e-6 of the element passes, too, because the tolerance of a solver or a sum in another order may explain it. A
+note says how large the difference is. With `--strict`, it is a fail.
 
-An element outside its interval is wrong, with three exceptions:
+An element is negligible if the derivative times the magnitude of the input element is less than a hundredth of the
+largest such product. It does not make a check inconclusive. If the effect of an element on the output is less than the
+rounding error of the output, it is called not decidable. A note gives the number of such elements.
 
-- The claimed value differs from the estimate by less than {OWN_NOISE:g} times the scatter of the claim. Rounding in the
-  claim then explains the difference. The element is undecided, or passes if its effect is small.
-- The difference is small and changes erratically from point to point. The function then probably contains a solver that
-  stops at a tolerance, and the check is inconclusive.
-- The effect of the element on the output is less than the rounding error of the output. Such an element is called not
-  decidable, because its derivative cannot be checked at all. By itself, it does not make the check inconclusive. A note
-  gives the number of such elements.
-
-A backward pass is tested with three incoming gradients of very different sizes: a random one, 1024 times that one, and
-that one divided by 1024. gradcheck also calls it twice at the same point, and again after a call at a different point.
+A backward pass is tested with incoming gradients of very different sizes: a random one, 1024 times that one, and that
+one divided by 1024. It is also tested with ones, as a sum passes them, and with 1 for a single output. gradcheck calls
+each derivative twice at the same point, and again after a call at a different point.
 
 gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A check that stays within its time
 limit therefore has the same verdict on a slow machine as on a fast one.
+"""
+DECISIONS = """
+Everything that a check sees of an element or a direction is a word: where it was seen, and what that says. The first
+row that matches decides. No other rule changes a verdict. `values` is the numeric derivative, and `integral` is the
+integral of the claim.
+"""
+DECISIONS_ON_CHECKS = """
+What was seen of the elements then belongs to what was seen of the whole check, which is decided in the same way:
 """
 MISSED = """
 A check can pass in spite of these errors:
@@ -147,8 +165,6 @@ A check can pass in spite of these errors:
 - An error that is smaller than the resolution in the report.
 - An error in an element that is not decidable.
 - At a kink, a claim other than the intended one, if it lies in the generalized gradient.
-- A wrong element at a kink. If more than eight equal elements of an input are at a kink, such as many zeros in the
-  input of a relu, gradcheck estimates only some of them. A note says how many it estimated.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
   these points, but not elsewhere.
 - Errors in several elements that cancel along every direction, to within the resolution.
@@ -156,8 +172,9 @@ A check can pass in spite of these errors:
 
 # False alarms
 
-A right claim can fail if the function contains an integrator with a loose tolerance, and the error of the integrator
-changes smoothly with the inputs. The slope of the computed values then differs from the exact slope.
+A right claim can fail if the function contains an integrator or a solver with a loose tolerance, and its error changes
+smoothly with the inputs. The slope of the computed values then differs from the exact slope, and both witnesses see
+that. Tighten the tolerance inside the function, or allow the difference with `--rtol`.
 """
 TABLE = """
 The repository contains several test banks. A bank is a collection of right and wrong claims about functions whose
@@ -179,6 +196,7 @@ A wrong claim is counted under one of these words:
 If a right claim is open, or a wrong one is not decided, there were usually too few calls, or rounding hid the
 derivative.
 """
+CONSTANTS = {name: getattr(verdict, name) for name in ("ROUNDING", "OWN_NOISE", "LEAST_ACCUSED")}
 KERNEL_HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "missed")
 REFERENCE = """
 `--reference` names another function, the reference. gradcheck then compares the claim with the derivative of the
@@ -222,6 +240,12 @@ EXAMPLES = ["gradcli gradcheck 'sum(sin(x))' x='[1, 2]' -v", "gradcli gradcheck 
 HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", "missed")
 
 
+def described(row: decide.Row) -> tuple[str, str]:
+    """Return a row of the table as an item of a list: the verdict, what matches, and why."""
+    seen = [f"{source} {' or '.join(word or 'nothing' for word in words)}" for source, words in row.seen.items()]
+    return f"Cm {row.verdict}", f"{'; '.join(seen) or 'anything else'}: {row.why}."
+
+
 def counted(counts: Sequence[int], heads: Sequence[str]) -> list[str]:
     """Return a sentence: `4 right claims: 0 accused, 0 open.`"""
     cells = [f"{count} {head}" for head, count in zip(heads, counts, strict=True)]
@@ -257,7 +281,9 @@ def verdict_page() -> str:
         "gradcli-verdict(7)",
         "what a verdict means, and what it can miss",
         [
-            *[*paragraphs(DESCRIPTION), *tag_list(VERDICTS), *paragraphs(METHOD.format(**vars(verdict)))],
+            *[*paragraphs(DESCRIPTION), *tag_list(VERDICTS), *paragraphs(METHOD.format(**vars(compare), **CONSTANTS))],
+            *[".Ss Decisions on an element", *paragraphs(DECISIONS), *tag_list(map(described, decide.ELEMENT))],
+            *[".Ss Decisions on a check", *paragraphs(DECISIONS_ON_CHECKS), *tag_list(map(described, decide.CHECK))],
             *[".Ss What can be missed", *paragraphs(MISSED), ".Ss Calibration", *calibration()],
         ],
         EXAMPLES,
