@@ -10,7 +10,7 @@ from ..errors import describe_error
 from .claim import CHANGED, Arrays, Difference
 
 CHANGED_NARROW = 1e-2  # the same as CHANGED for short types: a choice
-CANCELLED = 1e-5  # allowed on top for cancellation, relative to the usual size, times the above: a choice
+CANCELLED, CANCELLED_NARROW = 1e-9, 1e-5  # allowed on top, relative to the usual size, where terms cancel: a choice
 FIXES = {
     "layout": "make it contiguous before its memory is read, or use reshape instead of view",
     "unused-output": "the gradient of an unused output is None (test with `is None`), SymbolicZero or zeros",
@@ -32,7 +32,8 @@ def compare(
     one repeated, which also differs if the rule uses random numbers. here, there: the two calls in words.
     """
     got, again = calls
-    part, size = CHANGED_NARROW if narrow else CHANGED, largest(usual)
+    part, cancelled = (CHANGED_NARROW, CANCELLED_NARROW) if narrow else (CHANGED, CANCELLED)
+    size = largest(usual)
 
     def difference(call: Call) -> str:
         try:
@@ -41,7 +42,7 @@ def compare(
             return f"the derivative raises {describe_error(error)} {here}, but not {there}"
         for name, x in expected.items():
             y = np.broadcast_to(arrays[name], np.shape(x))
-            room = part * (largest({name: x}) + CANCELLED * size)
+            room = part * largest({name: x}) + cancelled * size
             gap = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.nan_to_num(np.abs(y - x), nan=np.inf))
             if gap.max(initial=0.0) > room:
                 worst = np.unravel_index(int(gap.argmax()), gap.shape)

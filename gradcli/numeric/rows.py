@@ -92,7 +92,7 @@ class ClaimedRows:
         They are compared with each other, not with the claim at x, which may be special. 0 where it is not measured.
         """
         claim, none = self.flat.claim, np.zeros_like(self.claimed)
-        if not self.known or self.claimed.size > SCATTER_LIMIT or claim.budget.claim_calls or claim.capabilities.costly:
+        if not self.known or self.claimed.size > SCATTER_LIMIT or claim.capabilities.costly:
             return none
         moved = [rows for near in neighbours(claim) if (rows := self.try_at(near)) is not None]
         with np.errstate(invalid="ignore"):

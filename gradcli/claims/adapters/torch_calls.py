@@ -139,7 +139,9 @@ class Ways:
         yield from self.compare(rule, plainly(), so, plainly, here, f"with {there}")
 
     def other_inputs(self) -> Iterator[Difference]:
-        for name, change in list(LAYOUTS.items())[1:]:
+        for name, change in LAYOUTS.items():
+            if change in WITH_EQUAL_NUMBERS:  # a special point, where a normalised input is 0 / 0
+                continue
             layout = lambda _, x, change=change: change(x) if change(x) is not x else as_given(x)  # noqa: E731
             yield from self.with_inputs(layout, f"if the input is {name}")
 
@@ -204,6 +206,9 @@ LAYOUTS = {
     "a slice with steps of 2 and an offset": sliced,
 }
 """Memory layouts that occur in programs: from sum, mean, transposition, slices and unbind."""
+
+
+WITH_EQUAL_NUMBERS = (filled, expanded)
 
 
 def plain(x: torch.Tensor) -> torch.Tensor:
