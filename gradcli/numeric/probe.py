@@ -55,8 +55,8 @@ class Probe:
                     self.test_symmetry()
             else:
                 self.along_directions()
-        except OutOfCallsError:
-            self.out_of_calls = True
+        except OutOfCallsError:  # what one direction says has a resolution, too
+            self.out_of_calls = not (self.directions.probed and self.directions.settle())
 
     def along_directions(self) -> None:
         """Compare along directions until every entry has a state."""

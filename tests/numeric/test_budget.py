@@ -185,7 +185,7 @@ def test_hand_written_functions_keep_to_the_budget(claim, calls):
 
     report = check_gradient(f, at={"x": np.linspace(0.1, 1, 40), "y": 2.0}, calls=calls, **claim)
     assert len(made) <= calls
-    assert report.verdict == ("pass" if calls >= 50 else "inconclusive")
+    assert report.verdict == ("pass" if calls >= 12 else "inconclusive")  # one direction needs about that many
 
 
 @pytest.mark.parametrize("seed", [7, 38, *(pytest.param(k, marks=pytest.mark.nightly) for k in range(20))])
@@ -300,3 +300,13 @@ def test_one_slow_call_changes_nothing(size):
         return repr(report.inputs)
 
     assert worst(2) == worst(0)
+
+
+@pytest.mark.parametrize("calls", [20, 40])
+def test_few_calls_give_a_verdict_with_the_resolution_of_one_direction(calls):
+    weights, x = np.arange(1.0, 101.0), np.random.default_rng(0).normal(size=100)
+    f, grad = (lambda x: np.sum(np.sin(x) * weights)), (lambda x: np.cos(x) * weights)
+    right = check_gradient(f, grad, at={"x": x}, calls=calls)
+    assert right.verdict == "pass" and right.evidence.points <= calls and right.resolution < 1e-4
+    assert check_gradient(f, lambda x: 1.01 * grad(x), at={"x": x}, calls=calls).verdict == "fail"
+    assert check_gradient(f, grad, at={"x": x}, calls=8).verdict == "inconclusive"
