@@ -27,6 +27,7 @@ MOST_INTEGRATED = 4  # functions whose claims are integrated along one line, tho
 SEVERAL = 2  # scales at which fits must exclude a claim that the numeric derivative alone contradicts
 MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on a tolerance (calibrated)
 ALIKE = 10.0  # how many times more than its jumps elsewhere a slope may be off because of a tolerance: a choice
+WIDEST = max(max(widths) for widths in STAGES)
 FINE = 1e-4  # structure closer than this, in units of the scale, may be steps of few digits: a choice
 SETTLED = ("agrees", "negligible", "differs slightly", "kink")
 
@@ -148,7 +149,9 @@ class Comparison:
         word, size = self.words[j], float(self.claimed.size[j])
         if word == "unknown" and self.slopes.lost[j]:  # narrow windows see a single step, or rounding
             constant = max(f.width for f in self.slopes.fits if f.constant[j])
-            answer = conclude([w for w in self.windows if w.width > constant], j, size)
+            beyond = [w for w in self.windows if w.width > constant]
+            usual = [w for w in beyond if w.width <= WIDEST]  # others tell only of steps that are wider
+            answer = conclude(usual or beyond, j, size)
             return answer if answer.says == "agrees" else answer._replace(says="unclear")
         answer = conclude(self.windows, j, size)
         if word in ("disagrees", "contradicts") and self.agrees_with_trend(j):
@@ -189,7 +192,9 @@ class Comparison:
 
     def is_open(self, j: int) -> bool:
         """Return whether more windows may change what is known of function j."""
-        return not self.answers[j].final or self.may_be_tolerance(j) or bool(self.slopes.lost[j])
+        answer = self.answers[j]
+        steps = bool(self.slopes.lost[j]) and answer.says != "agrees"
+        return not answer.final or self.may_be_tolerance(j) or steps
 
     @property
     def proves(self) -> bool:

@@ -170,7 +170,9 @@ class Locator:
             value, error = quick.value / scale, quick.error / scale
             a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
             near = np.abs(a - value) <= allowed(error, judgement.own_rounding[:, i], judgement.least_accused[:, i])
-            clear = (np.abs(a - value) > 12 * error + judgement.own_rounding[:, i]) & judgement.proven
+            least = 0.0 if judgement.strict else SLIGHT * np.abs(value)
+            clear = np.abs(a - value) > np.maximum(12 * error + judgement.own_rounding[:, i], least)
+            clear &= judgement.proven
             decides = (near & (error <= 1e-3 * size + TINY)) | clear
             if decides.all():
                 judgement.value[:, i], judgement.error[:, i] = value, error
