@@ -33,12 +33,14 @@ A package imports only packages above it in this list; a test checks that.
 from __future__ import annotations
 
 import math
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
 
-SUBMODULES = {"autograd", "check", "func", "nn", "linalg", "special", "fft", "optim", "utils"}
+SUBMODULES = {"autograd", "check", "func", "nn", "numeric", "linalg", "special", "fft", "optim", "utils"}
 HOMES = {
     name: module
     for module, names in {
@@ -58,6 +60,26 @@ DTYPE_NAMES = set(
     "cdouble cfloat".split()
 )
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
+
+
+class CallableNumeric(ModuleType):
+    """The package `gradcli.numeric`, which is also the function of this name."""
+
+    def __call__(self, f: Any, x: Any) -> Any:
+        """Return the numeric derivative of f at x and its error; see `gradcli.analysis.numeric_derivatives`."""
+        from .analysis.numeric_derivatives import numeric
+
+        return numeric(f, x)
+
+
+class Package(ModuleType):
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "numeric":  # set by the first import of one of its modules
+            value.__class__ = CallableNumeric
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = Package  # the data model's way to give a module methods
 
 
 def _find(name: str) -> Any:

@@ -12,6 +12,7 @@ from gradcli import nn as nn
 from gradcli import optim as optim
 from gradcli import special as special
 from gradcli import utils as utils
+from gradcli.analysis.numeric_derivatives import numeric as numeric
 from gradcli.check.declare import check as check
 from gradcli.check.declare import check_gradient as check_gradient
 from gradcli.errors import GradcliError as GradcliError

@@ -24,7 +24,7 @@ class Request(NamedTuple):
     gradient: the vector for an output that is not a scalar. hooks: in the order given. retain: intermediate results
     whose gradient is reported, None for all. grad, vjp, jvp: the claimed derivative, as a name in the target's file, a
     function, a C declaration, or formulas. hess: formulas for second derivatives. reference: the function to compare
-    with. keyword: selects checks. show: "all" reports every element.
+    with. numeric: differentiate from values alone. keyword: selects checks. show: "all" reports every element.
     """
 
     command: str = "grad"
@@ -49,6 +49,7 @@ class Request(NamedTuple):
     jvp: Any = None
     hess: Sequence[str] | None = None
     value_and_grad: bool = False
+    numeric: bool = False
     elementwise: bool = False
     # how a check is made
     keyword: str | None = None

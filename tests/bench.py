@@ -1,4 +1,6 @@
-"""Benchmark gradcli against its peers: ratios of speed, and gradient checkers on one bank, in one run on one machine.
+"""Benchmark gradcli against its peers, in one run on one machine.
+
+The tables are ratios of speed, gradient checkers on one bank, and numeric derivatives (`bench_derivatives`).
 
 python -m tests.bench         prints the tables
 python -m tests.bench FILE    also writes them as JSON, which `man.generate` puts into gradcli-bench(7)
@@ -30,6 +32,7 @@ import numpy as np
 
 import gradcli
 
+from . import bench_derivatives
 from .bank import run as bank
 from .bank import trials
 
@@ -348,7 +351,9 @@ def measure() -> dict[str, Any]:
     machine = f"{processor()}, {platform.system()}, Python {platform.python_version()}, NumPy {np.__version__}"
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     head = {"machine": machine, "date": today, "load": load, "functions": FUNCTIONS}
-    return {**head, "ratios": ratios, "checkers": checkers, "scales": scales}
+    derivatives = bench_derivatives.measure()
+    print(derivatives, flush=True)
+    return {**head, "ratios": ratios, "checkers": checkers, "scales": scales, "derivatives": derivatives}
 
 
 if __name__ == "__main__":

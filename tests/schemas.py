@@ -26,7 +26,7 @@ def validate(text: str) -> int:
     """Check every document of an output against its schema; return how many there were."""
     documents = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     for document in documents:
-        name = "error" if "error" in document else document["command"]
+        name = document.get("command", "error")
         problems = [f"{'/'.join(map(str, e.path))}: {e.message}" for e in VALIDATORS[name].iter_errors(document)]
         assert not problems, problems
     return len(documents)

@@ -157,9 +157,7 @@ def run_backward(output: Tensor, request: Request) -> None:
     vector = request.gradient
     if vector is None:
         if output._data.size != 1:
-            hint = f"pass --gradient with a vector of shape {shape}, or use 'gradcli jacobian'"
-            message = f"the output has shape {shape}; a gradient needs a single number"
-            raise GradcliError(message, hint=hint, kind="shape")
+            raise needs_vector(shape)
         if output_is_complex:
             hint = "take real(...), imag(...) or abs(...) of it, or pass --gradient"
             message = "the output is complex; a gradient needs a real number"
@@ -175,6 +173,11 @@ def run_backward(output: Tensor, request: Request) -> None:
             backward(output, recorder().lift(vector))
         else:
             backward(output, Tensor._wrap(np.array(vector, output._data.dtype)[()], None))
+
+
+def needs_vector(shape: tuple[int, ...]) -> GradcliError:
+    hint = f"pass --gradient with a vector of shape {shape}, or use 'gradcli jacobian'"
+    return GradcliError(f"the output has shape {shape}; a gradient needs a single number", hint=hint, kind="shape")
 
 
 @contextlib.contextmanager

@@ -12,10 +12,12 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..program.base import Program, Values, check_number, silence_prints
+from ..request import Request
 from ..results.graphs import Break, Sampled, Tabulated
 from .gradient import compute_value
 from .sweep.rows import Interpreted, Question
 
+PLAIN = Request()
 Ranges = Mapping[str, tuple[float, float]]  # both ends, by input
 
 
@@ -49,17 +51,24 @@ def compute_values(program: Program, given: Values, over: Ranges, points: int, o
     return Tabulated(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), output=result.output)
 
 
-def sample_plot(program: Program, given: Values, over: Ranges, points: int, out: str | None = None) -> Sampled:
-    """Sample value and derivatives over a range of one input, or on a grid of two. points: per input."""
+def sample_plot(program: Program, given: Values, over: Ranges, points: int, request: Request = PLAIN) -> Sampled:
+    """Sample value and derivatives over a range of one input, or on a grid of two. points: per input.
+
+    Numeric derivatives show no breaks: each would take thousands of calls.
+    """
+    out = request.out
     axes, grid = points_over(over, given, points)
     first = {name: x[0] for name, x in grid.items()}
     label = check_plotted_output(program, {**given, **first}, list(grid), out)
-    evaluate = Interpreted(Question(program, given, tuple(grid), tuple(grid), (out,)), gaps=False)
+    question = Question(program, given, tuple(grid), tuple(grid), (out,), numeric=request.numeric)
+    evaluate = Interpreted(question, gaps=False)
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         value, *columns = (np.array(x, float) for x in evaluate(grid).values())
+        columns = columns[: len(grid)]  # without errors of numeric derivatives
         for slope in columns:
             slope[np.isnan(value)] = np.nan
-        breaks = breaks_between(grid, value, columns[0], evaluate) if len(grid) == 1 else ()
+        find = len(grid) == 1 and not request.numeric
+        breaks = breaks_between(grid, value, columns[0], evaluate) if find else ()
     shape = tuple(map(len, axes.values()))
     slopes = tuple(slope.reshape(shape) for slope in columns)
     return Sampled(program.title, axes, value.reshape(shape), slopes, label, breaks)

@@ -9,26 +9,16 @@ import itertools
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..claims.claim import CallError, GoneError
 from ..claims.open import open_address
-from ..errors import EXIT_TARGET, GradcliError, check_known, refuse_unknown
+from ..errors import EXIT_TARGET, GradcliError, check_known
 from ..lang.limits import MAX_TEXT, Bound, enforce
-from ..program.arguments import (
-    Arguments,
-    as_array,
-    bind,
-    by_path,
-    default_arrays,
-    is_named,
-    is_under,
-    named_parameters,
-    takes_whole,
-)
+from ..program.arguments import arguments_of, by_path, free_inputs, without
 from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
 from ..request import Request
 from ..results.checks import CheckReport
@@ -39,6 +29,7 @@ from .check import REGISTRY, Check, error_report, reference_check, surroundings_
 from .declare import claim_opened
 from .keeper import kept
 
+SHAPE_HINT = ", or --shape {}=3,4"
 DECLARING = {"check", "check_gradient"}  # a file that names none of these declares no check, and is not imported
 
 
@@ -114,24 +105,6 @@ def import_checks(path: str, folders: Folders, stdout: Any, timeout: float | Non
 
 def belongs(check: Check, path: str) -> bool:
     return check.file is not None and same_file(check.file, path)
-
-
-def arguments_of(f: Callable, given: Mapping[str, Any], title: str, wrt: Sequence[str]) -> dict[str, Any]:
-    """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones.
-
-    Default values that are arrays are inputs if nothing else is given or `wrt` names them.
-    """
-    try:
-        parameters = named_parameters(f, title)
-    except (TypeError, ValueError):
-        return dict(given)
-    names = [p.name for p in parameters]
-    if not names:
-        raise GradcliError(f"{title} has no parameters, so there is nothing to check", kind="name")
-    refuse_unknown(given, names, f"{title} has no parameter", "its parameters are")
-    whole = {p.name for p in parameters if takes_whole(p.annotation)}
-    defaults = {n: x for n, x in default_arrays(parameters, given).items() if n in wrt or not given}
-    return bind(f, parameters, {**defaults, **given}, title, whole, more=", or --shape {}=3,4")
 
 
 def checks_of(targets: Sequence[Target], request: Request) -> list[Check | CheckReport]:
@@ -262,27 +235,13 @@ def hand_written_check(target: Target, request: Request) -> Check:
     if request.claims and isinstance(f, type) and hasattr(f, "apply") and hasattr(f, "backward"):
         hint = f"leave out --{next(iter(request.claims))}"
         raise GradcliError(f"{f.__name__} is an autograd.Function, whose own backward is checked", hint=hint)
-    at = arguments_of(f, by_path({**request.values, **request.shapes}), target.text, request.wrt or ())
-    arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
-    fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
-    others = [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)]
-    wrt = without(request.held, others, at) if (fixed or request.held) and request.wrt is None else request.wrt
+    at = arguments_of(f, by_path({**request.values, **request.shapes}), target.text, request.wrt or (), SHAPE_HINT)
+    wrt = free_inputs(at, request.held) if request.wrt is None else request.wrt
     claims = {option: claimed(option, text) for option, text in request.claims.items()}
     code = getattr(f, "__code__", None)
     line = code.co_firstlineno if code else None
     asked = request._replace(wrt=wrt, **claims)
     return Check(f, at, request=asked, name=target.name, file=path, line=line, target=target)
-
-
-def without(held: set[str], names: Sequence[str], at: Mapping[str, Any]) -> list[str]:
-    """Return the names of inputs that are not held constant; for inputs held in part, the paths of their free parts."""
-    free = []
-    for name in names:
-        parts = [name]
-        if any(is_under(path, name) and path != name for path in held):
-            parts = list(Arguments({name: at[name]}).arrays)
-        free += [part for part in parts if not is_named(part, held)]
-    return free
 
 
 def by_framework(target: Target, request: Request) -> Check | CheckReport | None:

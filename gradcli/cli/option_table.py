@@ -15,7 +15,7 @@ import click
 
 from ..errors import GradcliError
 from ..lang.limits import MOST_AXES, as_written
-from ..request import ENGINES, SHORT_TYPES
+from ..request import DEFAULT_MAX_ELEMENTS, ENGINES, SHORT_TYPES
 
 
 def import_completion(what: str) -> Callable:
@@ -267,6 +267,12 @@ OPTIONS: dict[str, Callable] = {
         "The function returns (value, gradient). SciPy expects this with jac=True.",
         targets="function checks",
     ),
+    "numeric": option(
+        "--numeric",
+        "Differentiate numerically, from values alone. Each derivative is printed with its error. This works for "
+        "anything that has values: calls of SciPy or C, programs, servers. Exit with 4 if a derivative is not known.",
+        excludes="symbolic check digits hooks retain retain_all detect_anomaly mode chunk_size sparse grad vjp jvp",
+    ),
     "elementwise": option(
         "--elementwise",
         "--grad returns one number per output element. These numbers form an array of the output's shape.",
@@ -276,6 +282,13 @@ OPTIONS: dict[str, Callable] = {
         "--shape NAME=3,4",
         "Give this input random values, in this shape. For a C function, NAME may also be its output. Repeatable.",
         name="shapes",
+    ),
+    "output_shape": value_option(
+        "--shape NAME=3,4",
+        "Shape of an output array of a C function. Repeatable.",
+        name="shapes",
+        callback=lambda ctx, param, texts: shapes_of(texts, DEFAULT_MAX_ELEMENTS, ()),
+        targets="library",
     ),
     "symbol_shape": value_option(
         "--shape NAME=3,4",

@@ -14,7 +14,7 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from ..claims.open import load_program
+from ..analysis.open import open_program
 from ..errors import EXIT_OK, GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
@@ -164,7 +164,7 @@ class Call:
         target = self.target()
         self.bound_time(target)
         values = self.values()
-        program = load_program(target)
+        program = open_program(target)
         if self.request.columns is not None:
             self.columns = self.read_columns(self.request.columns, program, values)
         return program, {**self.columns, **values}
@@ -267,6 +267,30 @@ def no_target() -> GradcliError:
     return GradcliError("no TARGET given", hint=f"for example: {example}")
 
 
+@contextlib.contextmanager
+def suggesting_numeric(call: Call) -> Iterator[None]:
+    """Suggest --numeric if a target raises an error in the block, but gives a value."""
+    try:
+        yield
+    except GradcliError as error:
+        failed = error.kind == "target" or "gives no derivative" in error.message
+        if failed and not call.request.numeric and "--numeric" not in (error.hint or "") and has_value(call):
+            advice = "--numeric computes a numeric derivative, with its error, from values alone"
+            error.hint = f"{error.hint}; {advice}" if error.hint else advice
+        raise
+
+
+def has_value(call: Call) -> bool:
+    """Report whether a function, or a program elsewhere, returns a number for the values of a call."""
+    if call.request.safe or call.inline or call.is_any("expression", "script", "checks"):
+        return False
+    call.request = call.request._replace(numeric=True)
+    with contextlib.suppress(GradcliError), open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
+        program = open_program(call.target())
+        return program.run(call.values(), wrt=call.request.wrt).output is not None
+    return False
+
+
 def formulas_of(call: Call, program: Program) -> FormulaComparison:
     from ..analysis.compare_formulas import FormulaComparison
 
@@ -325,7 +349,7 @@ def target_command(
             call.move_to_project()
             if call.form == "json" or "-" in (request.output, options.get("table")):
                 output.set_aside()
-            with call.in_force():
+            with call.in_force(), suggesting_numeric(call) if "numeric" in options else contextlib.nullcontext():
                 return show_result(call.output, function(call, **own), request.strict)
 
         command: Any = run
@@ -355,6 +379,8 @@ def show_result(output: Output, result: Any, strict: bool = False) -> int:
         messages.note(f"check of {report.name}: {report.verdict}, {report.headline()}")
     for text in getattr(result, "notes", ()):
         messages.note(text)
+    for text in getattr(result, "missing", ()):
+        messages.warn(text)
     for name in getattr(result, "unused", ()):
         messages.note(f"the output does not depend on '{name}'; its derivatives are zeros")
     if getattr(result, "detached", False):
@@ -383,6 +409,8 @@ def warn_of_nan(result: Any) -> None:
 
     nan = nan_in(result)
     if nan is None:
+        return
+    if getattr(result, "missing", ()):
         return
     if not hasattr(result, "anomaly"):
         messages.warn(nan)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import GradcliError
+from ..errors import GradcliError, refuse_unknown
 
 WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
 """Annotations of parameters that take whole numbers."""
@@ -367,3 +367,47 @@ def expand_paths(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str]:
     if wrt is None:
         return list(paths)
     return [path for name in wrt for path in ([p for p in paths if is_under(p, name)] or [name])]
+
+
+def arguments_of(
+    f: Callable, given: Mapping[str, Any], title: str, wrt: Sequence[str], more: str = ""
+) -> dict[str, Any]:
+    """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones.
+
+    An array default is an input only if no value is given, or if `wrt` names it. more: text to append to the hint for
+    missing values, as in `bind`.
+    """
+    try:
+        parameters = named_parameters(f, title)
+    except (TypeError, ValueError):
+        return dict(given)
+    names = [p.name for p in parameters]
+    if not names:
+        raise GradcliError(f"{title} has no parameters, so there is nothing to check", kind="name")
+    refuse_unknown(given, names, f"{title} has no parameter", "its parameters are")
+    whole = {p.name for p in parameters if takes_whole(p.annotation)}
+    defaults = {n: x for n, x in default_arrays(parameters, given).items() if n in wrt or not given}
+    return bind(f, parameters, {**defaults, **given}, title, whole, more=more)
+
+
+def without(held: set[str], names: Sequence[str], at: Mapping[str, Any]) -> list[str]:
+    """Return the names of inputs that are not held constant; for inputs held in part, the paths of their free parts."""
+    free = []
+    for name in names:
+        parts = [name]
+        if any(is_under(path, name) and path != name for path in held):
+            parts = list(Arguments({name: at[name]}).arrays)
+        free += [part for part in parts if not is_named(part, held)]
+    return free
+
+
+def free_inputs(at: Mapping[str, Any], held: set[str]) -> list[str] | None:
+    """Return the inputs of a plain function that are differentiated; None for all of them.
+
+    Whole numbers, strings and what is held constant are not.
+    """
+    arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
+    fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
+    if not fixed and not held:
+        return None
+    return without(held, [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)], at)

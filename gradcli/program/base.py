@@ -75,11 +75,12 @@ class Program:
     is_script: whether the inputs are leaves that the program makes; their `.grad` is None unless backward reached them.
     stdout: the stream for its output, None for standard output.
     dtype: the type of its inputs if it can be called as a function of Tensors; None if every point needs a new run.
-    held: names of inputs that are constant, unless wrt names them.
+    row_by_row: why, in that case. held: names of inputs that are constant, unless wrt names them.
     """
 
     title = ""
     is_script = False
+    row_by_row = "a script starts again for each row"
     stdout: Any = None
     dtype: Any = None
     held: Collection[str] = ()

@@ -104,6 +104,12 @@ class FunctionProgram(Program):
 
         return call, {name: np.array(leaves[name]._data) for name in names}
 
+    @property
+    def instead(self) -> str:
+        """What to do with a function that the engine cannot record."""
+        numeric, check = f"gradcli grad {self.title} --numeric", f"gradcli gradcheck {self.title} --grad g"
+        return f"'{numeric}' estimates its derivative from values, and '{check}' checks one written by hand"
+
     def call(self, arguments: dict[str, Tensor]) -> Any:
         self.check_shapes(arguments)
         try:
@@ -113,16 +119,15 @@ class FunctionProgram(Program):
             if "would lose its graph" not in error.message:
                 raise
             error.message = error.message.partition(": use tensor.detach()")[0]
-            advice = f"'gradcli gradcheck {self.title} --grad g' checks a hand-written derivative"
-            error.hint = f"gradcli differentiates NumPy functions, but not those of SciPy and the like; {advice}"
+            error.hint = f"gradcli differentiates NumPy functions, but not those of SciPy and the like; {self.instead}"
             raise
         if self.apart and isinstance(result, tuple | list | dict):
             return result
         if not isinstance(result, Tensor):
             hint = "gradcheck accepts several outputs" if isinstance(result, tuple | list | dict) else None
             if isinstance(result, int | float | np.ndarray | np.generic):
-                hint = "to check a hand-written gradient, run 'gradcli gradcheck FILE.py:f --grad g'; otherwise compute"
-                hint += " with gradcli's or NumPy's functions on the arguments, without item(), numpy() or detach()"
+                hint = "compute with gradcli's or NumPy's functions on the arguments, without item(), numpy() or "
+                hint += f"detach(); {self.instead}"
             raise TargetError(f"{self.title} returned {type(result).__name__}, not a Tensor", hint=hint)
         return result
 

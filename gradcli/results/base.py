@@ -8,6 +8,7 @@ would take a short command longer than computing its gradient. A result may decl
   them with a slash, CSV has a column for each), or a function from digits to text. `lines` are the rows for a shell,
   if they differ from those of CSV.
 - `arrays`: its derivatives, for NumPy's formats, the search for nan, and rows if it has no `rows`.
+- `errors`: those of numeric derivatives, by name as in JSON; `missing`: why some derivatives are not known.
 - `exit_code`, and what goes to standard error: `notes`, `unused`, `detached`, `anomaly`, `symbolic` and `check`.
 """
 
@@ -57,13 +58,14 @@ class Block(NamedTuple):
 
     key: its name among the others, x or x/y. words: what it is. array: dense, sparse, None for a gradient that is
     None, or text for numbers of many digits. axes: name and shape of what its axes belong to: an input, or an output
-    and an input.
+    and an input. error: of a numeric derivative, in the shape of the array.
     """
 
     key: str
     words: str
     array: Any
     axes: tuple[tuple[str, tuple[int, ...]], ...]
+    error: np.ndarray | None = None
 
     @property
     def is_sparse(self) -> bool:
@@ -82,22 +84,24 @@ class Block(NamedTuple):
         return "/".join(label(name, [*itertools.islice(rest, len(shape))]) for name, shape in self.axes)
 
     def rows(self, symbolic: tuple[Any, ...] = ()) -> Rows:
-        """Return name, number and (if there are formulas) formula of every element; the last index varies fastest."""
+        """Return name, number, and error or formula, if any, of every element; the last index varies fastest."""
         every = [labels(*owner) for owner in self.axes]
         names: Iterable[Any] = itertools.product(*every) if len(every) > 1 else every[0]
         if self.is_sparse:
             names = [(every[0][i], every[1][j]) for i, j in zip(self.array.row, self.array.col, strict=True)]
         flat = self.elements.ravel()
         numbers = [None] if self.array is None else flat.tolist() if flat.dtype == np.float64 else list(flat)
+        if self.error is not None:
+            return zip(names, numbers, self.error.ravel().tolist(), strict=True)
         if not symbolic:
             return zip(names, numbers, strict=True)
         texts = next((item.texts.ravel() for item in symbolic if item.name == self.key), ())
         return zip(names, numbers, texts if len(texts) == len(numbers) else [""] * len(numbers), strict=True)
 
 
-def own_block(name: str, words: str, x: np.ndarray | None) -> Block:
+def own_block(name: str, words: str, x: np.ndarray | None, error: np.ndarray | None = None) -> Block:
     """Return the block of an array that has the axes of the input or output it is named after."""
-    return Block(name, words, x, ((name, () if x is None else x.shape),))
+    return Block(name, words, x, ((name, () if x is None else x.shape),), error)
 
 
 def rows_of(result: Any) -> Rows:
@@ -105,8 +109,11 @@ def rows_of(result: Any) -> Rows:
     if hasattr(result, "rows"):
         return result.rows()
     value = getattr(result, "with_value", False) and result.value is not None
-    blocks = [*([value_block(result, "value")] if value else []), *result.arrays]
-    return itertools.chain.from_iterable(block.rows(getattr(result, "symbolic", ())) for block in blocks)
+    rows = [*([value_block(result, "value").rows()] if value else [])]
+    if getattr(result, "errors", {}):
+        rows = [((*row, "") for row in part) for part in rows]
+    rows += [block.rows(getattr(result, "symbolic", ())) for block in result.arrays]
+    return itertools.chain.from_iterable(rows)
 
 
 def value_block(result: Any, name: str = "") -> Block:
@@ -156,9 +163,11 @@ VERDICT_CODES = {"fail": EXIT_FAIL, "error": EXIT_TARGET, "inconclusive": EXIT_I
 
 
 def exit_code_of(result: Any) -> int:
-    """Return the exit code of a result: its own, else that of a disagreement with formulas or of its check."""
+    """Return the exit code of a result: its own, else that of unknown derivatives, a disagreement or its check."""
     if hasattr(result, "exit_code"):
         return result.exit_code
+    if getattr(result, "missing", ()):
+        return EXIT_INCONCLUSIVE
     if not all(item.agrees for item in getattr(result, "symbolic", ())):
         return EXIT_FAIL
     check = getattr(result, "check", None)
@@ -182,7 +191,7 @@ class InputGradient(NamedTuple):
         return np.zeros_like(self.value) if self.grad is None else self.grad
 
 
-@declare(json="value grad output? retained? symbolic{}? check?")
+@declare(json="value grad error=errors? output? retained? symbolic{}? check?")
 class Gradients(NamedTuple):
     """The value of an output (None when a script ran backward itself) and its gradients.
 
@@ -204,6 +213,8 @@ class Gradients(NamedTuple):
     summary: bool = False
     anomaly: tuple[str, Span | None] | None = None
     why: str = ""
+    errors: Mapping[str, np.ndarray] = {}
+    missing: tuple[str, ...] = ()
 
     @property
     def grad(self) -> dict[str, np.ndarray | None]:
@@ -212,7 +223,7 @@ class Gradients(NamedTuple):
     @property
     def arrays(self) -> tuple[Block, ...]:
         every = self.grad | self.retained
-        return tuple(own_block(name, f"the gradient of {name}", x) for name, x in every.items())
+        return tuple(own_block(n, f"the gradient of {n}", x, self.errors.get(n)) for n, x in every.items())
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -252,7 +263,10 @@ class Value(NamedTuple):
         return (value_block(self, "value"),)
 
 
-@declare(json="value jacobian products? output? unused? symbolic{}? check?", columns=("output", "input", "value"))
+@declare(
+    json="value jacobian error=errors? products? output? unused? symbolic{}? check?",
+    columns=("output", "input", "value"),
+)
 class Jacobian(NamedTuple):
     """The value of an output, its inputs' values, and its Jacobian block by block. output: its name, if any.
 
@@ -271,6 +285,8 @@ class Jacobian(NamedTuple):
     symbolic: tuple[Any, ...] = ()
     drawn: bool = False
     check: Any = None
+    errors: Mapping[str, np.ndarray] = {}
+    missing: tuple[str, ...] = ()
 
     @property
     def is_dense(self) -> bool:
@@ -280,15 +296,17 @@ class Jacobian(NamedTuple):
     def arrays(self) -> tuple[Block, ...]:
         output = (self.output or "out", self.value.shape)
         blocks = self.blocks if self.is_dense else {name: x.tocoo() for name, x in self.blocks.items()}
-        inputs = {name: (name, x.shape) for name, x in self.inputs.items()}
-        return tuple(Block(name, f"the block of {name}", x, (output, inputs[name])) for name, x in blocks.items())
+        return tuple(
+            Block(name, f"the block of {name}", x, (output, (name, self.inputs[name].shape)), self.errors.get(name))
+            for name, x in blocks.items()
+        )
 
     @property
     def jacobian(self) -> dict[str, Any]:
         return {b.key: document_of(b.array, "shape row col data") if b.is_sparse else b.array for b in self.arrays}
 
 
-@declare(json="value hessian=blocks output? unused? symbolic{}?", columns=("first", "second", "value"))
+@declare(json="value hessian=blocks error=errors? output? unused? symbolic{}?", columns=("first", "second", "value"))
 class Hessian(NamedTuple):
     """The value of a scalar output, its inputs' values, and the second derivatives.
 
@@ -302,12 +320,20 @@ class Hessian(NamedTuple):
     output: str | None = None
     unused: tuple[str, ...] = ()
     symbolic: tuple[Any, ...] = ()
+    errors: Mapping[str, Mapping[str, np.ndarray]] = {}
+    missing: tuple[str, ...] = ()
 
     @property
     def arrays(self) -> tuple[Block, ...]:
         shapes = {name: x.shape for name, x in self.inputs.items()}
         return tuple(
-            Block(f"{name}/{other}", f"the block of {other}", x, ((name, shapes[name]), (other, shapes[other])))
+            Block(
+                f"{name}/{other}",
+                f"the block of {other}",
+                x,
+                ((name, shapes[name]), (other, shapes[other])),
+                self.errors.get(name, {}).get(other),
+            )
             for name, row in self.blocks.items()
             for other, x in row.items()
         )
@@ -334,14 +360,17 @@ class Products(NamedTuple):
     output: str | None = None
     unused: tuple[str, ...] = ()
     check: Any = None
+    errors: Mapping[str, np.ndarray] = {}
+    missing: tuple[str, ...] = ()
 
     @property
     def arrays(self) -> tuple[Block, ...]:
-        return tuple(own_block(name, f"the {self.kind} for {name}", x) for name, x in self.parts.items())
+        every = self.parts.items()
+        return tuple(own_block(n, f"the {self.kind} for {n}", x, self.errors.get(n)) for n, x in every)
 
     @property
     def json(self) -> str:
-        return f"value {self.kind}=product output? unused? check?"
+        return f"value {self.kind}=product error=errors? output? unused? check?"
 
     @property
     def product(self) -> Any:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..results.base import Block, labels
 from ..results.formats import Style
-from .data import NONE, number, shape_text
+from .data import ERROR_DIGITS, NONE, number, shape_text
 from .plot import SHADES, SHADES_PLAIN
 
 SHOWN_WHOLE = 20  # arrays of up to this many elements are never elided; their long lines are wrapped
@@ -49,15 +49,21 @@ def is_whole(array: np.ndarray, style: Style) -> bool:
 
 
 def array_text(
-    array: np.ndarray | None, style: Style, coloured: bool, edge: int | None, width: int | None = None
+    array: np.ndarray | None,
+    style: Style,
+    coloured: bool,
+    edge: int | None,
+    width: int | None = None,
+    error: np.ndarray | None = None,
 ) -> Text:
     """Return an array as aligned, coloured text, slice by slice if it has more than two axes. None is shown as `none`.
 
-    edge: how many elements to show at either end of long axes. width: at which lines are wrapped.
+    edge: how many elements to show at either end of long axes. width: at which lines are wrapped. error: of each
+    element, shown after it.
     """
     if array is None:
         return Text(NONE, style="dim")
-    write = cell_writer(array, style, coloured)
+    write = cell_writer(array, style, coloured, error)
     edges = (array.size, array.size) if is_whole(array, style) else (None, edge)
     return Text.assemble(*block(array, write, edges, width))
 
@@ -65,8 +71,10 @@ def array_text(
 Cell = tuple[str, str]  # a text and its style
 
 
-def cell_writer(array: np.ndarray, style: Style, coloured: bool = True) -> Callable[..., Cell]:
-    """Return a function that writes the element at an index, or dots for an index with None."""
+def cell_writer(
+    array: np.ndarray, style: Style, coloured: bool = True, error: np.ndarray | None = None
+) -> Callable[..., Cell]:
+    """Return a function that writes the element at an index, or dots for an index with None. error: of each element."""
     finite = np.abs(array[np.isfinite(array)])
     largest = float(finite.max()) if finite.size else 0.0
     digits, dots = style.precision or 6, "…" if style.unicode else "..."
@@ -76,7 +84,11 @@ def cell_writer(array: np.ndarray, style: Style, coloured: bool = True) -> Calla
         if None in index:
             return dots, ""
         x = array[index]
-        return number(x, digits), shade(x, largest) if coloured else ""
+        text = number(x, digits)
+        if error is not None:
+            sign = "±" if style.unicode else "+-"
+            text = f"{text} {sign} {number(error[index], ERROR_DIGITS)}" if np.isfinite(x) else "unknown"
+        return text, shade(x, largest) if coloured else ""
 
     return write
 
@@ -136,11 +148,13 @@ def width_of(text: Text) -> int:
     return max(map(len, text.plain.split("\n")))
 
 
-def elide_to_width(array: np.ndarray | None, style: Style, coloured: bool, width: int) -> Text:
+def elide_to_width(
+    array: np.ndarray | None, style: Style, coloured: bool, width: int, error: np.ndarray | None = None
+) -> Text:
     text = Text()
     whole = array is not None and is_whole(array, style)
     for edge in EDGES[: 1 if whole else None]:
-        text = array_text(array, style, coloured, edge, width if whole else None)
+        text = array_text(array, style, coloured, edge, width if whole else None, error)
         if width_of(text) <= width:
             break
     return text
@@ -151,12 +165,20 @@ def plain_table(*headings: str | Column, look: str = "bold", gap: int = 2) -> Ta
     return Table(*columns, box=None, header_style=look, pad_edge=False, padding=(0, gap, 0, 0))
 
 
+class Shown(NamedTuple):
+    """An array in a table: None prints as none. coloured: by sign. error: of each element."""
+
+    array: np.ndarray | None
+    coloured: bool = False
+    error: np.ndarray | None = None
+
+
 class Row(NamedTuple):
-    """A name, a shape, and for each cell an array (None prints as none) and whether to colour it, or None if empty."""
+    """A name, a shape, and an array for each cell, None for an empty one."""
 
     name: Text
     shape: tuple[int, ...]
-    arrays: list[tuple[np.ndarray | None, bool] | None]
+    arrays: list[Shown | None]
 
 
 def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) -> list[Any]:
@@ -165,7 +187,7 @@ def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) ->
     fixed = max([len(headings[0]), *(len(row.name) for row in rows)]) + max(map(len, [headings[1], *shapes])) + 2
     for edge in EDGES:
         cells = [
-            [Text() if pair is None else array_text(pair[0], style, pair[1], edge) for pair in row.arrays]
+            [Text() if x is None else array_text(x.array, style, x.coloured, edge, error=x.error) for x in row.arrays]
             for row in rows
         ]
         columns = zip(map(Text, headings[2:]), *cells, strict=True)
@@ -186,9 +208,9 @@ def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[st
         table = Table.grid(padding=(0, 2, 0, 0))
         table.add_column(no_wrap=True, min_width=label - 2)
         table.add_column(overflow="fold")
-        for heading, pair in zip(headings[2:], row.arrays, strict=True):
-            if pair is not None:
-                text = elide_to_width(pair[0], style, pair[1], style.size[0] - label)
+        for heading, x in zip(headings[2:], row.arrays, strict=True):
+            if x is not None:
+                text = elide_to_width(x.array, style, x.coloured, style.size[0] - label, x.error)
                 table.add_row(Text(f"  {heading}", style="dim"), text)
         parts.append(table)
     return parts
@@ -214,11 +236,14 @@ def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: li
     if drawn or (max(rows, columns) > MAP_LENGTH and not is_whole(flat, style)):
         return Group(title, summary(flat, style), heat_map(flat, style))
     names = names or labels(column_name, column_shape)
-    return Group(title, label_matrix(flat, labels(row_name, row_shape), names, style))
+    error = None if block.error is None else block.error.reshape(flat.shape)
+    return Group(title, label_matrix(flat, labels(row_name, row_shape), names, style, error))
 
 
-def label_matrix(flat: np.ndarray, rows: list[str], columns: list[str], style: Style) -> Text:
-    write, whole = cell_writer(flat, style), is_whole(flat, style)
+def label_matrix(
+    flat: np.ndarray, rows: list[str], columns: list[str], style: Style, error: np.ndarray | None = None
+) -> Text:
+    write, whole = cell_writer(flat, style, error=error), is_whole(flat, style)
     down = shown_positions(len(rows), flat.size if whole else None)
     names = [write(None)[0] if i is None else rows[i] for i in down]
     left = max(map(cell_len, names), default=0)

@@ -15,6 +15,7 @@ from ..results.base import SCHEMA, Rows, dense_arrays, document_of, document_of_
 from ..results.formats import CODE, Style
 
 NONE = "none"  # a gradient that is None
+ERROR_DIGITS = 2  # of the errors of numeric derivatives, for readers
 
 
 def shape_text(shape: tuple[int | str, ...], scalar: str = "scalar") -> str:
@@ -69,16 +70,17 @@ def write_csv(result: Any, style: Style) -> str:
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    formula = ("formula",) if getattr(result, "symbolic", ()) else ()
-    writer.writerow((*getattr(result, "columns", ("name", "value")), *formula))
+    more = ("formula",) if getattr(result, "symbolic", ()) else ("error",) if getattr(result, "errors", {}) else ()
+    writer.writerow((*getattr(result, "columns", ("name", "value")), *more))
     rows = ((*row[0], *row[1:]) if isinstance(row[0], tuple) else row for row in rows_of(result))
     writer.writerows(write_cells(rows, style.precision, visible))
     return text.getvalue()
 
 
 def write_raw(result: Any, style: Style) -> str:
-    """Return numbers alone, one per line."""
-    return "".join(cells[-1] + "\n" for cells in write_cells(rows_of(result), style.precision, one_line))
+    """Return numbers alone, one per line, without their errors."""
+    place = -2 if getattr(result, "errors", {}) else -1
+    return "".join(cells[place] + "\n" for cells in write_cells(rows_of(result), style.precision, one_line))
 
 
 def write_text(result: Any, style: Style) -> str:
@@ -151,7 +153,7 @@ def error_document(problem: GradcliError) -> str:
 
 
 def write_npz(result: Any, style: Style) -> bytes:
-    """Return derivatives by name, and the value as `value` if no input has that name.
+    """Return derivatives by name, and the value as `value` if no input has that name; errors as `error_NAME`.
 
     A sparse Jacobian has SciPy's format, with the inputs side by side.
     """
@@ -162,6 +164,9 @@ def write_npz(result: Any, style: Style) -> bytes:
 
         save_npz(buffer, hstack(sparse, format="csr"))
         return buffer.getvalue()
+    for block in result.arrays:
+        if block.error is not None:
+            arrays.setdefault(f"error_{block.key}", block.error)
     if result.value is not None:
         arrays.setdefault("value", result.value)
     np.savez(buffer, **arrays)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import numpy as np
 from ..results.base import Block, Gradients, Hessian, Jacobian, Products, Value, labels, rows_of
 from ..results.formats import Style
 from ..results.studies import Derivative, FormulaMatrix, Formulas, LongNumbers, bold_symbol, element_symbol, symbol
-from .data import NONE, number
+from .data import ERROR_DIGITS, NONE, number
 
 
 def value(x: Any, precision: int | None) -> str:
@@ -55,7 +55,8 @@ def equations(result: Any, left: Callable[[Block], str], style: Style) -> str:
         formulas = (f" = {write(block, item.latex, None)}" for item in symbolic)
         sign = "=" if all(item.agrees for item in symbolic) else r"\neq"
         numbers = write(block, block.array.toarray() if block.is_sparse else block.array, style.precision)
-        text += f"{left(block)}{''.join(formulas)} {sign} {numbers}\n"
+        error = "" if block.error is None else rf" \pm {write(block, block.error, ERROR_DIGITS)}"
+        text += f"{left(block)}{''.join(formulas)} {sign} {numbers}{error}\n"
     return text
 
 
@@ -91,7 +92,9 @@ def render_hessian(result: Hessian, style: Style) -> str:
         formulas = [[by_pair[f"{a}/{b}"] for b in names_of] for a in names_of] if by_pair else []
         sign = "=" if all(item.agrees for item in result.symbolic) else r"\neq"
         written = f"{array(np.array(formulas, object), None)} {sign} " if formulas else ""
-        return rf"\nabla^{{2}} {output} = {written}{array(result.whole, style.precision)}" + "\n"
+        errors = np.array([list(row.values()) for row in result.errors.values()])
+        error = rf" \pm {array(errors, ERROR_DIGITS)}" if errors.size else ""
+        return rf"\nabla^{{2}} {output} = {written}{array(result.whole, style.precision)}{error}" + "\n"
 
     def left(block: Block) -> str:
         below = r"\, ".join(rf"\partial {names(*owner)}" for owner in block.axes)

@@ -18,7 +18,7 @@ from ..results.checks import CheckList, CheckReport, CheckSummary, Element, Inpu
 from ..results.formats import Style
 from ..results.graphs import Graph, Sampled, Tabulated, Trace
 from ..results.studies import Operation, Operations, WatchSummary
-from .arrays import Row, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
+from .arrays import Row, Shown, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
 from .checks import basis, input_lines, reasons, summary_line, taylor_lines
 from .data import NONE, number, shape_text, write_tsv
 from .plot import render_sampled
@@ -28,12 +28,16 @@ from .trace import render_graph, render_trace
 
 def render_gradients(result: Gradients, style: Style) -> Group:
     rows = [
-        Row(Text(item.name, style="bold"), item.value.shape, [(item.value, False), (item.grad, True)])
+        Row(
+            Text(item.name, style="bold"),
+            item.value.shape,
+            [Shown(item.value), Shown(item.grad, True, result.errors.get(item.name))],
+        )
         for item in result.inputs
         if not result.summary
     ]
     rows += [
-        Row(Text(name, style="italic"), () if grad is None else grad.shape, [None, (grad, True)])
+        Row(Text(name, style="italic"), () if grad is None else grad.shape, [None, Shown(grad, True)])
         for name, grad in result.retained.items()
     ]
     head = head_of(result, style) if result.value is not None else []
@@ -77,7 +81,9 @@ def render_jacobian(result: Jacobian, style: Style) -> Group:
     if len(scalars) > 1:
         output, names = scalars[0].axes[0], [block.key for block in scalars]
         together = np.stack([block.array for block in scalars], axis=-1)
-        joined = Block("", "", together, (output, ("", (len(names),))))
+        errors = [block.error for block in scalars if block.error is not None]
+        error = np.stack(errors, axis=-1) if errors else None
+        joined = Block("", "", together, (output, ("", (len(names),))), error)
         items.append(matrix(joined, f"∂{output[0]}/∂({', '.join(names)})", style, result.drawn, names))
         blocks = [block for block in blocks if block not in scalars]
     for block in blocks:
@@ -109,7 +115,8 @@ def render_hessian(result: Hessian, style: Style) -> Group:
     whole = result.whole
     if whole is not None:
         title = Text(f"Hessian of {result.output or 'the value'}", style="bold")
-        both = Group(title, label_matrix(whole, names, names, style))
+        errors = [list(row.values()) for row in result.errors.values()]
+        both = Group(title, label_matrix(whole, names, names, style, np.array(errors) if errors else None))
         return Group(*head_of(result, style), both, *more_of(result, style))
     items = []
     for block in result.arrays:
@@ -126,7 +133,10 @@ def render_hessian(result: Hessian, style: Style) -> Group:
 
 
 def render_products(result: Products, style: Style) -> Group:
-    rows = [Row(Text(name, style="bold"), x.shape, [(x, True)]) for name, x in result.parts.items()]
+    rows = [
+        Row(Text(name, style="bold"), x.shape, [Shown(x, True, result.errors.get(name))])
+        for name, x in result.parts.items()
+    ]
     headings = ("output" if result.kind == "jvp" else "input", "shape", result.kind)
     return Group(*head_of(result, style), *table_of_arrays(headings, rows, style), *more_of(result, style))
 

@@ -151,4 +151,5 @@ def blame_user_code(path: str, what: str) -> Any:
     except SystemExit as stop:
         raise TargetError(f"{what} {exit_text(stop.code)}") from None
     except BaseException as error:
-        raise script_error(error, path) from None
+        hidden = error.__cause__ if isinstance(error, SystemError) else None  # a C function did not pass it on
+        raise script_error(hidden or error, path) from None

@@ -1,4 +1,4 @@
-"""The page gradcli-bench(7): the speed of gradcli and its peers, and gradient checkers compared on one bank."""
+"""The page gradcli-bench(7): speed, gradient checkers, and numeric derivatives of gradcli and its peers."""
 
 from __future__ import annotations
 
@@ -40,6 +40,17 @@ Each checker checks a smooth loss of n inputs twice: with the right gradient, an
 is off by 5 %. The numbers of calls and seconds are for the check of the right gradient. Sizes that would take more than
 a minute are left out.
 """
+DERIVATIVES = """
+Each program differentiates 13 functions of one number, with its defaults. They are: the gamma function;
+(1 - cos(x))/x^2 at 1e-4, where values cancel; points next to a pole, to a kink and to the end of the domain; a kink;
+noise of 1e-8; sin(1e9 x) at 3e-10; x log(x) at 1e12; sin(500 x); float32 inside; exp(300 x); and exp(-1/x^2) at 0.05.
+The list is `FUNCTIONS` in tests/bench_derivatives.py.
+
+A derivative is right if it is within 1 % of the true one; at the kink, only a program that reports no derivative is
+right. A derivative is wrong and sure if it is off by more than ten of the errors that the program reports, and the
+program reports no failure. The others are off by more than 1 %, and the program says so. The calls are those of all 13
+functions together.
+"""
 EXAMPLES = ["time gradcli grad 'x**2 * sin(y)' x=2 y=3"]
 
 
@@ -69,17 +80,28 @@ def scale_list(rows: list[dict[str, Any]]) -> Iterator[Item]:
         yield escape_roff(row["checker"]), f"{'; '.join(sizes) or 'not measured'}."
 
 
+def derivative_list(rows: list[dict[str, Any]]) -> Iterator[Item]:
+    for row in rows:
+        c = row["counts"]
+        where = c and c["wrong"] and f" ({', '.join(c['wrong'])})"
+        text = (
+            c and f"{c['right']} right, {c['honest']} not right and not sure, {c['sure']} wrong and sure{where or ''}"
+        )
+        yield escape_roff(row["program"]), f"{text}; {c['calls']} calls." if c else "not measured."
+
+
 def bench_page() -> str:
     measured = json.loads(MEASURED.read_text())
     ratios, checkers = ratio_list(measured["ratios"]), checker_list(measured["checkers"])
     return page(
         "gradcli-bench(7)",
-        "the speed of gradcli, and gradient checkers compared",
+        "the speed of gradcli, and gradient checkers and numeric derivatives compared",
         [
             *paragraphs(DESCRIPTION.format(**measured)),
             *[".Ss Ratios of time", *paragraphs(RATIOS), *tag_list(ratios)],
             *[".Ss Gradient checkers", *paragraphs(CHECKERS.format(**measured)), *tag_list(checkers)],
             *[".Ss Size of checks", *paragraphs(SCALES), *tag_list(scale_list(measured["scales"]))],
+            *[".Ss Numeric derivatives", *paragraphs(DERIVATIVES), *tag_list(derivative_list(measured["derivatives"]))],
         ],
         EXAMPLES,
         ["gradcli(1)", "gradcli-verdict(7)"],

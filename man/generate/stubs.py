@@ -28,7 +28,11 @@ from typing import Any
 """
 ROOT = Path(__file__).parents[2]
 PLAIN = {"bool", "int", "float", "complex", "str", "None", "Any", "Tensor"}
-CALLED = {"gradcli.check": "gradcli.check.declare", "gradcli.autograd.gradcheck": "gradcli.check.pytorch"}
+CALLED = {
+    "gradcli.check": "gradcli.check.declare",
+    "gradcli.autograd.gradcheck": "gradcli.check.pytorch",
+    "gradcli.numeric": "gradcli.analysis.numeric_derivatives",
+}
 """Callable modules, with the module of the function that a call runs."""
 INTS = set("dim ndimension nelement numel".split())
 TUPLES = set("array_split broadcast_arrays dsplit eig eigh hsplit slogdet svd unstack vsplit".split())

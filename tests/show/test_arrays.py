@@ -8,6 +8,7 @@ from gradcli.results.base import Block
 from gradcli.results.formats import Style
 from gradcli.show.arrays import (
     Row,
+    Shown,
     array_text,
     elide_to_width,
     heat_map,
@@ -98,8 +99,8 @@ def test_colours_follow_sign_and_size():
 
 
 def rows(count):
-    arrays = [(np.arange(float(count)), False), (None, True)]
-    return [Row(Text("x"), (count,), arrays), Row(Text("k"), (), [None, (np.array(7.0), True)])]
+    arrays = [Shown(np.arange(float(count))), Shown(None, True)]
+    return [Row(Text("x"), (count,), arrays), Row(Text("k"), (), [None, Shown(np.array(7.0), True)])]
 
 
 def test_named_arrays_form_a_table():
@@ -117,6 +118,16 @@ def test_arrays_too_wide_for_a_table_are_below_their_names():
     assert lines[0] == "x  15" and lines[1].startswith("  value") and "14]" in "".join(lines)
     assert max(map(len, lines)) <= 30
     assert lines[-2:] == ["k  scalar", "  gradient  7"]
+
+
+def test_errors_follow_numbers():
+    error = np.array([1e-9, np.inf])
+    row = Row(Text("x"), (2,), [Shown(np.array([1.5, np.nan]), True, error)])
+    assert printed(*table_of_arrays(("input", "shape", "gradient"), [row], STYLE))[1].endswith("[1.5 ± 1e-09, unknown]")
+    block = Block("x", "", np.array([[2.0, 20.0]]), (("y", (1,)), ("x", (2,))), np.array([[0.25, 3e-8]]))
+    assert printed(matrix(block, "∂y/∂x", STYLE))[-1] == "y[0]  2 ± 0.25  20 ± 3e-08"
+    plain = STYLE._replace(unicode=False)
+    assert array_text(np.array(2.0), plain, False, None, error=np.array(0.5)).plain == "2 +- 0.5"
 
 
 def test_a_matrix_has_labels_and_keeps_its_numbers():

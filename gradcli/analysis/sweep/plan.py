@@ -125,7 +125,7 @@ def plan_sweep(
         if name not in points.names:
             raise unknown_columns(points, [name])
     wrt, outs = tuple(columns if request.wrt is None else request.wrt), tuple(options.outs or (None,))
-    question = Question(program, given, columns, wrt, outs, options.diag)
+    question = Question(program, given, columns, wrt, outs, options.diag, request.numeric)
     taken = next((name for name in (*handed, *kept) if name in result_names(question)), None)
     if taken is not None:
         hint = "--no-keep leaves the inputs out" if taken in handed else None

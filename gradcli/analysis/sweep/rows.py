@@ -34,7 +34,7 @@ class Question(NamedTuple):
 
     given: values of inputs that are the same for all rows. columns: the inputs that have a column. wrt: the inputs to
     differentiate. outs: names of outputs, (None,) for the program's own. diag: whether to also compute the
-    second derivative by each input.
+    second derivative by each input. numeric: whether the program is differentiated from its values (--numeric).
     """
 
     program: Program
@@ -43,14 +43,19 @@ class Question(NamedTuple):
     wrt: tuple[str, ...]
     outs: tuple[str | None, ...] = (None,)
     diag: bool = False
+    numeric: bool = False
 
 
 def result_names(question: Question) -> list[str]:
-    """Return the names of the result's columns: value, d_x, d2_x; a, d_a_x, d2_a_x for several outputs."""
+    """Return the names of the result's columns: value, d_x, d2_x; a, d_a_x, d2_a_x for several outputs.
+
+    With --numeric, d_x_error follows the derivatives.
+    """
     names = []
     for out in question.outs:
         stem = "" if len(question.outs) == 1 else f"{out}_"
         names += [stem[:-1] or "value", *(f"d_{stem}{name}" for name in question.wrt)]
+        names += [f"d_{stem}{name}_error" for name in question.wrt if question.numeric]
         names += [f"d2_{stem}{name}" for name in question.wrt if question.diag]
     return names
 
@@ -75,7 +80,7 @@ class Interpreted:
     def __init__(self, question: Question, gaps: bool = True):
         self.question, self.gaps = question, gaps
         self.names = result_names(question)
-        self.looped = "a script starts again for each row" if question.program.dtype is None else ""
+        self.looped = question.program.row_by_row if question.program.dtype is None else ""
         self.functions: list[Callable] = []
 
     def __call__(self, columns: Columns) -> dict[str, np.ndarray]:
@@ -108,7 +113,8 @@ class Interpreted:
                 raise RowError(row, reason if isinstance(reason, GradcliError) else error) from error
             q = self.question
             shapes = [part[name].shape if name in part else (1, *np.shape(q.given.get(name, 0.0))) for name in q.wrt]
-            return [np.full(shape, np.nan) for shape in [(1,), *shapes, *shapes * q.diag] * len(q.outs)]
+            parts = [(1,), *shapes, *shapes * q.numeric, *shapes * q.diag]
+            return [np.full(shape, np.nan) for shape in parts * len(q.outs)]
 
     def at_once(self, columns: Columns) -> list[np.ndarray]:
         if not self.functions:
@@ -163,6 +169,9 @@ class Interpreted:
             given = {**q.given, **{name: x[i] for name, x in columns.items()}}
             row: list[Any] = []
             for out in q.outs:
+                if q.numeric:
+                    row += self.numeric_row(given, out)
+                    continue
                 gradients = compute_gradient(q.program, given, Request(wrt=q.wrt, out=out, with_value=True))
                 slopes = {item.name: item.slope for item in gradients.inputs}
                 row += [np.ravel(np.asarray(gradients.value))[0], *(slopes[name] for name in q.wrt)]
@@ -170,6 +179,12 @@ class Interpreted:
                     row += diagonals(q, given, out)
             rows.append(row)
         return [np.stack(column) for column in zip(*rows, strict=True)]
+
+    def numeric_row(self, given: Values, out: str | None) -> list[np.ndarray]:
+        from ..numeric_program import numeric_row
+
+        q: Any = self.question
+        return numeric_row(q.program, given, Request(wrt=q.wrt, out=out), q.diag)
 
 
 def diagonals(q: Question, given: Values, out: str | None) -> list[np.ndarray]:

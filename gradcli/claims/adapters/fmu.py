@@ -36,7 +36,7 @@ class Fmu(Claim):
         self.connection, out, wrt = process, request.out, request.wrt
         description = self.ask(title, "describe", {})
         own, outputs = description["inputs"], description["outputs"]
-        if not description["derivatives"]:
+        if not description["derivatives"] and not request.numeric:
             raise CallError(f"{title} gives no derivative: it does not provide directional derivatives")
         refuse_unknown(inputs, own, f"{title} has no input", "its inputs and parameters are")
         if not inputs:

@@ -65,7 +65,7 @@ class UmBridge(Claim):
         vjp, jvp = bool(support.get("Gradient")), bool(support.get("ApplyJacobian"))
         if not support.get("Evaluate", True):
             raise CallError(f"{title} does not support Evaluate")
-        if not (vjp or jvp):
+        if not (vjp or jvp or request.numeric):
             raise CallError(f"{title} gives no derivative: it supports neither Gradient nor ApplyJacobian")
         super().__init__(title, in_order(title, inputs, self.sizes("InputSizes", "inputSizes")))
         self.capabilities = Capabilities(vjp=vjp, jvp=jvp, costly=True)

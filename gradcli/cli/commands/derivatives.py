@@ -25,13 +25,17 @@ MOST_LISTED = 50
 
 @target_command(
     "Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py",
-    "wrt out columns strict value engine config library_grad library_vjp library_jvp arg gradient hook retain "
-    "retain_all check symbolic digits max_symbols detect_anomaly",
+    "wrt out columns strict value numeric engine config library_grad library_vjp library_jvp output_shape arg gradient "
+    "hook retain retain_all check symbolic digits max_symbols detect_anomaly",
 )
 def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> Gradients | LongNumbers:
     """Print the value of TARGET, and its gradient with respect to every input."""
     asked = call.request
     program, values = call.program()
+    if asked.numeric:
+        from ...analysis.numeric_program import numeric_gradient
+
+        return numeric_gradient(program, values, call.asked())
 
     def request() -> Request:
         return call.asked(retain=None) if retain_all else call.asked()
@@ -58,8 +62,8 @@ def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> 
 @target_command(
     "Examples: gradcli jacobian '[x**2 + 3*y, y**2 + 2*x]' x=2 y=3; gradcli jacobian f.expr --sparse; "
     "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
-    "wrt out columns strict engine config library_grad library_vjp library_jvp arg mode chunk_size sparse symbolic "
-    "max_symbols check plot",
+    "wrt out columns strict numeric engine config library_grad library_vjp library_jvp output_shape arg mode "
+    "chunk_size sparse symbolic max_symbols check plot",
     formats=(*ARRAYS, *PICTURES),
 )
 def jacobian(call: Call, *, check: bool) -> Jacobian:
@@ -68,6 +72,11 @@ def jacobian(call: Call, *, check: bool) -> Jacobian:
 
     program, values = call.program()
     asked, form = call.request, call.form
+    if asked.numeric:
+        from ...analysis.numeric_program import numeric_jacobian
+
+        result = numeric_jacobian(program, values, call.asked(), printed=call.output.prints_all)
+        return result._replace(drawn=asked.plot and form == "table")
     result = compute_jacobian(program, values, call.asked(), printed=call.output.prints_all)
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
@@ -83,13 +92,17 @@ def jacobian(call: Call, *, check: bool) -> Jacobian:
 
 @target_command(
     "Examples: gradcli hessian 'x**2 * sin(y)' x=2 y=3; gradcli hessian loss.expr --wrt w --json",
-    "wrt out columns strict engine chunk_size symbolic max_symbols",
+    "wrt out columns strict numeric engine config arg chunk_size symbolic max_symbols",
 )
 def hessian(call: Call) -> Hessian:
     """Print all second derivatives of TARGET, whose output must be a single number."""
     from ...analysis.transform import compute_hessian
 
     program, values = call.program()
+    if call.request.numeric:
+        from ...analysis.numeric_program import numeric_hessian
+
+        return numeric_hessian(program, values, call.asked(), printed=call.output.prints_all)
     result = compute_hessian(program, values, call.asked(), printed=call.output.prints_all)
     if call.request.symbolic:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
@@ -100,7 +113,7 @@ def hessian(call: Call) -> Hessian:
 
 @target_command(
     "Example: gradcli vjp 'x * [1, 2, 3]' x=2 -g '[1, 0, 1]'",
-    "wrt out columns strict engine gradient config library_grad library_vjp library_jvp arg check",
+    "wrt out columns strict engine gradient config library_grad library_vjp library_jvp output_shape arg check",
 )
 def vjp(call: Call, *, check: bool) -> Products:
     """Print the product of a vector (--gradient) with the Jacobian of TARGET, for every input."""
@@ -113,13 +126,17 @@ def vjp(call: Call, *, check: bool) -> Products:
 
 @target_command(
     "Example: gradcli jvp '[x*y, x+y]' x=2 y=3 --tangent x=1",
-    "wrt out columns strict engine tangent config library_grad library_vjp library_jvp arg check",
+    "wrt out columns strict numeric engine tangent config library_grad library_vjp library_jvp output_shape arg check",
 )
 def jvp(call: Call, *, tangent: tuple[str, ...], check: bool) -> Products:
     """Print the derivative of TARGET in the direction given by --tangent."""
     from ...analysis.transform import compute_jvp
 
     program, values = call.program()
+    if call.request.numeric:
+        from ...analysis.numeric_program import numeric_jvp
+
+        return numeric_jvp(program, values, call.asked(), read_values(tangent, call.request))
     result = compute_jvp(program, values, call.asked(), read_values(tangent, call.request))
     return add_check(call, result) if check else result
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...analysis.open import open_program
 from ...claims.open import load_program
 from ...errors import GradcliError, count_of
 from ...lang.values import read_value, split_value
@@ -61,7 +62,7 @@ def eval(call: Call, *, over: tuple[str, ...], points: int | None) -> Value | Ta
 @target_command(
     "Examples: gradcli plot 'sin(x) / x' x=-10:10; gradcli plot 'exp(-a*x)' x=0:5 a=2 -f tsv; "
     "gradcli plot 'x*exp(-x^2-y^2)' x=-2:2 y=-2:2; gradcli plot 'tanh(w)' --over w=-pi:pi --json",
-    "over points out columns",
+    "over points out columns numeric engine config arg",
     formats=(*TEXT, "csv", *PICTURES),
 )
 def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
@@ -79,7 +80,7 @@ def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
     if not ranges:
         raise GradcliError("plot needs a range of one input or two", hint="write NAME=FROM:TO, for example x=-3:3")
     program, values = call.program()
-    return sample_plot(program, values, ranges, points or CURVE_POINTS[len(ranges)], call.request.out)
+    return sample_plot(program, values, ranges, points or CURVE_POINTS[len(ranges)], call.request)
 
 
 @target_command(
@@ -161,7 +162,8 @@ def bounds(low: Any, high: Any, text: str, point: bool = False) -> tuple[float, 
     "Examples: gradcli sweep 'x**2 * sin(y)' points.csv; "
     "gradcli sweep 'a*x^2' points.csv a=2 --diag -o out.csv; "
     "gradcli sweep 'x*y' points.csv --no-keep --json -o out.csv",
-    "wrt outs engine diag keep no_keep delimiter shard sweep_jobs dask restart sweep_format sweep_output",
+    "wrt outs numeric engine config arg diag keep no_keep delimiter shard sweep_jobs dask restart sweep_format "
+    "sweep_output",
     formats=("csv", "tsv", "json"),
     common="expression dtype seed max_elements safe torch python json color quiet verbose",
     metavar="TARGET POINTS [NAME=VALUE]...",
@@ -188,7 +190,7 @@ def sweep(call: Call, **chosen: Any) -> Swept | None:
     path = call.words[0]
     if path == target.text == "-":
         raise GradcliError("TARGET and POINTS cannot both be standard input", hint="put one into a file")
-    program, given = load_program(target), call.values(call.words[1:])
+    program, given = open_program(target), call.values(call.words[1:])
     with table_at(path, options.delimiter) as points:
         plan = plan_sweep(program, target, options, points, given)
         if plan.portions.loop:
