@@ -222,11 +222,11 @@ def with_steps(line: Line, j: int, view: View, distance: np.ndarray) -> View:
     if not end or distance[end] > FINE or not rounding < view.beyond <= SMALL * size:
         return view
     a, b = 0.0, float(distance[end - 1])
-    first = None
+    first = 0.0
     for _ in range(HALVINGS):
         t, values = line.values(np.array([a, (a + b) / 2, b]))
         gaps = np.abs(np.diff(values[:, j] - view.slope * t))
-        first = gaps.sum() if first is None else first
+        first = first or float(gaps.sum())
         a, b = (t[0], t[1]) if gaps[0] >= gaps[1] else (t[1], t[2])
     if not gaps.max() > max(STAYS * first, rounding):
         return view

@@ -170,7 +170,7 @@ def main(argv: list[str] | None = None) -> int:
         if isinstance(getattr(error, "cause", None), BrokenPipeError) and output.nobody_reads():
             output.silence()
             return EXIT_OK
-        return fail(as_gradcli_error(error, words), "json" in formats)
+        return fail(explain_comma(as_gradcli_error(error, words), words), "json" in formats)
     finally:
         if not bound.own_process:
             output.release()
@@ -241,6 +241,19 @@ def advice_on_option(option: str, command: click.Command, words: list[str]) -> s
         return f"put the script's arguments after --: gradcli {shlex.join([*words[:place], '--', *words[place:]])}"
     name, sign, _ = words[place].lstrip("-").partition("=")
     return f"write values without dashes: {words[place].lstrip('-')}" if sign and name.isidentifier() else None
+
+
+DECIMAL_COMMA = re.compile(r"(?:-\S+=)?[^\W\d][\w.]*=(?:[^,\[(@]*:)?-?\d+,\d+(?::[^\[(@]*)?\Z")
+"""A value, or a range, with a single comma between digits: x=1,5 or x=0,5:2."""
+
+
+def explain_comma(error: GradcliError, words: list[str]) -> GradcliError:
+    """Add to an error about a shape or a value that the comma in x=1,5 separates two numbers."""
+    word = next(filter(DECIMAL_COMMA.match, words), None)
+    if word is not None and error.kind in ("shape", "value", "target"):
+        advice = f"the comma in {word} separates two numbers; a decimal number has a point: {word.replace(',', '.')}"
+        error.hint = f"{advice}; {error.hint}" if error.hint else advice
+    return error
 
 
 UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)

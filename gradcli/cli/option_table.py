@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Container, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -29,6 +30,7 @@ def import_completion(what: str) -> Callable:
     return call
 
 
+SMALLEST_STEP = sys.float_info.min
 MOST_COUNTED = 10**30
 """The bound for counts that only the machine limits."""
 
@@ -68,6 +70,14 @@ def as_finite(ctx: Any, param: Any, value: Any, positive: bool = False) -> float
 
 
 as_positive = partial(as_finite, positive=True)
+
+
+def as_step(ctx: Any, param: Any, value: Any) -> float | None:
+    """Return a step of finite differences, or None. Steps below the smallest normal number have too few digits."""
+    step = as_positive(ctx, param, value)
+    if step is not None and step < SMALLEST_STEP:
+        raise click.BadParameter(f"'{value}' is below {SMALLEST_STEP:.2g}, the smallest step", ctx, param)
+    return step
 
 
 def as_pass(ctx: Any, param: Any, text: str | None) -> int | None:
@@ -323,7 +333,7 @@ OPTIONS: dict[str, Callable] = {
     "taylor": option("--taylor", "Also print Taylor remainders and their rate. -o FILE.svg plots them."),
     "rtol": option("--rtol X", "Use a fixed relative tolerance, as PyTorch does.", callback=as_finite),
     "atol": option("--atol X", "Use a fixed absolute tolerance, as PyTorch does.", callback=as_finite),
-    "eps": option("--eps X", "Use finite differences with the step X.", callback=as_positive),
+    "eps": option("--eps X", "Use finite differences with the step X.", callback=as_step),
     "nondet_tol": option(
         "--nondet-tol X",
         "Let two calls at a point differ by up to X. This holds for the function and for the derivative.",

@@ -14,7 +14,7 @@ import click
 import numpy as np
 from click.core import ParameterSource
 
-from ..analysis.open import open_program
+from ..claims.open import load_program
 from ..errors import EXIT_OK, GradcliError
 from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, enforce
 from ..lang.values import read_json_values, read_value, read_values
@@ -225,6 +225,15 @@ class Call:
         return hooks
 
 
+def open_program(target: Target) -> Program:
+    """Return the program of a target, differentiated from its values with --numeric. Raises GradcliError."""
+    if not target.request.numeric:
+        return load_program(target)
+    from ..analysis.numeric_program import NumericProgram
+
+    return NumericProgram(target)
+
+
 KIND_WORDS = {
     "expression": "expressions",
     "script": "scripts",
@@ -339,8 +348,11 @@ def target_command(
             context = click.get_current_context()
             named = frozenset(n for n in options if context.get_parameter_source(n) is ParameterSource.COMMANDLINE)
             asked = {name: value for name in Request._fields if (value := options.get(name)) is not None}
-            asked["words"] = tuple(join_structures(options["words"]))
-            request = Request(command=str(context.info_name), named=named, argv=context.obj or (), **asked)
+            given, argv = options["words"], context.obj or ()
+            if argv and not given and options.get("expression") is None:
+                given, argv = words_after_dashes(argv, context.command), ()
+            asked["words"] = tuple(join_structures(given))
+            request = Request(command=str(context.info_name), named=named, argv=argv, **asked)
             call = Call(request, formats)
             check_uses(call, options)
             own = {name: value for name, value in options.items() if name not in Request._fields}
@@ -359,6 +371,14 @@ def target_command(
         return click.command(cls=Command, epilog=examples)(words(command))
 
     return decorate
+
+
+def words_after_dashes(words: tuple[str, ...], command: click.Command) -> tuple[str, ...]:
+    """Return the words after `--` if no target stands before it, as in `grad -- '-x^2' x=2`. Raises GradcliError."""
+    flags = {flag for p in command.params for flag in p.opts if flag.startswith("--")}
+    if late := next((word for word in words if word.partition("=")[0] in flags), None):
+        raise GradcliError(f"'{late}' is an option, but it comes after --", hint="put options before --")
+    return words
 
 
 def show_result(output: Output, result: Any, strict: bool = False) -> int:

@@ -191,6 +191,8 @@ class Output:
         if unknown and not is_stream(self.path or ""):
             endings = [".txt", *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE)]
             hint = f"the types are {', '.join(dict.fromkeys(endings))}; with -f any name is allowed"
+            if kind == ".mtx" and "npz" in formats:
+                hint = "write a .npz file; scipy.sparse.load_npz and scipy.io.mmwrite make an .mtx file of it"
             raise GradcliError(f"-o {path}: unknown type of file '{kind}'", hint=hint, kind="file")
         if named is not None and named not in formats:
             raise GradcliError(f"{command} does not write {kind} files", hint=f"its formats are {', '.join(formats)}")

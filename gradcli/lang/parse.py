@@ -115,6 +115,7 @@ class Converter:
 
     def __init__(self, text: Text):
         self.text, self.place = text, text.place
+        self.indices: set[int] = set()  # the nodes that are an index, or an item of one
 
     def refuse(self, node: Any, what: str | None = None, hint: str | None = None) -> NotInLanguageError:
         kind = type(node).__name__
@@ -134,7 +135,7 @@ class Converter:
         if isinstance(target, ast.Name):
             return tree.Statement(self.expression(node.value), target.id, self.place(target), None)
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
-            index = self.expression(target.slice)
+            index = self.index(target.slice)
             return tree.Statement(self.expression(node.value), target.value.id, self.place(target.value), index)
         raise self.refuse(target, "this kind of assignment", "assign to a name, or to its elements: `n[0] = x`")
 
@@ -161,6 +162,8 @@ class Converter:
 
     def _constant(self, node: ast.Constant, depth: int) -> tree.Expr:
         value = node.value
+        if value is Ellipsis and id(node) not in self.indices:
+            raise self.refuse(node, "... outside an index", "write an index such as x[..., 0]")
         if isinstance(value, bool) or value is None or value is Ellipsis:
             return tree.Constant(*self.place(node), value)
         if isinstance(value, int | float):
@@ -204,7 +207,11 @@ class Converter:
     _list = _tuple = _sequence
 
     def _subscript(self, node: ast.Subscript, depth: int) -> tree.Expr:
-        return tree.Item(*self.place(node), self.expression(node.value, depth), self.expression(node.slice, depth))
+        return tree.Item(*self.place(node), self.expression(node.value, depth), self.index(node.slice, depth))
+
+    def index(self, node: ast.expr, depth: int = 0) -> tree.Expr:
+        self.indices.update(map(id, node.elts if isinstance(node, ast.Tuple) else [node]))
+        return self.expression(node, depth)
 
     def _slice(self, node: ast.Slice, depth: int) -> tree.Expr:
         parts = (None if x is None else self.expression(x, depth) for x in (node.lower, node.upper, node.step))
@@ -223,6 +230,9 @@ class Converter:
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise self.refuse(node, "a starred argument")
+            if keyword.arg in named:
+                message, span = f"'{keyword.arg}' is given twice", self.text.span(*self.place(keyword))
+                raise GradcliError(message, span=span, hint="leave out one of them", kind="syntax")
             named[keyword.arg] = self.expression(keyword.value, depth)
         start, end = self.place(node)
         if isinstance(node.func, ast.Name):

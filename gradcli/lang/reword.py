@@ -183,6 +183,9 @@ SAID = {
 """Hints for parts of Python's syntax error messages."""
 
 
+FORTRAN_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)[dD][-+]?\d")
+
+
 def syntax_hint(message: str, source: str, start: int) -> str | None:
     near = source[max(start - 1, 0) : start + 2]
     for sign, advice in SIGNS.items():
@@ -200,6 +203,9 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
     before = re.search(r"([^\W\d]\w*) +$", source[:start])
     if before and "syntax" in message and before[1] in full_table():
         return f"put the argument in brackets: {before[1]}(x)"
+    token = re.search(r"[\d.]*\Z", source[: start + 1])
+    if token and FORTRAN_NUMBER.match(source, token.start()):
+        return "an exponent is written with e, as in 1e3"
     in_list = source.count("[", 0, start) > source.count("]", 0, start)
     if "perhaps an operator" in message and (in_list or re.match(r"[\d.]+ +\d", source[start:])):
         return "separate elements with commas"

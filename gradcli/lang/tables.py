@@ -143,10 +143,24 @@ def check_separator(cells: list[str], separator: str | None, place: str) -> None
                 raise GradcliError(f"{place}: numbers are separated by {other!r}, not by {word}", kind="file")
 
 
-def parse_cell(cell: str) -> float | complex | None:
-    """Return a cell as a number, nan if empty, or None if it is text. Complex numbers are written 1+2j or 1+2i."""
+FORTRAN = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))[dD]([-+]?\d+)\Z")
+"""A number in double precision, as Fortran prints it: 1.5D+03."""
+
+
+def read_number(cell: str) -> float:
+    """Return a real number. An empty cell and NA, as R writes a missing value, are nan. Raises ValueError."""
     try:
-        return float(cell) if cell else float("nan")
+        return float(cell)
+    except ValueError:
+        if cell in ("", "NA"):
+            return float("nan")
+        return float(FORTRAN.sub(r"\1e\2", cell))
+
+
+def parse_cell(cell: str) -> float | complex | None:
+    """Return a cell as a number, or None if it is text. Complex numbers are written 1+2j or 1+2i."""
+    try:
+        return read_number(cell)
     except ValueError:
         pass
     try:

@@ -17,6 +17,14 @@ STRING = r"(?P<name>[^\W\d]\w*)|\"(?P<quoted>[^\"]*)\""
 NAME = re.compile(r"(?:[^\W\d]\w*|\d+(?=\.))(?:\.\w+|\[\d+\])*\Z")
 
 
+SPELLED = {
+    **dict.fromkeys(("NA", "NaN", "NAN", "Nan", "NULL", "null", "missing"), "a missing value is nan"),
+    **dict.fromkeys(("Inf", "INF", "Infinity", "infinity", "oo"), "infinity is inf"),
+    **dict.fromkeys(("PI", "Pi"), "write pi"),
+}
+"""Hints for constants that other programs spell differently."""
+
+
 def split_value(word: str) -> tuple[str, str]:
     """Split NAME=VALUE. Raises GradcliError for anything else."""
     name, sign, text = word.partition("=")
@@ -97,7 +105,7 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
         for node in statement.value.walk():
             if isinstance(node, tree.Name) and node.name not in CONSTANTS:
                 message = f"the value of '{name}' cannot use the name '{node.name}'"
-                hint = "values are numbers, lists, or calls such as linspace(0, 1, 5)"
+                hint = SPELLED.get(node.name, "values are numbers, lists, or calls such as linspace(0, 1, 5)")
                 raise GradcliError(message, span=program.span(node), hint=hint, kind="name")
     literal = program.statements[0].value
     try:

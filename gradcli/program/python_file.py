@@ -107,8 +107,8 @@ class FunctionProgram(Program):
     @property
     def instead(self) -> str:
         """What to do with a function that the engine cannot record."""
-        numeric, check = f"gradcli grad {self.title} --numeric", f"gradcli gradcheck {self.title} --grad g"
-        return f"'{numeric}' estimates its derivative from values, and '{check}' checks one written by hand"
+        check, numeric = f"gradcli gradcheck {self.title} --grad g", f"gradcli grad {self.title} --numeric"
+        return f"to check a hand-written gradient, run '{check}'; for a numeric derivative, '{numeric}'"
 
     def call(self, arguments: dict[str, Tensor]) -> Any:
         self.check_shapes(arguments)
@@ -126,8 +126,8 @@ class FunctionProgram(Program):
         if not isinstance(result, Tensor):
             hint = "gradcheck accepts several outputs" if isinstance(result, tuple | list | dict) else None
             if isinstance(result, int | float | np.ndarray | np.generic):
-                hint = "compute with gradcli's or NumPy's functions on the arguments, without item(), numpy() or "
-                hint += f"detach(); {self.instead}"
+                hint = f"{self.instead}; otherwise compute with gradcli's or NumPy's functions on the arguments, "
+                hint += "without item(), numpy() or detach()"
             raise TargetError(f"{self.title} returned {type(result).__name__}, not a Tensor", hint=hint)
         return result
 

@@ -109,11 +109,11 @@ def rows_of(result: Any) -> Rows:
     if hasattr(result, "rows"):
         return result.rows()
     value = getattr(result, "with_value", False) and result.value is not None
-    rows = [*([value_block(result, "value").rows()] if value else [])]
+    symbolic = getattr(result, "symbolic", ())
+    head: Rows = value_block(result, "value").rows(symbolic) if value else ()
     if getattr(result, "errors", {}):
-        rows = [((*row, "") for row in part) for part in rows]
-    rows += [block.rows(getattr(result, "symbolic", ())) for block in result.arrays]
-    return itertools.chain.from_iterable(rows)
+        head = ((*row, "") for row in head)
+    return itertools.chain(head, *(block.rows(symbolic) for block in result.arrays))
 
 
 def value_block(result: Any, name: str = "") -> Block:

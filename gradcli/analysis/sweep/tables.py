@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import GradcliError, count_of, need_extra
 from ...lang.reword import readable
-from ...lang.tables import MAX_TEXT, ROW_NUMBERS, is_heading, read_rows, reading
+from ...lang.tables import MAX_TEXT, ROW_NUMBERS, is_heading, read_number, read_rows, reading
 
 WORTH_ARROW = 1 << 20  # smaller texts are faster without pyarrow, which takes 0.1 s to start
 
@@ -395,12 +395,10 @@ def with_points(text: str, mark: str) -> str:
 
 
 def parse_cell(cell: str, mark: str) -> Any:
-    """Parse a cell: a number, nan if it is empty, or a list. Raises ValueError."""
+    """Parse a cell: a number as `read_number` reads it, or a list. Raises ValueError."""
     cell = cell.strip()
-    if not cell:
-        return np.nan
     if not cell.startswith("["):
-        return float(with_points(cell, mark))
+        return read_number(with_points(cell, mark))
     try:
         return np.array(json.loads(cell, parse_constant=float), float)
     except (TypeError, RecursionError, OverflowError):

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from ...claims.open import load_program
 from ...errors import EXIT_TARGET, GradcliError
 from ...program.expression import ExpressionProgram
 from ...program.target import Target
 from ...tape.dtypes import set_default_dtype
-from ..open import open_program
+from ..numeric_program import NumericProgram
 from .rows import EvaluateBlock, Interpreted
 from .run import FORMS, Done, Sweep, do_part, source_of
 from .tables import TextPoints, need
@@ -65,7 +66,7 @@ def load(target: Target) -> Any:
 
         surroundings.enter_context(as_torch())
     set_default_dtype(np.float32 if target.request.input_dtype == np.float32 else np.float64)
-    return open_program(target)
+    return NumericProgram(target) if target.request.numeric else load_program(target)
 
 
 def do_part_in_thread(sweep: Sweep, number: int) -> Done:

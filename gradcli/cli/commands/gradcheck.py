@@ -7,10 +7,11 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 from click.core import ParameterSource
 
 from ...check.check import Check
@@ -344,9 +345,19 @@ def request_of(call: Call) -> Request:
         raise GradcliError(f"--{claims[0]} and --{claims[1]} cannot be combined", hint="check one, then the other")
     if claims and asked.symbolic and not call.is_any("expression"):
         raise GradcliError(f"--{claims[0]} takes arrays, so it cannot run on symbols", hint="leave out --symbolic")
+    refuse_small_step(asked.eps, values)
     typed = {name: text for name, _, text in (w.partition("=") for w in words)}
     show = "all" if call.output.form in ("csv", "html") else asked.show  # these formats contain every element
     return asked._replace(values=values, shapes=shapes, typed=typed, repeated=repeated_options(), show=show)
+
+
+def refuse_small_step(eps: float | None, values: Mapping[str, Any]) -> None:
+    """Raise GradcliError for a step that does not change an element of a value."""
+    for name, value in values.items() if eps is not None else ():
+        x = np.asarray(value)
+        if x.dtype.kind in "fc" and bool((x + eps == x)[np.isfinite(x)].any()):
+            message = f"--eps {eps:g} is too small: it does not change all elements of '{name}'"
+            raise GradcliError(message, hint="leave out --eps, or use a step such as 1e-06")
 
 
 APART = """words expression format output precision color quiet verbose jobs junit list stop keyword

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...analysis.open import open_program
 from ...claims.open import load_program
 from ...errors import GradcliError, count_of
 from ...lang.values import read_value, split_value
 from ...results.formats import ARRAYS, PICTURES, TEXT
 from .. import messages, output
-from ..options import Call, target_command
+from ..options import Call, open_program, target_command
 from ..output import check_writable
 
 if TYPE_CHECKING:
