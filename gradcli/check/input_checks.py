@@ -110,6 +110,12 @@ def input_check(judgement: Judgement, probe: Probe, k: int) -> InputCheck:
         of_largest=largest,
         counts=count(block, judgement.rows.single),
     )
+    wrong = np.flatnonzero(block.wrong.any(axis=0)) // (2 if flat.arrays[k].dtype.kind == "c" else 1)
+    if len(wrong) > 1:
+        from .places import places_of
+
+        complete = bool(block.alone.any(axis=0).all())
+        item = replace(item, places=places_of(wrong, shape, len(flat.f0), complete))
     return limit_digits(probe, item, k)
 
 

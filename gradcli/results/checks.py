@@ -123,6 +123,19 @@ class Accuracy(NamedTuple):
         return f"{errors}; largest {self.largest:.2g}; bias {self.bias:+.2g} ± {self.bias_error:.1g}"
 
 
+class WrongPlaces(NamedTuple):
+    """Where the wrong elements of an input are.
+
+    axes: ranges of indices along each axis, first and last of each. shape: of the input. outputs: the number of output
+    elements. complete: whether all elements were estimated; otherwise, there may be others.
+    """
+
+    axes: tuple[tuple[tuple[int, int], ...], ...]
+    shape: tuple[int, ...]
+    outputs: int
+    complete: bool
+
+
 @dataclass(frozen=True, eq=False)
 class InputCheck:
     """Result of a check for one input.
@@ -130,8 +143,9 @@ class InputCheck:
     resolution: the smallest relative error that would have failed in any element; None if all derivatives may be zero.
     of_largest: the same relative to the largest derivative. negligible: how many elements are below the function's
     rounding, so that they are neither right nor wrong; negligible_below: up to this size, any value agrees.
-    counts: numbers of wrong and undecided elements. accuracy: for a check against a reference. If every element was
-    asked for: elements; point, the input's value; line, the function along the worst element.
+    counts: numbers of wrong and undecided elements. places: where wrong ones are, if only some are wrong. accuracy: for
+    a check against a reference. If every element was asked for: elements; point, the input's value; line, the function
+    along the worst element.
     """
 
     json = (
@@ -154,6 +168,7 @@ class InputCheck:
     of_largest: float | None = None
     counts: ElementCounts | None = None
     accuracy: Accuracy | None = None
+    places: WrongPlaces | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for a pass with an unbounded error."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 
 from ..errors import count_of
-from ..results.checks import COUNTED, CheckReport, CheckSummary, Taylor
+from ..results.checks import COUNTED, CheckReport, CheckSummary, InputCheck, Taylor
 
 LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
 """The severity of a verdict other than a pass, in the words of GitHub and SARIF."""
@@ -34,12 +35,41 @@ def input_lines(check: CheckReport) -> list[str]:
             text = f"{item.counts.wrong} of {item.counts.of} elements wrong{undecided}"
             if item.counts.wrong > 1 and item.counts.sampled < item.counts.of:
                 text = f"at least {item.counts.wrong} of {item.counts.of} elements wrong"
+            text += places_text(item)
         lines[item.name] = f"{item.name}: {text}"
     along = check.evidence is not None and check.evidence.directions
     listed = check.replay and not along and items[0].accuracy is None
     if listed and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
         lines[next(item.name for item in items if item.verdict == "fail")] += " (--show all lists them)"
     return list(lines.values())
+
+
+AXES = ("row", "column")
+"""What the axes of a matrix are called; a matrix has a column for each element of a vector."""
+
+
+def places_text(item: InputCheck) -> str:
+    """Say where the wrong elements of an input are: in columns 0 to 2 of 6; "" if nothing is known."""
+    if (places := item.places) is None:
+        return ""
+    if len(places.shape) == 1 and places.outputs == 1:
+        text = list_of(places.axes[0], lambda i: f"{item.name}[{i}]")
+        return f": {text}" if places.complete else f"; those found are {text}"
+    names = AXES[-len(places.shape) :] if len(places.shape) <= len(AXES) else None
+    texts = []
+    for k, (ranges, length) in enumerate(zip(places.axes, places.shape, strict=True)):
+        plural = "s" * (len(ranges) > 1 or any(first != last for first, last in ranges))
+        word = f"{names[k]}{plural}" if names else f"axis {k}:"
+        texts += [f"{word} {list_of(ranges, str)} of {length}"] if ranges else []
+    return f"{',' if places.complete else '; those found are'} in {', '.join(texts)}"
+
+
+def list_of(ranges: Sequence[tuple[int, int]], name: Callable[[int], str]) -> str:
+    parts: list[str] = []
+    for first, last in ranges:
+        few = [name(i) for i in range(first, last + 1)] if last - first < 2 else []
+        parts += few or [f"{name(first)} to {name(last)}"]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if parts[1:] else parts[0]
 
 
 def basis(check: CheckReport) -> str:

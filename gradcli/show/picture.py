@@ -1,4 +1,7 @@
-"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz or, without it, by our own layout."""
+"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz or, without it, by our own layout.
+
+Taylor remainders as SVG are our own, too (`chart`).
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from ..results.checks import CheckSummary
 from ..results.formats import Style
 from ..results.graphs import Graph, Sampled
 from ..results.studies import Precision
+from .chart import render_taylor
 from .data import number
 from .dot import FILLS, HOOKED, run_graphviz
 from .plot import LARGEST, extent, notes_of, with_breaks
@@ -122,6 +126,8 @@ def contours(picture: Any, result: Sampled, title: str) -> None:
 
 
 def render_checksummary(result: CheckSummary, style: Style) -> bytes:
+    if style.form == "svg":
+        return render_taylor(result, style)
     picture = figure()
     axes = picture.subplots()
     drawn = [(check, check.taylor) for check in result.checks if check.taylor is not None]

@@ -1,0 +1,42 @@
+"""Where wrong elements are, as ranges along the axes of an input."""
+
+import numpy as np
+import pytest
+
+from gradcli.check.places import places_of, ranges_of
+from gradcli.results.checks import InputCheck
+from gradcli.show.checks import places_text
+
+
+def text(wrong, shape, outputs=2, complete=True):
+    flat = [np.ravel_multi_index(index, shape) for index in wrong] if len(shape) > 1 else wrong
+    places = places_of(np.array(flat, int), shape, outputs, complete)
+    return places_text(InputCheck("x", shape, "fail", 1.0, 1.0, 0.0, None, None, places=places))
+
+
+@pytest.mark.parametrize(
+    ("indices", "ranges"), [([0, 1, 2], ((0, 2),)), ([0, 2, 3, 7], ((0, 0), (2, 3), (7, 7))), ([5], ((5, 5),))]
+)
+def test_indices_become_ranges(indices, ranges):
+    assert ranges_of(np.array(indices)) == ranges
+
+
+def test_a_stacked_vector_has_columns():
+    assert text([0, 1, 2], (6,)) == ", in columns 0 to 2 of 6"
+    assert text([0, 1, 5], (6,)) == ", in columns 0, 1 and 5 of 6"
+    assert text([3, 4], (6,), outputs=1) == ": x[3] and x[4]"
+    assert text([4097, 4096], (5000,), outputs=1, complete=False) == "; those found are x[4096] and x[4097]"
+
+
+def test_a_field_has_rows_and_columns():
+    assert text([(0, 1), (1, 1), (2, 1)], (3, 4)) == ", in column 1 of 4"
+    assert text([(2, 0), (2, 3)], (3, 4)) == ", in row 2 of 3, columns 0 and 3 of 4"
+    assert text([(1, 0, 2), (1, 1, 2)], (2, 2, 5)) == ", in axis 0: 1 of 2, axis 2: 2 of 5"
+
+
+def test_no_pattern_has_no_words():
+    assert text([2], (6,)) == text(list(range(6)), (6,)) == text([], (6,)) == ""
+    assert text([0, 2, 4, 6, 8, 10, 11], (12,)) == ""  # four ranges, over the whole axis
+    scattered = [(3, 50), (20, 7), (41, 33)]
+    assert text(scattered, (64, 64), complete=False) == ""
+    assert text([(3, 0), (20, 0), (41, 0)], (64, 64), complete=False) == "; those found are in column 0 of 64"
