@@ -295,6 +295,29 @@ def terminal_size() -> tuple[int, int]:
     return max(columns, 20), lines
 
 
+class StatusLine:
+    """A line on standard error that is rewritten; nothing without a terminal."""
+
+    def __init__(self) -> None:
+        self.possible, self.shown = messages.shows_progress(), False
+
+    def write(self, text: str) -> None:
+        if self.possible:
+            self.shown = bool(text)
+            sys.stderr.write("\r\x1b[2K" + messages.printable(text, sys.stderr)[: terminal_size()[0] - 1])
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self.shown:
+            self.write("")
+
+
+def duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+
+
 def console_for(width: int, colour: bool) -> Any:
     import io
 

@@ -198,14 +198,31 @@ def changes(node: Any) -> Iterator[ast.AST]:
 
 
 EQUAL = 1e-14  # mutants with at most this relative difference at all points equal the original: 90 rounding units
+TICK = 0.5  # seconds between two reports of a run that goes on
 RUN_FACTOR, RUN_SECONDS = 5.0, 10.0  # time limit: times a run without a mutant, and least seconds: a choice
+
+
+class Watcher:
+    """Hears how far the runs are; does nothing by default."""
+
+    def waits(self, seconds: float) -> None:
+        """Hear twice a second for how long the current run has taken."""
+
+    def starts(self, mutants: int) -> None:
+        """Hear that the command has run without a mutant, and how many mutants follow."""
+
+    def ends(self, run: MutantRun) -> None:
+        """Hear the result of a mutant."""
+
+
+UNWATCHED = Watcher()
 
 
 class Mutator:
     """Runs a command with the mutants of a function. A context manager that removes its files at the end."""
 
-    def __init__(self, path: str, name: str, command: Sequence[str]):
-        self.path, self.name, self.command = path, name, list(command)
+    def __init__(self, path: str, name: str, command: Sequence[str], watcher: Watcher = UNWATCHED):
+        self.path, self.name, self.command, self.watcher = path, name, list(command), watcher
         self.function = SourceFunction(read_source(path), name.split("."), path)
         self.mutants: list[Mutant] = [*numeric_mutants(self.function), *source_mutants(self.function)]
         self.folder = ""
@@ -250,10 +267,12 @@ class Mutator:
         with open(os.path.join(self.folder, "output"), "wb") as output:
             streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
             self.process = start_command(self.command, env=self.environment(which), **streams, start_new_session=True)
-        try:
-            status: int | None = self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            status = None
+        status: int | None = None
+        while status is None and (seconds is None or time.perf_counter() - start < seconds):
+            rest = TICK if seconds is None else max(min(TICK, seconds - (time.perf_counter() - start)), 0.0)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self.process.wait(rest)
+            self.watcher.waits(time.perf_counter() - start)
         self.end()
         return status, time.perf_counter() - start
 
@@ -276,14 +295,14 @@ class Mutator:
 
 
 def mutate(
-    target: str, command: Sequence[str], at_least: float, timeout: float | None = None, watch: Any = iter
+    target: str, command: Sequence[str], at_least: float, timeout: float | None = None, watcher: Watcher = UNWATCHED
 ) -> Mutation:
-    """Run a command with every mutant of FILE.py:FUNCTION. watch: wraps the mutants, to show progress."""
+    """Run a command with every mutant of FILE.py:FUNCTION. watcher: shows progress."""
     start = time.perf_counter()
     path, name = split_name(target)
     if not name:
         raise GradcliError(f"{target}: write FILE.py:FUNCTION", hint="the function that computes a gradient")
-    with Mutator(path, name, command) as mutator:
+    with Mutator(path, name, command, watcher) as mutator:
         status, took = mutator.run("record")
         report = mutator.read_report()
         if status != 0:
@@ -297,13 +316,15 @@ def mutate(
             )
         seconds = timeout or max(RUN_SECONDS, RUN_FACTOR * took)
         chosen = list(different(mutator.mutants, report["sizes"]))
+        watcher.starts(len(chosen))
         runs = []
-        for number, error, call in watch(chosen):
+        for number, error, call in chosen:
             mutant = mutator.mutants[number]
             status, took = mutator.run(str(number), seconds)
             killed = status != 0
             test = None if killed or not call else test_of(name, mutator.path, call, error, at_least)
             runs.append(MutantRun(mutant.name, mutant.line, error, killed, status is None, took, test))
+            watcher.ends(runs[-1])
         equal = len(mutator.mutants) - len(chosen)
     return Mutation(target, tuple(runs), at_least, equal, report["calls"], time.perf_counter() - start)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from ...show.checks import details, summary_line
 from .. import messages
 from ..option_table import shapes_of
 from ..options import COMMON, Call, no_target, target_command
-from ..output import check_writable, handed_on, terminal_size, write_file
+from ..output import StatusLine, check_writable, duration, handed_on, write_file
 
 if TYPE_CHECKING:
     from ...check.search import SavedPoints
@@ -159,7 +158,7 @@ def run_checks(
     interrupted: list[tuple[str, str]] | None = None
 
     def show(ready: list[CheckReport]) -> None:
-        progress.clear()
+        progress.line.clear()
         reports.extend(ready)
         print_reports(len(reports) - len(ready), ready)
 
@@ -227,16 +226,15 @@ class Waiting:
     """
 
     def __init__(self, names: list[str]):
-        self.names, self.done, self.shown, self.last = names, 0, False, time.monotonic()
+        self.names, self.done, self.last, self.line = names, 0, time.monotonic(), StatusLine()
         self.starts: dict[tuple[int, str, int], tuple[float, int]] = {}
         self.known: dict[int, str] = {}
-        self.changes = messages.shows_progress()
 
     def report_progress(self, place: int, what: str, done: int, total: int, known: str = "") -> None:
         """Show the progress of check number `place` if it takes long. known: what it has found so far."""
         if known:
             self.known[place] = known
-        if known or not self.changes:
+        if known or not self.line.possible:
             return
         now = time.monotonic()
         start, first = self.starts.setdefault((place, what, total), (now, done))
@@ -248,26 +246,11 @@ class Waiting:
         text += f"  {visible(self.names[place])}"
         if len(self.names) > 1:
             text = f"{self.done}/{len(self.names)} checks, {text}"
-        self.write(text)
+        self.line.write(text)
 
     def count(self) -> None:
-        if len(self.names) >= MANY and self.changes:
-            self.write(f"checking {self.done}/{len(self.names)}")
-
-    def write(self, text: str) -> None:
-        self.shown = bool(text)
-        sys.stderr.write("\r\x1b[2K" + messages.printable(text, sys.stderr)[: terminal_size()[0] - 1])
-        sys.stderr.flush()
-
-    def clear(self) -> None:
-        if self.shown:
-            self.write("")
-
-
-def duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.0f} h"
+        if len(self.names) >= MANY:
+            self.line.write(f"checking {self.done}/{len(self.names)}")
 
 
 VALUE = re.compile(r"@.|(?:\d+\.)*[^\W\d][\w.\[\]]*=[^=]")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -126,18 +125,11 @@ def mutate(target: str, at_least: float, timeout: float | None, python: str | No
     if not command:
         raise GradcliError("no command to run", hint=f"write it after --: gradcli mutate {target} -- pytest -q")
     activate(command, python)
-    return show_result(output, run_mutants(as_file(target), command, at_least, timeout, progress))
+    from .mutants import MutantProgress
 
-
-def progress(mutants: Sequence[Any]) -> Iterator[Any]:
-    if not messages.shows_progress():
-        yield from mutants
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True, no_color=not messages.colourful(sys.stderr))
-    yield from track(mutants, "mutants", console=console, transient=True)
+    with MutantProgress() as progress:
+        mutation = run_mutants(as_file(target), command, at_least, timeout, progress)
+    return show_result(output, mutation)
 
 
 FORMATS = (*TEXT, "csv", "github", "junit", "sarif", "concise", "gitlab", "html")
