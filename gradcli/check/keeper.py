@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from ..lang.limits import Bound, bound, deadline
+from ..lang.limits import Bound, bound, deadline, has_processes
 from ..results.checks import CheckReport
 from ..user.forks import control, flush_streams, handling, in_foreground
 
@@ -80,7 +80,7 @@ class kept:  # noqa: N801 - a namespace
 
 def keep_alive() -> None:
     """Return in a fork, and again in another one if it dies; the process itself ends with the last one's status."""
-    if not (bound.own_process and hasattr(os, "fork") and threading.active_count() == 1):
+    if not (bound.own_process and has_processes() and threading.active_count() == 1):
         return
     found = Found()
     while True:

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..claims.claim import Progress, ProgressCallback
 from ..errors import TimeIsUp, describe_error
-from ..lang.limits import bound, deadline, within
+from ..lang.limits import bound, deadline, has_processes, within
 from ..results.checks import CheckReport
 from ..user.forks import control, flush_streams
 from .check import Check
@@ -89,7 +89,7 @@ def needs_process(checks: Sequence[Check]) -> bool:
     """Report whether the checks run Python code that could end the command, and can run in a separate process."""
     return (
         bound.own_process
-        and hasattr(os, "fork")
+        and has_processes()
         and any(str(check.file).endswith(".py") for check in checks)
         and not any(name in sys.modules for name in THREADED)
         and threading.active_count() == 1
@@ -100,7 +100,7 @@ def run_all(
     checks: Sequence[Check], *, jobs: int = 1, stop_at_fail: bool = False, on_progress: ProgressCallback | None = None
 ) -> Iterator[tuple[int, CheckReport]]:
     """Yield number and report of each check when it is done. A process that dies loses only its current check."""
-    apart = jobs > 1 or needs_process(checks)
+    apart = (jobs > 1 and has_processes()) or needs_process(checks)
     for place, report in in_processes(checks, jobs, on_progress) if apart else in_turn(checks, on_progress):
         yield place, report
         if stop_at_fail and report.verdict in ("fail", "error"):

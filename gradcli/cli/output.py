@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..errors import ENDINGS, GradcliError, visible
-from ..lang.limits import stand_down
+from ..lang.limits import after_fork, stand_down
 from ..request import Request
 from ..results.formats import FORMATS, Style, render
 from . import messages
@@ -45,7 +45,7 @@ def claim() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - for the rest of the process
-    os.register_at_fork(after_in_child=disown)
+    after_fork(disown)
     flush()
     _Results.stream, messages.settings.stream = copy_stream(sys.stdout), copy_stream(sys.stderr)
     messages.settings.lost = False

@@ -1,4 +1,7 @@
-"""Limits of a run: length of text, memory, time."""
+"""Limits of a run: length of text, memory, time; and what the platform lacks.
+
+In a browser (Pyodide), Python has no timers, threads or processes. There, nothing limits the time of a run.
+"""
 
 from __future__ import annotations
 
@@ -53,8 +56,10 @@ def bound_memory(max_elements: int) -> None:
     taken = memory_taken() if bound.own_process else None
     if taken is None:
         return
-    import resource
-
+    try:
+        import resource
+    except ImportError:
+        return
     allowed = MOST_MEMORY * max(max_elements, DEFAULT_MAX_ELEMENTS) // DEFAULT_MAX_ELEMENTS
     reserved, resident = taken
     wanted = reserved - resident + allowed + WORK_SPACE * (os.cpu_count() or 1)
@@ -116,8 +121,30 @@ def time_left(seconds: float) -> float:
     return max(min(seconds, 0.8 * (deadline.end - time.monotonic())), SHORTEST)
 
 
+def has_processes() -> bool:
+    """Report whether this platform can start other processes. In a browser, os.fork exists, but always fails."""
+    return hasattr(os, "fork") and sys.platform not in ("emscripten", "wasi")
+
+
+def has_started(thread: threading.Thread) -> bool:
+    """Start a thread; report whether this platform has threads."""
+    try:
+        thread.start()
+    except RuntimeError:
+        return False
+    return True
+
+
+def after_fork(function: Callable[[], None]) -> None:
+    """Call a function in every child process, if there can be any."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
+
+
 def timer_of(cpu: bool) -> Any:
     """Return the system's timer for CPU time or wall-clock time, or None if it has none."""
+    if not hasattr(signal, "setitimer"):
+        return None
     return getattr(signal, "ITIMER_PROF" if cpu else "ITIMER_REAL", None)
 
 
@@ -131,8 +158,7 @@ def enforce(bound: Bound | None) -> Iterator[None]:
     done = deadline.watch = threading.Event()
     deadline.timer = timer_of(bound.cpu)
     watcher = threading.Thread(target=watch, args=(bound, done), daemon=True)
-    if deadline.give_up is not None:
-        watcher.start()
+    watched = deadline.give_up is not None and has_started(watcher)
     try:
         with within(bound.seconds, bound.cpu):
             yield
@@ -141,7 +167,7 @@ def enforce(bound: Bound | None) -> Iterator[None]:
     finally:
         done.set()
         deadline.end, deadline.watch = outer, None
-        if watcher.ident is not None:
+        if watched:
             watcher.join(GRACE)
 
 

@@ -318,7 +318,7 @@ def parse_by_python(text: Text) -> Any:
 
 
 def with_large_stack(function: Callable[[], Any]) -> Any:
-    """Run a function in a thread with room for deep recursion. Raises MemoryError if its stack cannot be allocated."""
+    """Run a function in a thread with room for deep recursion; in this thread, if there can be no such thread."""
     from concurrent.futures import ThreadPoolExecutor
 
     limit, size = sys.getrecursionlimit(), threading.stack_size(512 << 20)
@@ -326,8 +326,11 @@ def with_large_stack(function: Callable[[], Any]) -> Any:
     try:
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(function).result()
-    except RuntimeError as failure:
+    except RecursionError as failure:
         raise MemoryError from failure
+    except RuntimeError:
+        sys.setrecursionlimit(limit)
+        return function()
     finally:
         threading.stack_size(size)
         sys.setrecursionlimit(limit)

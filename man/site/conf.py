@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 import shutil
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pypandoc
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "build/site-sources"
+EXTRA = ROOT / "build/site-extra"
 MANUAL = sorted((ROOT / "man").glob("*.[1-9]"), key=lambda page: page.stem)
 SECTIONS = {
-    "Gallery": ["gallery/index"],
+    "Gallery": ["gallery/index", "try"],
     "Evidence": [
         "How the verdict is found <manual/gradcli-verdict.7>",
         "Benchmarks <manual/gradcli-bench.7>",
@@ -48,6 +50,7 @@ html_baseurl = METADATA["urls"]["Documentation"]
 html_theme_options = {"source_repository": METADATA["urls"]["Source"]}
 html_static_path = [str(Path(__file__).with_name("static"))]
 html_css_files = ["site.css"]
+html_extra_path = [str(EXTRA)]
 extensions = ["myst_parser"]
 myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
@@ -90,8 +93,19 @@ def home() -> str:
     return "\n\n".join([linked(readme), *map(str.__add__, trees, lists)])
 
 
+def pack(folder: Path) -> None:
+    """Write the package as gradcli.zip, which the page `try` unpacks in the browser."""
+    folder.mkdir(parents=True, exist_ok=True)
+    package = ROOT / "gradcli"
+    with zipfile.ZipFile(folder / "gradcli.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(package.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, path.relative_to(ROOT))
+
+
 def setup(_: object) -> None:
     """Write all pages into an empty folder, before Sphinx looks for them."""
+    pack(EXTRA)
     shutil.rmtree(SOURCES, ignore_errors=True)
     shutil.copytree(Path(__file__).with_name("pages"), SOURCES)
     shutil.copytree(ROOT / "samples/pictures", SOURCES / "pictures")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradcliError, check_known, did_you_mean
+from ...lang.limits import has_processes
 from ...lang.tables import nearest_file, reading
 from ...program.base import Program, silence_prints
 from ...program.target import Target
@@ -191,7 +192,7 @@ def run_missing(sweep: Sweep, missing: list[int], report: Report) -> Iterator[No
     """Compute parts, in this process or in others; yield whenever one is done."""
     asked, address = sweep.target.request.jobs, sweep.options.dask
     jobs = asked or 1
-    if address is None and (jobs == 1 or len(missing) < 2):
+    if address is None and (jobs == 1 or len(missing) < 2 or not has_processes()):
         evaluate = Interpreted(sweep.question)
         for number in missing:
             do_part(sweep, number, evaluate, report)
