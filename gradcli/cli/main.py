@@ -243,13 +243,14 @@ def advice_on_option(option: str, command: click.Command, words: list[str]) -> s
     return f"write values without dashes: {words[place].lstrip('-')}" if sign and name.isidentifier() else None
 
 
-DECIMAL_COMMA = re.compile(r"(?:-\S+=)?[^\W\d][\w.]*=(?:[^,\[(@]*:)?-?\d+,\d+(?::[^\[(@]*)?\Z")
+DECIMAL_COMMA = re.compile(r"[^\W\d][\w.]*=(?:[^,\[(@]*:)?-?\d+,\d+(?::[^\[(@]*)?\Z")
 """A value, or a range, with a single comma between digits: x=1,5 or x=0,5:2."""
 
 
 def explain_comma(error: GradcliError, words: list[str]) -> GradcliError:
     """Add to an error about a shape or a value that the comma in x=1,5 separates two numbers."""
-    word = next(filter(DECIMAL_COMMA.match, words), None)
+    given = [word for before, word in pairwise(["", *words]) if before != "--shape"]
+    word = next(filter(DECIMAL_COMMA.match, given), None)
     if word is not None and error.kind in ("shape", "value", "target"):
         advice = f"the comma in {word} separates two numbers; a decimal number has a point: {word.replace(',', '.')}"
         error.hint = f"{advice}; {error.hint}" if error.hint else advice

@@ -10,7 +10,7 @@ EXIT_STATUS = {
     "1": "A check found a wrong derivative, or two ways to compute a derivative disagree.",
     "2": "The command line or an input is invalid, or a limit of time or size was exceeded.",
     "3": "The target raised an error.",
-    "4": "No derivative is wrong, but at least one check is inconclusive.",
+    "4": "No derivative is wrong, but at least one check is inconclusive, or `--numeric` did not find a derivative.",
     "70": "A defect in gradcli itself; please report it.",
     "130": "Interrupted.",
 }
@@ -156,6 +156,21 @@ which they are given.
 
 Tab-separated lines and CSV contain only the gradients, unless `--value` is given. All other formats also contain the
 value of the output.
+
+# Numeric derivatives
+
+With `--numeric`, gradcli calls TARGET at points near the given one and computes the derivative from the values. TARGET
+may be anything that has values: a function that uses SciPy, pandas or math, a C library, a program, a server. The
+function receives plain numbers and arrays. A derivative takes 12 calls for each element of the inputs if the function is
+smooth, and up to 100 if values cancel, are noisy or change on a very small scale.
+
+Each number is followed by its error: the true derivative of the function lies within that distance. In tab-separated
+lines, the error is the third column. If a derivative is not known, it is printed as nan with the error inf, a warning
+says why (a kink, a jump, the end of the domain), and the exit code is 4. gradcli-bench(7) compares the results with
+those of SciPy, numdifftools and jacobi.
+
+`jacobian`, `hessian`, `jvp`, `plot` and `sweep` have this option, too. A second derivative takes about 20 calls for each
+pair of elements. In Python, `value, error = gradcli.numeric(f, x)` does the same.
 """,
     "gradcheck": """
 gradcheck compares a claimed derivative with a numeric one. The claimed derivative, or claim, is the derivative that is
@@ -410,6 +425,7 @@ The result has these columns, in this order:
 - the inputs that POINTS has a column for, unless `--no-keep` is given
 - value: the output of TARGET
 - d_NAME: the derivative of the output with respect to the input NAME
+- d_NAME_error, with `--numeric`: the error of that derivative
 - d2_NAME, with `--diag`: the second derivative with respect to NAME
 - the columns of `--keep`
 
@@ -418,7 +434,8 @@ with respect to each input that POINTS has a column for, unless `--wrt` selects 
 respect to a list is a list.
 
 In text files, a cell contains a number or a list as in JSON. An empty cell means nan, as does null in Parquet. A .npy
-file has to contain a structured array, whose fields are the columns. Numbers may have decimal commas in .tsv files, and
+file has to contain a structured array, whose fields are the columns. NA, as R writes it, is nan, and 1.5D+03, as Fortran
+writes it, is a number. Numbers may have decimal commas in .tsv files, and
 in other text if `--delimiter` is not a comma. A file cannot have both decimal commas and decimal points. If gradcli
 reads commas as decimal commas, a note says so. The result always has decimal points.
 
@@ -568,9 +585,11 @@ OPTIONS_OF: dict[str, dict[str, str]] = {
 }
 """What the manual adds to the help of an option for some commands."""
 ELEMENTS = "In `tsv`, each line has two columns: the name of an element, and its value in full precision."
+WITH_ERROR = f"{ELEMENTS} With `--numeric`, a third column is the error of the value."
 POINTS = "In `tsv`, each line describes one point, in these columns: the inputs,"
 LINES = {
-    **dict.fromkeys(("grad", "jacobian", "hessian", "vjp", "jvp", "hvp"), ELEMENTS),
+    **dict.fromkeys(("vjp", "hvp"), ELEMENTS),
+    **dict.fromkeys(("grad", "jacobian", "hessian", "jvp"), WITH_ERROR),
     "eval": f"{ELEMENTS} With ranges, each line describes one point: the inputs, and the value of TARGET.",
     "plot": f"{POINTS} the function and its derivatives.",
     "precision": f"{POINTS} the number of right digits of the value and of each gradient.",

@@ -24,7 +24,8 @@ MOST_LISTED = 50
 
 
 @target_command(
-    "Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py",
+    "Examples: gradcli grad 'x**2 * sin(y)' x=2 y=3; gradcli grad model.expr --wrt w; gradcli grad train.py; "
+    "gradcli grad simulate.py:drag speed=30 --numeric",
     "wrt out columns strict value numeric engine config library_grad library_vjp library_jvp output_shape arg gradient "
     "hook retain retain_all check symbolic digits max_symbols detect_anomaly",
 )

@@ -17,14 +17,15 @@ class Screen(io.TextIOWrapper):
     """What a command writes. It counts as a terminal, so that results are tables."""
 
     def __init__(self):
-        super().__init__(io.BytesIO(), encoding="utf-8", write_through=True)
+        self.bytes = io.BytesIO()
+        super().__init__(self.bytes, encoding="utf-8", write_through=True)
 
     def isatty(self):
         return True
 
     @property
     def text(self):
-        return self.buffer.getvalue().decode()
+        return self.bytes.getvalue().decode()
 
 
 def answer(line, columns=80, file=""):
