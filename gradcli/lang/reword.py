@@ -126,6 +126,7 @@ INSTEAD = {
     "sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)",
     "sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)", "len": "x.size", "besselj": "jv(n, x)",
     "lg": "log10(x)", "tg": "tan(x)", "ctg": "1/tan(x)", "arctg": "arctan(x)", "root": "x**(1/n)",
+    "mix": "lerp(a, b, t)", "fract": "x % 1", "saturate": "clamp(x, 0, 1)",
     "normcdf": "ndtr(x)", "pnorm": "ndtr(x)", "norminv": "ndtri(x)", "qnorm": "ndtri(x)",
 }  # fmt: skip
 """What to write for functions that the language does not have."""
@@ -139,7 +140,7 @@ def written_instead(name: str) -> str | None:
     return f"write {INSTEAD[name]}" if name in INSTEAD else None
 
 
-MODULES = "np numpy math cmath jnp jax torch scipy sp sympy".split()
+MODULES = "np numpy math cmath jnp jax torch scipy sp sympy Math tf".split()
 
 
 def no_value_hint(name: str) -> str | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import GradcliError
 from ..lang.limits import FILE_ENDINGS, MAX_TEXT
 from ..request import Request
-from ..user.address import as_file, kind_of_address, split_name
+from ..user.address import as_file, hint_on, kind_of_address, split_name
 
 if TYPE_CHECKING:
     from ..user.loading import Folders
@@ -76,7 +76,11 @@ def load_source(target: Target) -> Program:
             raise explain_path(text, error) from None
     source = read_source(text)
     if not text.endswith(".py"):
-        return expression(source, text, target)
+        try:
+            return expression(source, text, target)
+        except GradcliError as error:
+            error.hint = hint_on(text) or error.hint
+            raise
     from ..lang.parse import NotInLanguageError
 
     try:

@@ -62,6 +62,18 @@ def is_module(text: str) -> bool:
     return bool(plain) and not kind_of_address(text) and not os.path.exists(text)
 
 
+OTHERS = "js mjs cjs ts jl r R m rs go lua rb java f90 f c cpp cc".split()
+"""The endings of files in other languages."""
+
+
+def hint_on(path: str) -> str | None:
+    """Return how to use a file in another language; None for other files."""
+    if path.rpartition(".")[2] not in OTHERS or not os.path.exists(path):
+        return None
+    ways = "build a library (LIB.so:DECLARATION), or write a program (cmd:COMMAND)"
+    return f"{path} is not Python: {ways}; see 'gradcli help protocol'"
+
+
 def as_file(text: str, installed: bool = False) -> str:
     """Return FILE.py:NAME for pkg.module:NAME if the module is here, in src, or installed; other text unchanged.
 
@@ -80,5 +92,5 @@ def as_file(text: str, installed: bool = False) -> str:
             spec = find_spec(module)
             found = spec.origin if spec is not None and str(spec.origin).endswith(".py") else None
         if found is None:
-            raise GradcliError(f"no module '{module}' here, in src, or installed", kind="file")
+            raise GradcliError(f"no module '{module}' here, in src, or installed", hint=hint_on(module), kind="file")
     return text if found is None else f"{found}:{name}"

@@ -161,16 +161,16 @@ value of the output.
 
 With `--numeric`, gradcli calls TARGET at points near the given one and computes the derivative from the values. TARGET
 may be anything that has values: a function that uses SciPy, pandas or math, a C library, a program, a server. The
-function receives plain numbers and arrays. A derivative takes 12 calls for each element of the inputs if the function is
-smooth, and up to 100 if values cancel, are noisy or change on a very small scale.
+function receives plain numbers and arrays. A derivative takes 12 calls for each element of the inputs if the function
+is smooth, and up to 100 if values cancel, are noisy or change on a very small scale.
 
 Each number is followed by its error: the true derivative of the function lies within that distance. In tab-separated
 lines, the error is the third column. If a derivative is not known, it is printed as nan with the error inf, a warning
 says why (a kink, a jump, the end of the domain), and the exit code is 4. gradcli-bench(7) compares the results with
 those of SciPy, numdifftools and jacobi.
 
-`jacobian`, `hessian`, `jvp`, `plot` and `sweep` have this option, too. A second derivative takes about 20 calls for each
-pair of elements. In Python, `value, error = gradcli.numeric(f, x)` does the same.
+`jacobian`, `hessian`, `jvp`, `plot` and `sweep` have this option, too. A second derivative takes about 20 calls for
+each pair of elements. In Python, `value, error = gradcli.numeric(f, x)` does the same.
 """,
     "gradcheck": """
 gradcheck compares a claimed derivative with a numeric one. The claimed derivative, or claim, is the derivative that is
@@ -434,10 +434,10 @@ with respect to each input that POINTS has a column for, unless `--wrt` selects 
 respect to a list is a list.
 
 In text files, a cell contains a number or a list as in JSON. An empty cell means nan, as does null in Parquet. A .npy
-file has to contain a structured array, whose fields are the columns. NA, as R writes it, is nan, and 1.5D+03, as Fortran
-writes it, is a number. Numbers may have decimal commas in .tsv files, and
-in other text if `--delimiter` is not a comma. A file cannot have both decimal commas and decimal points. If gradcli
-reads commas as decimal commas, a note says so. The result always has decimal points.
+file has to contain a structured array, whose fields are the columns. NA, as R writes it, is nan, and 1.5D+03, as
+Fortran writes it, is a number. Numbers may have decimal commas in .tsv files, and in other text if `--delimiter` is
+not a comma. A file cannot have both decimal commas and decimal points. If gradcli reads commas as decimal commas, a
+note says so. The result always has decimal points.
 
 # Interrupting and resuming
 
