@@ -58,7 +58,7 @@ def paragraphs(text: str) -> list[str]:
             lines.append(f".Ss {escape_roff(part[2:])}")
             continue
         if part.startswith(("    ", "\b")):  # click does not rewrap a paragraph that begins with \b
-            rows = inspect.cleandoc(part.removeprefix("\b\n")).split("\n")
+            rows = inspect.cleandoc("\n" + part.removeprefix("\b\n")).split("\n")
             lines += [".Bd -literal -offset indent", *map(escape_roff, rows), ".Ed"]
             continue
         if part.startswith("- "):
