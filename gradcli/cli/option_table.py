@@ -91,6 +91,16 @@ def as_pass(ctx: Any, param: Any, text: str | None) -> int | None:
     return int(text)
 
 
+def as_steps(ctx: Any, param: Any, text: str | None) -> tuple[int, ...] | None:
+    """Return the numbers of a list such as 1,2,100 in rising order; None without the option."""
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdecimal() and int(word) for word in words):
+        raise click.BadParameter(f"'{text}' is not a list of numbers of at least 1, such as 1,2,100", ctx, param)
+    return tuple(sorted(set(map(int, words))))
+
+
 def as_name(ctx: Any, param: Any, given: Any) -> Any:
     """Return the name or names of an option, normalized like the names of a program."""
     if given is None:

@@ -13,16 +13,19 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradcli
 
 from ..errors import GradcliError
+from ..results.steps import StepSummary
 from ..results.studies import WatchedDerivative, WatchSummary
 from ..user.forks import handling, in_foreground
 from ..user.project import what_to_lend
+from .step_summary import StepOptions, summarize
 
 HOSTS = str(Path(__file__).with_name("in_command"))
 """The folder of the modules that run inside the command, in any version of Python."""
@@ -32,47 +35,66 @@ RANK = ("fail", "pass", "inconclusive", "error")
 
 
 class WatchedRun(NamedTuple):
-    """Result of a watched command. interrupted: while waiting for reports."""
+    """Result of a watched command. interrupted: while waiting for reports. problem: why no step could be checked."""
 
-    summary: WatchSummary
+    summary: WatchSummary | StepSummary
     troubles: tuple[str, ...]
     interrupted: bool
+    problem: GradcliError | None = None
 
 
 def watch_command(
-    command: Sequence[str], points: int, calls: int | None, timeout: float, seconds: float | None = None
+    command: Sequence[str],
+    points: int,
+    calls: int | None,
+    timeout: float,
+    seconds: float | None = None,
+    steps: StepOptions | None = None,
+    rules: bool = True,
+    on_wait: Callable[[str], AbstractContextManager] | None = None,
 ) -> WatchedRun:
     """Run a command, and check its derivatives at `points` of their uses, with at most `calls` calls each.
 
-    timeout: seconds for each check. seconds: for all checks of a process, None for as long as it ran.
+    timeout: seconds for each check. seconds: for all checks of a process, None for as long as it ran. steps: check
+    training steps. rules: check derivatives, too. on_wait: called with the folder of the notes; what it returns is
+    active while the command runs.
     """
     folder = tempfile.mkdtemp(prefix="gradcli-watch-")
     try:
         home = str(Path(gradcli.__file__).parent)
         settings = {"folder": folder, "points": points, "calls": calls, "timeout": timeout, "gradcli": home}
         settings["seconds"] = seconds
-        settings["lent"] = what_to_lend()
+        settings["lent"], settings["rules"] = what_to_lend(), rules
+        settings |= {"loss": None} if steps is None else steps._asdict()
         place = Path(folder, "settings.json")
         place.write_text(json.dumps(settings), encoding="utf-8")
-        status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
+        with nullcontext() if on_wait is None else on_wait(folder):
+            status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
         if status == 0 and not Path(folder, "python").exists():
-            program, *words = command
-            options = itertools.takewhile(lambda word: word.startswith("-"), words)
-            isolated = next((word for word in options if re.match("-[^cmWX-]*[EIS]", word)), None)
-            if isolated is not None and os.path.basename(program).startswith("python"):
-                hint = "run it without -I, -E and -S"
-                raise GradcliError(f"{program} {isolated} cannot be watched", hint=hint)
-            hint = "watch a command such as python fit.py or pytest -q; python -I and -E cannot be watched"
-            raise GradcliError(f"'{' '.join(command)}' did not run Python, so there was nothing to watch", hint=hint)
+            raise not_watched(command)
         interrupted = wait_for_checks(Path(folder))
         reports = [read_report(report) for report in sorted(Path(folder).glob("report-*"))]
-        troubles = tuple(report["trouble"] for report in reports if "trouble" in report)
+        troubles = tuple(report.pop("trouble") for report in reports if "trouble" in report)
         found = tuple(merge(x for report in reports for x in report.values() if isinstance(x, WatchedDerivative)))
         seconds = sum(item.report.seconds for item in found)
+        if steps is not None:
+            summary, problem = summarize(steps, " ".join(command), reports, found, status)
+            return WatchedRun(summary, troubles, interrupted, problem)
         return WatchedRun(WatchSummary(" ".join(command), found, seconds, status), troubles, interrupted)
     finally:
         end_checks(Path(folder))
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def not_watched(command: Sequence[str]) -> GradcliError:
+    """Return the error for a command in which no Python was watched."""
+    program, *words = command
+    options = itertools.takewhile(lambda word: word.startswith("-"), words)
+    isolated = next((word for word in options if re.match("-[^cmWX-]*[EIS]", word)), None)
+    if isolated is not None and os.path.basename(program).startswith("python"):
+        return GradcliError(f"{program} {isolated} cannot be watched", hint="run it without -I, -E and -S")
+    hint = "watch a command such as python fit.py or pytest -q; python -I and -E cannot be watched"
+    return GradcliError(f"'{' '.join(command)}' did not run Python, so there was nothing to watch", hint=hint)
 
 
 def wait_for_checks(folder: Path) -> bool:

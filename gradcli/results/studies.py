@@ -399,6 +399,11 @@ class WatchSummary(NamedTuple):
         """The same as plain checks, for formats that do not show how derivatives were used."""
         return CheckSummary(self.target, tuple(item.report for item in self.derivatives), self.seconds)
 
+    @property
+    def failed(self) -> "WatchSummary":
+        """The derivatives that failed alone."""
+        return self._replace(derivatives=tuple(x for x in self.derivatives if x.report.verdict == "fail"))
+
     def rows(self) -> Rows:
         for item in self.derivatives:
             report = item.report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..results.causes import Explained, Explanation
 from ..results.checks import CheckList, CheckReport, CheckSummary, Element, InputCheck
 from ..results.formats import Style
 from ..results.graphs import Graph, Sampled, Tabulated, Trace
+from ..results.steps import StepSummary
 from ..results.studies import Operation, Operations, WatchSummary
 from .arrays import Row, Shown, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
 from .checks import basis, input_lines, reasons, summary_line, taylor_lines
@@ -300,6 +302,27 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
     return Group(*parts, Text(line, style="bold red" if bad else "bold green"))
 
 
+def render_stepsummary(result: StepSummary, style: Style) -> Group:
+    parts: list[Any] = []
+    for report in result.reports:
+        text = verdict_text(report, style, max(len(item.verdict) for item in result.reports))
+        place = f"{report.file}:{report.line}" if report.file else ""
+        text.append(f"{visible(report.where)}  ", "bold").append(f"{visible(report.name)}  {visible(place)}", "dim")
+        if report.passed:
+            text.append(f"  {report.headline(style.precision)}", "dim")
+            for note in report.notes:
+                text.append(f"\n    note: {visible(note)}")
+        else:
+            text.append(details_text(replace(report, inputs=()), style))
+            if differing := report.differing:
+                text.append(f"\n    {differing}", "dim")
+        parts.append(text)
+    if result.others:
+        parts.append(render_watchsummary(WatchSummary(result.target, result.others, 0.0, result.status), style))
+    wrong = result.checks.count("fail")
+    return Group(*parts, Text(result.line, style="bold red" if wrong else "bold green"))
+
+
 def again_text(check: CheckReport) -> list[Text]:
     """Return the command that repeats a failed check, on one line so that it can be copied."""
     if not check.replay or check.verdict != "fail":
@@ -370,6 +393,7 @@ WRITERS = {
         CheckSummary: render_checksummary,
         CheckReport: render_checkreport,
         WatchSummary: render_watchsummary,
+        StepSummary: render_stepsummary,
         Explanation: render_explanation,
         Sampled: render_sampled,
         Graph: render_graph,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,12 +17,14 @@ from ...user.address import as_file
 from ...user.project import activate
 from .. import messages
 from ..messages import ProgramCommand
-from ..option_table import OPTIONS, Count, as_finite, as_positive, file_option, import_completion, option
+from ..option_table import OPTIONS, Count, as_finite, as_positive, as_steps, file_option, import_completion, option
 from ..options import COMMON, Call, format_option, show_result, target_command
 from ..output import output_of, results_to_stderr
 
 if TYPE_CHECKING:
-    from ...results.studies import Lock, Verification
+    from ...guard.step_summary import StepOptions
+    from ...results.steps import StepSummary
+    from ...results.studies import Lock, Verification, WatchSummary
 
 TARGET = ("words", "expression", "engine", "config", "torch")
 CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
@@ -139,11 +143,25 @@ WITH_USES = ("table", "tsv", "csv", "json")
 
 @click.command(
     cls=ProgramCommand,
-    epilog="Examples: gradcli watch -- python fit.py; gradcli watch -f json -o report.json -- python fit.py",
+    epilog="Examples: gradcli watch -- python fit.py; gradcli watch -f json -o report.json -- python fit.py; "
+    "gradcli watch --loss training.py:full_loss -- python training.py",
 )
+@option(
+    "--loss FILE:NAME",
+    "Check training steps against this declared loss. NAME(model, batches) returns the loss that a whole step is meant "
+    "to descend, as a number or as a dict of named terms that add up. FILE may be the training script itself.",
+    complete="complete_function",
+)
+@option("--steps N,N", "With --loss: steps to check [1, 2, 4 and so on].", callback=as_steps)
+@option("--clip NORM", "With --loss: allow clipping to this norm.", callback=as_positive)
+@option("--rules", "With --loss: check derivatives, too. These are the ones that watch checks without --loss.")
 @option("--points N", "Check each derivative at N of its calls [3].", type=Count(1000), default=3)
 @OPTIONS["calls"]
-@option("--timeout S", "Time limit in seconds for each checked call [30].", callback=as_positive, default="30")
+@option(
+    "--timeout S",
+    "Time limit in seconds for each checked call [30]. With --loss, it is 600 s for each step.",
+    callback=as_positive,
+)
 @option("--check-time S", "Seconds for all checks [as long as the run].", callback=as_positive)
 @OPTIONS["command_python"]
 @OPTIONS["allow_inconclusive"]
@@ -153,9 +171,13 @@ WITH_USES = ("table", "tsv", "csv", "json")
 @file_option("-o --output FILE", "Write the report to FILE [standard error].")
 @OPTIONS["color"]
 def watch(
+    loss: str | None,
+    steps: tuple[int, ...] | None,
+    clip: float | None,
+    rules: bool,
     points: int,
     calls: int | None,
-    timeout: float,
+    timeout: float | None,
     check_time: float | None,
     python: str | None,
     allow_inconclusive: bool,
@@ -187,6 +209,11 @@ def watch(
     The checks of a process take at most as long as it ran, or 20 s if that is longer. A derivative that has not
     been checked by then is checked at one call, for up to 60 s more. `--check-time` sets another limit.
 
+    With `--loss`, `watch` checks steps of training instead. It compares the gradient that an optimizer of PyTorch or
+    optax gets with the gradient of the loss that NAME declares for the whole step: at the same parameters, on the
+    batches that the program has used since the step before, and with the same random numbers. A fail says what explains
+    the gradient, such as a sum over batches that was not divided by their number.
+
     The output of COMMAND does not change. The report goes to standard error, or to a file with -o.
     """
     from ...guard.watch import watch_command
@@ -195,23 +222,58 @@ def watch(
     command = click.get_current_context().obj
     if not command:
         raise GradcliError("no command to run", hint="write it after --: gradcli watch -- python fit.py")
+    wanted = step_options(loss, steps, clip, rules, timeout)
     activate(command, python)
     results_to_stderr()  # standard output is the command's
     shown["format"] = shown["format"] or (None if shown["output"] else "table")
     output = output_of("watch", FORMATS, **shown)
-    run = watch_command(command, points, calls, timeout, check_time)
+    limits = (points, calls, timeout or 30.0, check_time)
+    run = watch_command(command, *limits, wanted, wanted is None or rules, show_steps)
     for trouble in run.troubles:
         messages.warn(trouble)
     summary = run.summary
-    fails = tuple(item for item in summary.derivatives if item.report.verdict == "fail")
-    printed = summary._replace(derivatives=fails) if quiet else summary
-    if printed.derivatives or not (run.interrupted or (quiet and output.form == "table")):
-        output.show(printed if output.form in WITH_USES else printed.checks)
+    if run.problem is not None and not run.interrupted:
+        if not summary.status:
+            raise run.problem
+        messages.report(run.problem)
+    elif wanted is None or summary.checks.checks:
+        show_watched(output, summary, quiet, run.interrupted)
     if run.interrupted:
-        more = "there may be more derivatives than these" if summary.derivatives else "nothing was checked yet"
+        more = "there may be more results than these" if summary.checks.checks else "nothing was checked yet"
         messages.say(f"interrupted: {more}")
     if summary.status or run.interrupted:
         return summary.status or EXIT_INTERRUPTED
     if summary.checks.count("fail"):
         return EXIT_FAIL
     return EXIT_INCONCLUSIVE if summary.checks.count("inconclusive") and not allow_inconclusive else 0
+
+
+def step_options(
+    loss: str | None, steps: tuple[int, ...] | None, clip: float | None, rules: bool, timeout: float | None
+) -> StepOptions | None:
+    """Return what to check of training steps, or None without --loss. Raises GradcliError."""
+    if loss is None:
+        for flag, given in (("--steps", steps), ("--clip", clip), ("--rules", rules)):
+            if given:
+                raise GradcliError(f"{flag} needs --loss", hint="add --loss FILE.py:NAME")
+        return None
+    from ...guard.declared_loss import read_address
+    from ...guard.step_summary import StepOptions
+
+    return StepOptions(read_address(loss), steps, clip, timeout or StepOptions._field_defaults["step_timeout"])
+
+
+def show_watched(output: Any, summary: WatchSummary | StepSummary, quiet: bool, interrupted: bool) -> None:
+    """Print the report, with --quiet only what failed."""
+    printed = summary.failed if quiet else summary
+    if printed.checks.checks or not (interrupted or (quiet and output.form == "table")):
+        output.show(printed if output.form in WITH_USES else printed.checks)
+
+
+@contextlib.contextmanager
+def show_steps(folder: str) -> Iterator[None]:
+    """While the command runs, show a line on the terminal when a step is being checked."""
+    from ...guard.step_progress import following
+
+    with following(folder, messages.note, messages.shows_progress(), sys.stderr):
+        yield

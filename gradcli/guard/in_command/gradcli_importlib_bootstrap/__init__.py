@@ -14,11 +14,11 @@ import os
 import sys
 import threading
 
-from . import frameworks, processes, solvers
+from . import frameworks, jax_hooks, jax_training, processes, solvers, torch_hooks, training
 from .ending import judge_all
 from .notes import HERE, Watch
 
-PATCHES = {**frameworks.PATCHES, **processes.PATCHES}
+PATCHES = {}
 EXECUTORS = "concurrent.futures.thread"
 
 
@@ -27,7 +27,9 @@ class Finder:
 
     @staticmethod
     def find_spec(name, path=None, target=None):
-        patch = PATCHES.get(name) or solvers.patch_of(name)
+        patch = PATCHES.get(name)
+        if patch is None and Watch.current is not None:
+            patch = solvers.patch_of(name)
         if patch is None:
             return None
         others = (finder for finder in sys.meta_path if finder is not Finder and hasattr(finder, "find_spec"))
@@ -51,11 +53,40 @@ def start(at_end):
     with contextlib.suppress(OSError), open(os.path.join(settings["folder"], "python"), "w"):
         pass  # the file shows that the command ran Python
     Watch.folder = settings["folder"]
-    Watch.current = Watch(settings, before_frameworks_end)
+    if settings["rules"]:
+        start_watch(settings, at_end)
+    if settings["loss"] is not None:
+        start_training(settings, at_end)
     sys.meta_path.insert(0, Finder)
+    sys.excepthook = functools.partial(show_error, sys.excepthook)
+
+
+def start_watch(settings, at_end):
+    """Begin to note derivatives."""
+    PATCHES.update({**frameworks.PATCHES, **processes.PATCHES})
+    Watch.current = Watch(settings, before_frameworks_end)
     at_end(judge_all)
     os.register_at_fork(after_in_child=processes.forget_parent)
-    sys.excepthook = functools.partial(show_error, sys.excepthook)
+
+
+def start_training(settings, at_end):
+    """Begin to note steps of training."""
+    PATCHES.update({**torch_hooks.PATCHES, **jax_hooks.PATCHES})
+    training.Training.current = training.Training(settings)
+    jax_training.JaxTraining.current = jax_training.JaxTraining(settings)
+    at_end(write_summaries)
+    os.register_at_fork(after_in_child=forget_steps)
+
+
+def write_summaries():
+    training.write_summary()
+    jax_training.write_summary()
+
+
+def forget_steps():
+    """Start a fork without the steps of its parent."""
+    training.forget()
+    jax_training.forget()
 
 
 def before_frameworks_end():

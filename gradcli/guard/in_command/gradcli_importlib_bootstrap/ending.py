@@ -201,18 +201,23 @@ def is_waiting(path):
     return bool(operation & PRIVATE) and limit == 0
 
 
-def judge(watch, report, apart):
-    """Load gradcli from the folder of the watching one, and write the reports of its checks one by one."""
-    os.write(report, pickle.dumps(("judge", os.getpid() if apart else None)))
+def load_gradcli(settings):
+    """Load gradcli from the folder of the watching one, with the packages that it lends."""
     if sys.version_info < OLDEST:
         raise RuntimeError(f"this needs Python {'.'.join(map(str, OLDEST))} or later")
     if "gradcli" not in sys.modules:
-        place = watch.settings["gradcli"]
+        place = settings["gradcli"]
         file = os.path.join(place, "__init__.py")
         spec = importlib.util.spec_from_file_location("gradcli", file, submodule_search_locations=[place])
         sys.modules["gradcli"] = module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-    importlib.import_module("gradcli.__main__").lend(*watch.settings["lent"])
+    importlib.import_module("gradcli.__main__").lend(*settings["lent"])
+
+
+def judge(watch, report, apart):
+    """Load gradcli, and write the reports of its checks one by one."""
+    os.write(report, pickle.dumps(("judge", os.getpid() if apart else None)))
+    load_gradcli(watch.settings)
     judge_uses = importlib.import_module("gradcli.guard.watched").judge_uses
     run_seconds = time.monotonic() - watch.start
     for finding in judge_uses(list(watch.derivatives.values()), watch.settings, run_seconds, apart):

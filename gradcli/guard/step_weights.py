@@ -1,0 +1,244 @@
+"""Causes of a wrong step that weight the parts of a loss: its batches, its terms, or both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .step_evidence import (
+    ROUND_NORMS,
+    SMALL,
+    Evidence,
+    Named,
+    batch_names,
+    limits_of,
+    list_of,
+    number,
+    vector_text,
+    weights_of,
+)
+from .step_fit import Fit, norm
+
+
+def equal_weights(e: Evidence) -> Named | None:
+    """Explain batches that count the same although they have different sizes."""
+    want = e.wanted
+    if want is None and e.count > 1 and e.compared.numbers <= e.count:
+        return equal_weights_of_few_numbers(e)
+    if want is None or np.ptp(want.weights) <= 10 * want.errors.max() + 1e-6 * np.abs(want.weights).max():
+        return None
+    each, agrees = e.one(sum(e.batches, start=np.zeros_like(e.exact)))
+    if not agrees:
+        return None
+    declared = vector_text(want.weights)
+    text = f"each batch has the same weight {each:.4g}, whatever it counts; declared: {declared}"
+    if limits_of(e) and any(e.near(norm(e.observed), limit) for limit in limits_of(e)):
+        text += f"; and clipped to norm {norm(e.observed):.4g}"
+    table = weights_of([each] * e.count, want.weights, batch_names(e.count))
+    if e.step.ranks and len(set(e.step.ranks)) == e.count:
+        text = text.replace("each batch", "the batch of each process", 1)
+        return Named("uneven-ranks", text, table, each * sum(e.batches, start=np.zeros_like(e.exact)))
+    return Named("equal-weights", text, table, each * sum(e.batches, start=np.zeros_like(e.exact)))
+
+
+def equal_weights_of_few_numbers(e: Evidence) -> Named | None:
+    """Explain such batches if the gradient has too few numbers to determine the declared weights."""
+    whole = sum(e.batches, start=np.zeros_like(e.exact))
+    each, agrees = e.one(whole)
+    if not agrees or not e.compared.determines(1):
+        return None
+    return Named("equal-weights", f"each batch has the same weight {each:.4g}, whatever it counts", (), each * whole)
+
+
+def missing_batches(e: Evidence) -> Named | None:
+    """Explain a gradient in which batches are missing, with the weights of the others as declared up to a factor."""
+    want = e.wanted
+    if want is None:
+        return None
+    last, agrees = e.one(e.batches[-1])
+    if agrees and last:
+        weights = [0.0] * (e.count - 1) + [last]
+        declared = vector_text(want.weights)
+        text = f"only the last of {e.count} batches arrives, with weight {last:.4g}; declared: {declared}"
+        table = weights_of(weights, want.weights, batch_names(e.count))
+        return Named("last-batch-only", text, table, last * e.batches[-1])
+    for k in range(e.count):
+        rest = e.exact - want.weights[k] * e.batches[k]
+        c, agrees = e.one(rest)
+        if agrees and c and norm(rest) > norm(e.compared.tolerances):
+            weights = [c * w for w in want.weights]
+            weights[k] = 0.0
+            text = f"batch {k + 1} of {e.count} does not arrive"
+            if not e.near(c, 1):
+                text += f"; the others have {number(c)} times their declared weights"
+            table = weights_of(weights, want.weights, batch_names(e.count))
+            return Named("batch-missing", text, table, c * rest)
+    return None
+
+
+def batch_weights(e: Evidence) -> Named | None:
+    """Explain any other weights of the batches."""
+    want = e.wanted
+    if want is None or not e.compared.determines(e.count):
+        return None
+    fit = e.compared.fit(e.batches)
+    if not fit.holds or fit.dependent:
+        return None
+    return batch_weights_text(e, fit, want.weights)._replace(sum=fit.sum)
+
+
+def batch_weights_text(e: Evidence, fit: Fit, declared: np.ndarray) -> Named:
+    weights = fit.weights
+    table = weights_of(weights, declared, batch_names(e.count))
+    shown = f"weights {vector_text(weights)}; declared: {vector_text(declared)}"
+    if named := clipped_each(e, weights):
+        return Named("clipped-each-batch", f"{named}: {shown}", table)
+    zero = [k for k in range(e.count) if abs(weights[k]) < max(SMALL * np.abs(weights).max(), 4 * fit.errors[k])]
+    if zero:
+        names = list_of([str(k + 1) for k in zero])
+        if zero == list(range(e.count - len(zero))):
+            left = e.count - len(zero)
+            text = (
+                f"only the last {left} of {e.count} batches arrive: {shown}" if left > 1 else f"only the last: {shown}"
+            )
+            return Named("last-batch-only", text, table)
+        return Named("batch-missing", f"batch {names} of {e.count} does not arrive: {shown}", table)
+    if np.ptp(weights) < 1e-3 * np.abs(weights).max() and np.ptp(declared) > 1e-3 * np.abs(declared).max():
+        return Named("equal-weights", f"each batch has the same weight, whatever it counts: {shown}", table)
+    if named := groups(e, weights, declared):
+        return Named("uneven-ranks", f"{named}: {shown}", table)
+    return Named("batch-weights", f"the batches have other weights: {shown}", table)
+
+
+def clipped_each(e: Evidence, weights: np.ndarray) -> str:
+    """Return words if clipping after each backward gives these weights."""
+    counted = sum(1 for kind, _, _ in e.step.clips if kind == "norm")
+    limits = limits_of(e) or [norm(e.observed), *ROUND_NORMS]
+    assert e.wanted is not None
+    for limit in limits:
+        for share in (e.wanted.weights, np.ones(e.count), np.full(e.count, 1 / e.count)):
+            for reset in (False, True):
+                found = clipped_weights(e, share, limit, reset)
+                if np.allclose(found, weights, rtol=1e-3, atol=1e-3 * np.abs(weights).max()):
+                    return f"each batch is clipped to norm {limit:g}"
+    return f"clipped {counted} times in this step" if counted > 1 else ""
+
+
+def clipped_weights(e: Evidence, share: np.ndarray, limit: float, alone: bool) -> np.ndarray:
+    """Return the weights if the gradient is clipped after each batch. alone: the gradient of each batch by itself."""
+    weights = np.zeros(e.count)
+    for k in range(e.count):
+        weights[k] = share[k]
+        if alone:
+            weights[k] *= min(1.0, limit / max(norm(share[k] * e.batches[k]), 1e-300))
+            continue
+        whole = sum((w * b for w, b in zip(weights, e.batches, strict=True)), start=np.zeros_like(e.exact))
+        weights *= min(1.0, limit / max(norm(whole), 1e-300))
+    return weights
+
+
+def groups(e: Evidence, weights: np.ndarray, declared: np.ndarray) -> str:
+    """Return words if the batches form groups of equal total weight, inside which they count as declared."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = weights / declared
+    if e.step.ranks and len(set(e.step.ranks)) > 1:
+        kinds = np.unique(e.step.ranks, return_inverse=True)[1]
+    else:
+        kinds = np.full(len(weights), -1)
+        for k, x in enumerate(ratios):
+            same = [j for j in range(k) if abs(ratios[j] - x) < 1e-3 * abs(x)]
+            kinds[k] = kinds[same[0]] if same else kinds.max(initial=-1) + 1
+    count = int(kinds.max()) + 1
+    totals = [float(weights[kinds == kind].sum()) for kind in range(count)]
+    inside = all(np.ptp(ratios[kinds == kind]) < 2e-3 * np.abs(ratios).max() for kind in range(count))
+    if not 1 < count < len(weights) or not inside or np.ptp(totals) > 2e-3 * max(map(abs, totals)):
+        return ""
+    members = " and ".join("{" + ", ".join(str(k + 1) for k in np.flatnonzero(kinds == i)) + "}" for i in range(count))
+    return f"{count} groups of batches have the same weight, whatever they count: batches {members}"
+
+
+# terms
+
+
+def terms(e: Evidence) -> Named | None:
+    """Explain terms of the loss that are missing, or count more than once."""
+    if len(e.terms) < 2 or not e.compared.determines(len(e.terms)):
+        return None
+    names = list(e.terms)
+    for name in names:
+        if not e.compared.differing(e.exact - e.terms[name]):
+            weights = [float(other != name) for other in names]
+            table = weights_of(weights, [1.0] * len(names), names)
+            return Named("term-missing", f"term '{name}' does not arrive", table, e.exact - e.terms[name])
+    fit = e.compared.fit(list(e.terms.values()))
+    if not fit.holds or fit.dependent:
+        return None
+    return terms_text(e, names, fit)
+
+
+def terms_text(e: Evidence, names: Sequence[str], fit: Fit) -> Named:
+    table = weights_of(fit.weights, [1.0] * len(names), names)
+    room = np.maximum(4 * fit.errors, 1e-5)
+    odd = [k for k in range(len(names)) if abs(fit.weights[k] - 1) > room[k]] or [int(np.abs(fit.weights - 1).argmax())]
+    shown = "terms arrive with weights " + ", ".join(f"{n} {w:.4g}" for n, w in zip(names, fit.weights, strict=True))
+    missing = [names[k] for k in odd if abs(fit.weights[k]) <= room[k]]
+    if missing:
+        return Named("term-missing", f"term {list_of(missing)} does not arrive: {shown}; 1 is declared", table, fit.sum)
+    for k in odd:
+        times = round(fit.weights[k])
+        if times > 1 and abs(fit.weights[k] - times) <= max(room[k], 1e-3 * times):
+            text = f"term '{names[k]}' counts {times} times"
+            if times == e.count:
+                text += ", once for each batch"
+            return Named("term-repeated", f"{text}: {shown}; 1 is declared", table, fit.sum)
+    return Named("term-scaled", f"{shown}; 1 is declared", table, fit.sum)
+
+
+def detached_term(e: Evidence) -> Named | None:
+    """Explain a term that reaches only some of the parameters."""
+    if len(e.terms) < 2:
+        return None
+    for name, term in e.terms.items():
+        without = e.exact - term
+        lost, fits, predicted = [], True, e.exact.copy()
+        for k, block in enumerate(e.compared.blocks):
+            room = e.compared.tolerances[k]
+            if norm(e.observed[block] - e.exact[block]) <= room:
+                continue
+            if norm(e.observed[block] - without[block]) > 2 * room:
+                fits = False
+                break
+            lost.append(e.names[k])
+            predicted[block] = without[block]
+        if fits and lost:
+            return Named("term-detached", f"term '{name}' does not reach {list_of(lost)}", sum=predicted)
+    return None
+
+
+def terms_of_batches(e: Evidence) -> Named | None:
+    """Explain weights of each term of each batch."""
+    if len(e.terms) < 2 or e.count < 2 or not e.compared.determines(e.count * len(e.terms)):
+        return None
+    names = list(e.terms)
+    columns = [part[name] for name in names for part in e.parts]
+    fit, want = e.compared.fit(columns), e.compared.fit(columns, e.exact)
+    if not fit.holds:
+        return None
+    shape = (len(names), e.count)
+    found, declared = fit.weights.reshape(shape), want.weights.reshape(shape)
+    labels = [f"{name}, batch {k + 1}" for name in names for k in range(e.count)]
+    table = weights_of(fit.weights, want.weights, labels)
+    texts, rules = [], []
+    for name, mine, theirs in zip(names, found, declared, strict=True):
+        if np.allclose(mine, theirs, rtol=1e-3, atol=1e-4 * np.abs(theirs).max()):
+            continue
+        shown = f"'{name}' with weights {vector_text(mine)}, declared {vector_text(theirs)}"
+        texts.append(shown)
+        equal = np.ptp(mine) < 1e-3 * np.abs(mine).max()
+        rules.append("equal-weights" if equal and np.ptp(theirs) > 1e-3 * np.abs(theirs).max() else "batch-weights")
+    if not texts:
+        return None
+    rule = "equal-weights" if "equal-weights" in rules else "batch-weights"
+    lead = "each batch has the same weight, whatever it counts: " if rule == "equal-weights" else ""
+    return Named(rule, f"{lead}terms arrive per batch: {'; '.join(texts)}", table, fit.sum)

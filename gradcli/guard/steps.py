@@ -1,0 +1,185 @@
+"""Check one step of training: the gradient that an optimizer gets, against that of the loss declared for the step.
+
+This runs inside the user's command. An adapter (`claims.adapters.torch_step`, `jax_step`) evaluates the loss.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..claims.declared import NotDeclaredError
+from ..errors import GradcliError, describe_error
+from ..results.checks import Finding, InputCheck
+from ..results.steps import Problem, StepReport, StepWeight
+from ..user.tracebacks import users_path, users_trace
+from .declared_loss import find_loss
+from .step_causes import explain
+from .step_evidence import Evidence, Named
+from .step_fit import MARGIN, Comparison, clipped_norms, join, norm
+from .step_processes import gather
+
+COARSEST = 0.05
+"""A pass with a coarser resolution is inconclusive: bfloat16 reaches about 0.01, and a wrong weight is larger."""
+
+
+def judge_step(moment: Any, settings: Mapping[str, Any]) -> tuple[Any, Any] | None:
+    """Return a key and the report on a step, or the problem that prevents one.
+
+    If several processes train together, the first one checks for all, and the others return None.
+    """
+    start = time.monotonic()
+    progress = moment.progress
+    key = ("step", progress.number, moment.step, moment.turn)
+    place = {
+        "file": users_path(moment.file), "line": moment.line, "step": moment.step, "turn": moment.turn,
+        "optimizer": progress.title, "of": progress.number,
+    }  # fmt: skip
+    file, name = settings["loss"]
+    loss = find_loss(file, name)
+    if loss is None:
+        message = f"{users_path(file)} has not defined '{name}' when step {moment.step} is taken"
+        return key, Problem(message, "define it above the training loop", **place)
+    step = None
+    try:
+        step = moment.open(loss)
+        if moment.world > 1 and not gather(step, moment, settings["folder"]):
+            return None
+        found = check(step, moment, settings)
+    except NotDeclaredError:
+        return ("skipped", *key[1:]), name
+    except GradcliError as error:
+        return key, Problem(error.message, error.hint, recorded(step, moment), **place)
+    except Exception as error:
+        message = f"{name} raised {describe_error(error)}"
+        return key, Problem(message, None, recorded(step, moment), users_trace(error), **place)
+    seconds = time.monotonic() - start
+    return key, StepReport(name, verdict=found.pop("verdict"), seconds=seconds, **place, **found)
+
+
+def recorded(step: Any, moment: Any) -> str:
+    """Describe what was recorded for a step, for an error."""
+    if step is None:
+        return f"recorded at step {moment.step}: {len(moment.calls)} calls of modules"
+    return f"recorded at step {moment.step}: {step.description()}; the model is {type(step.model).__name__}"
+
+
+def check(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the report on a step."""
+    if not len(step.batches):
+        hint = "a batch counts if a loader yielded it, or if it was an argument of the model, since the step before"
+        raise GradcliError(f"no batch was used before step {moment.step}", hint=hint)
+    computed = step.declared(wide=False)  # first, since it notes the types of random numbers
+    exact = step.declared()
+    names = list(step.names)
+    compared = Comparison(
+        join(step.observed, names),
+        join(exact.total, names),
+        join(computed.total, names),
+        tuple(len(step.observed[name]) for name in names),
+    )
+    verdict, message, named = decide(step, compared, exact, computed, settings)
+    return {
+        "verdict": verdict,
+        "message": message,
+        "diagnosis": () if named is None else (Finding(named.rule.replace("-", " "), named.text),),
+        "weights": () if named is None else tuple(StepWeight(*row) for row in named.weights),
+        "notes": notes_of(step, compared, exact),
+        "inputs": tuple(inputs_of(step, compared, verdict)),
+        "batches": len(step.batches),
+        "resolution_of_step": compared.resolution,
+    }
+
+
+def decide(
+    step: Any, compared: Comparison, exact: Any, computed: Any, settings: Mapping[str, Any]
+) -> tuple[str, str, Named | None]:
+    """Return the verdict on a step, its reason, and the cause of a fail."""
+    if not np.isfinite(compared.exact).all():
+        return "inconclusive", "the gradient of the declared loss is nan or infinite here", None
+    if np.isfinite(compared.observed).all() and not compared.wrong and not step.unequal:
+        if compared.resolution > COARSEST:
+            hidden = f"rounding hides errors below {compared.resolution:.1g} of the gradient"
+            return "inconclusive", not_replayed(step, compared, exact, computed) or hidden, None
+        return "pass", "", None
+    limit = settings.get("clip")
+    if limit and is_clipped(compared, limit):
+        return "pass", f"clipped from norm {norm(compared.exact):.4g} to {limit:g}", None
+    evidence = Evidence(step, compared, exact.gradients)
+    if unequal := step.unequal:
+        text = f"the processes hold different gradients of {', '.join(unequal[:3])}: they were not averaged"
+        return "fail", text, Named("ranks-differ", text)
+    if reason := not_replayed(step, compared, exact, computed):
+        named = explain(evidence) if np.isfinite(compared.observed).all() else None
+        return ("fail", named.text, named) if named is not None else ("inconclusive", reason, None)
+    named = explain(evidence)
+    if named is None:
+        text = unexplained(compared, list(step.names))
+        return "fail", text, Named("other-gradient", text)
+    return "fail", named.text, named
+
+
+def is_clipped(compared: Comparison, limit: float) -> bool:
+    size = norm(compared.exact)
+    return size > limit and any(
+        not compared.differing(clipped / size * compared.exact) for clipped in clipped_norms(size, limit)
+    )
+
+
+def not_replayed(step: Any, compared: Comparison, exact: Any, computed: Any) -> str:
+    """Return the reason why a loss cannot be evaluated as in the run, or ""."""
+    names = list(step.names)
+    again = join(step.declared().total, names)
+    room = MARGIN * norm(compared.least)
+    if norm(again - compared.exact) > room:
+        return "the declared loss is not the same twice: it draws random numbers from a generator of its own"
+    fresh = join(step.declared(replayed=False).total, names)
+    if computed.replayed or norm(fresh - compared.exact) <= room:
+        return ""
+    if computed.replayed is False:
+        return (
+            "the model gives other outputs for these batches than in the run, so its random numbers were not replayed"
+        )
+    return "the loss is random, and the calls of the model in the run could not be recognized to replay them"
+
+
+def unexplained(compared: Comparison, names: list[str]) -> str:
+    sizes = norm(compared.observed) * norm(compared.exact)
+    cosine = float(compared.observed @ compared.exact / sizes) if sizes else 0.0
+    wrong = [names[k] for k in compared.wrong]
+    shown = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
+    ratio = norm(compared.observed) / norm(compared.exact) if norm(compared.exact) else float("inf")
+    return (
+        f"it is not the gradient of the declared loss, for no known cause: {len(wrong)} of {len(names)} parameters "
+        f"differ ({shown}); cosine {cosine:.4f}, norms in the ratio {ratio:.4g}"
+    )
+
+
+def notes_of(step: Any, compared: Comparison, exact: Any) -> tuple[str, ...]:
+    notes = []
+    if exact.narrow:
+        notes.append(f"no float64 for {', '.join(exact.narrow)}: computed in float32")
+    hidden = [list(step.names)[k] for k in compared.negligible]
+    if hidden and len(hidden) < len(compared.sizes):
+        shown = ", ".join(hidden[:3]) + (f" and {len(hidden) - 3} more" if len(hidden) > 3 else "")
+        notes.append(f"the gradient of {shown} is below the rounding")
+    return tuple(notes)
+
+
+def inputs_of(step: Any, compared: Comparison, verdict: str) -> Iterator[InputCheck]:
+    """Yield the result for each parameter."""
+    for k, (name, block) in enumerate(zip(step.names, compared.blocks, strict=True)):
+        g, h, room = compared.observed[block], compared.exact[block], float(compared.tolerances[k])
+        size, off = norm(h), norm(g - h)
+        right = k not in compared.wrong
+        state = "pass" if right else "fail"
+        if verdict != "fail":
+            state = verdict
+        relative = off / size if size else 0.0 if off == 0 else float("inf")
+        digits = float(np.clip(-np.log10(max(relative, 1e-16)), 0.0, 16.0)) if np.isfinite(relative) else 0.0
+        seen = room / size if size > room else None
+        largest = float(np.abs(g - h).max(initial=0.0))
+        yield InputCheck(name, step.shapes[name], state, largest, relative, digits, seen, None)

@@ -1,0 +1,145 @@
+"""Results of `watch --loss`: what was found out about steps of training."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from ..errors import count_of
+from .base import Rows, declare
+from .checks import CheckReport, CheckSummary
+
+
+class StepWeight(NamedTuple):
+    """The weight with which a batch or a term arrives in the gradient, and the declared one."""
+
+    name: str
+    weight: float
+    declared: float
+
+
+class Problem(NamedTuple):
+    """What prevents the check of a step: mostly an error in the declared loss. recorded: for the step, in words."""
+
+    message: str
+    hint: str | None = None
+    recorded: str = ""
+    trace: str | None = None
+    file: str | None = None
+    line: int | None = None
+    step: int = 1
+    turn: int | None = None
+    optimizer: str = ""
+    of: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class StepReport(CheckReport):
+    """The verdict on the gradient of some steps of an optimizer.
+
+    The inputs are the parameters, claimed the gradient that the optimizer gets, numeric that of the declared loss.
+    step: its number; turn: which evaluation of its closure, if it has one; steps: all steps with this verdict.
+    of: the number of the optimizer. batches: since the step before. weights: of batches or terms, if they explain it.
+    """
+
+    json = CheckReport.json + " step steps optimizer batches weights?"
+    step: int = 1
+    turn: int | None = None
+    optimizer: str = ""
+    batches: int = 0
+    of: int = 0
+    steps: tuple[str, ...] = ()
+    weights: tuple[StepWeight, ...] = ()
+    resolution_of_step: float = 0.0
+
+    @property
+    def resolution(self) -> float:
+        return self.resolution_of_step
+
+    @property
+    def label(self) -> str:
+        """Name the step: 3, or 3.2 for the second evaluation of its closure."""
+        return f"{self.step}" if not self.turn else f"{self.step}.{self.turn + 1}"
+
+    @property
+    def where(self) -> str:
+        """Name the steps: step 2 of SGD, or steps 1, 2 and 4 of SGD."""
+        labels = list(self.steps or (self.label,))
+        joined = labels[0] if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]}"
+        return f"step{'s' * (len(labels) > 1)} {joined} of {self.optimizer}"
+
+    @property
+    def differing(self) -> str:
+        """Say how many parameters have a wrong gradient, if some but not all of them have."""
+        wrong = sum(item.verdict == "fail" for item in self.inputs)
+        if not wrong or wrong == len(self.inputs):
+            return ""
+        return f"{wrong} of {len(self.inputs)} parameters have a wrong gradient"
+
+    def agreement(self) -> str:
+        return f"an error above {self.resolution:.1g} of the gradient would have been seen"
+
+
+def merged(reports: list[StepReport]) -> tuple[StepReport, ...]:
+    """Join the steps of an optimizer that have the same verdict and finding, in the order of their first steps."""
+    found: dict[tuple, StepReport] = {}
+    for report in sorted(reports, key=lambda r: (r.of, r.step, r.turn or 0)):
+        key = (report.of, report.verdict, report.rule, report.message if report.verdict == "inconclusive" else "")
+        same = found.get(key)
+        if same is None:
+            found[key] = replace(report, steps=(report.label,))
+            continue
+        worst = max(same, report, key=lambda r: r.resolution) if report.verdict == "pass" else same
+        steps, seconds = (*same.steps, report.label), same.seconds + report.seconds
+        found[key] = replace(worst, steps=steps, seconds=seconds, step=same.step, turn=same.turn, notes=same.notes)
+    return tuple(found.values())
+
+
+@declare(
+    json="checks=every taken summary=checks.summary",
+    columns=("verdict", "steps", "optimizer", "loss", "file", "line", "batches", "rule", "message"),
+)
+class StepSummary(NamedTuple):
+    """The steps that were checked. taken: the number of steps of each optimizer. status: the command's exit code.
+
+    others: derivatives that the command used (--rules).
+    """
+
+    target: str
+    reports: tuple[StepReport, ...]
+    taken: dict[str, int]
+    seconds: float
+    status: int
+    others: tuple = ()
+
+    @property
+    def every(self) -> tuple:
+        """The steps, then the derivatives of --rules."""
+        return (*self.reports, *self.others)
+
+    @property
+    def checks(self) -> CheckSummary:
+        """The same as plain checks, whose names say which steps they are."""
+        steps = (replace(report, name=f"{report.name} at {report.where}") for report in self.reports)
+        return CheckSummary(self.target, (*steps, *(item.report for item in self.others)), self.seconds)
+
+    @property
+    def failed(self) -> "StepSummary":
+        """The steps and derivatives that failed alone."""
+        others = tuple(item for item in self.others if item.report.verdict == "fail")
+        return self._replace(reports=tuple(r for r in self.reports if r.verdict == "fail"), others=others)
+
+    @property
+    def line(self) -> str:
+        """Summarize in one line."""
+        count = sum(len(report.steps) for report in self.reports)
+        wrong = sum(len(report.steps) for report in self.reports if report.verdict == "fail")
+        open_ones = sum(len(report.steps) for report in self.reports if report.verdict == "inconclusive")
+        words = f"{wrong} of {count_of(count, 'checked step')} wrong" + f", {open_ones} inconclusive" * bool(open_ones)
+        taken = ", ".join(f"{name} took {count_of(n, 'step')}" for name, n in self.taken.items())
+        return f"{words}; {taken}; {self.seconds:.1f} s of checking"
+
+    def rows(self) -> Rows:
+        for report in self.reports:
+            place = (report.file or "", str(report.line or ""), str(report.batches))
+            rule = report.rule if report.verdict == "fail" else ""
+            row = (report.verdict, " ".join(report.steps), report.optimizer, report.name, *place, rule)
+            yield (*row, report.headline())
