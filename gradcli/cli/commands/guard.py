@@ -228,7 +228,7 @@ def watch(
     shown["format"] = shown["format"] or (None if shown["output"] else "table")
     output = output_of("watch", FORMATS, **shown)
     limits = (points, calls, timeout or 30.0, check_time)
-    run = watch_command(command, *limits, wanted, wanted is None or rules, show_steps)
+    run = watch_command(command, *limits, wanted, wanted is None or rules, show_steps if wanted else None)
     for trouble in run.troubles:
         messages.warn(trouble)
     summary = run.summary

@@ -1,0 +1,200 @@
+"""gradcli watch --loss on training runs of PyTorch: verdicts, causes, errors, and an unchanged program."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradcli.claims.declared import NotDeclaredError
+from gradcli.errors import GradcliError
+from tests.command import run
+from tests.schemas import validate
+
+pytest.importorskip("torch")
+
+from . import training
+
+pytestmark = pytest.mark.framework("torch")
+SCRIPT = Path(training.__file__)
+NAMES = [(which, number, f.__name__) for which, some in training.SETS.items() for number, f in enumerate(some)]
+
+
+def watch(folder, loss, *command, **more):
+    """Run a command with watch --loss, and return its result and the checks of the report."""
+    words = [sys.executable, "-m", "gradcli", "watch", "--loss", loss, "-o", "report.json", *more.pop("options", ())]
+    done = run([*words, "--", sys.executable, *map(str, command)], folder, OMP_NUM_THREADS="1", **more)
+    report = folder / "report.json"
+    if not report.exists():
+        return done, []
+    assert validate(report.read_text()) == 1
+    return done, json.loads(report.read_text())["checks"]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """Return the checks of each set, by the name of the optimizer."""
+    results = {}
+    for which, step in (("first", "1"), ("second", "2")):
+        folder = tmp_path_factory.mktemp(which)
+        done, checks = watch(folder, f"{SCRIPT}:full_loss", SCRIPT, which, options=["--steps", step])
+        assert done.stdout == f"trained {len(training.SETS[which])}\n", done.stderr
+        results[which] = {check["optimizer"]: check for check in checks}
+    return results
+
+
+@pytest.mark.parametrize(("which", "number", "name"), NAMES, ids=[name for _, _, name in NAMES])
+def test_steps_and_their_causes(which, number, name, found):
+    check = found[which]["SGD" if not number else f"SGD {number + 1}"]
+    rule = training.SETS[which][number].__doc__
+    said = [item["rule"] for item in check.get("diagnosis", ())]
+    assert (check["verdict"], said) == ("fail" if rule else "pass", [rule] if rule else []), check
+
+
+SAME = """
+import hashlib, random, sys, warnings
+import numpy as np, torch
+torch.manual_seed(0), random.seed(1), np.random.seed(2)
+model = torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.BatchNorm1d(9), torch.nn.Dropout(), torch.nn.Linear(9, 1))
+optimizer = torch.optim.Adam(model.parameters())
+x = torch.randn(40, 6)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True)), 8, shuffle=True)
+calls = []
+def full_loss(model, batches):
+    print("inside"), calls.append(1), warnings.warn("inside")
+    return sum(((model(x) - y) ** 2).mean() for x, y in batches) / len(batches)
+for epoch in range(2):
+    for x, y in loader:
+        optimizer.zero_grad()
+        ((model(x + random.random() * 1e-9 + np.random.rand() * 1e-9) - y) ** 2).mean().backward()
+        optimizer.step()
+numbers = b"".join(p.detach().numpy().tobytes() for p in [*model.parameters(), *model.buffers()])
+print(hashlib.sha256(numbers + torch.get_rng_state().numpy().tobytes()).hexdigest())
+print(random.random(), np.random.rand(), len(calls), file=sys.stderr)
+sys.exit(3)
+"""
+
+
+def test_output_weights_random_numbers_and_exit_code_stay_the_same(tmp_path):
+    (tmp_path / "same.py").write_text(SAME)
+    plain = run([sys.executable, "same.py"], tmp_path, OMP_NUM_THREADS="1")
+    done, checks = watch(tmp_path, "same.py:full_loss", "same.py")
+    assert checks[0]["verdict"] == "pass", checks
+    assert (done.returncode, done.stdout, done.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert plain.returncode == 3 and " 0\n" in plain.stderr
+
+
+PROCESSES = """
+import os, sys, torch, torch.distributed as dist, torch.multiprocessing as processes
+from torch.nn.parallel import DistributedDataParallel
+PAD = -100
+def loss_of(model, x, y):
+    return torch.nn.functional.cross_entropy(model(x).reshape(-1, 5), y.reshape(-1), ignore_index=PAD, reduction="sum")
+def full_loss(model, batches):
+    return sum(loss_of(model, x, y) for x, y in batches) / sum(int((y != PAD).sum()) for _, y in batches)
+def train(rank, kind, file):
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
+    torch.manual_seed(0)
+    x, y = torch.randint(0, 5, (12, 6)), torch.randint(0, 5, (12, 6))
+    for row in range(12):
+        y[row, 1 + row // 2 :] = PAD
+    inside = torch.nn.Sequential(torch.nn.Embedding(5, 6), torch.nn.Dropout(0.2), torch.nn.Linear(6, 5))
+    model = DistributedDataParallel(inside)
+    torch.manual_seed(rank)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    rows = torch.utils.data.TensorDataset(x[6 * rank :][:6], y[6 * rank :][:6])
+    for a, b in torch.utils.data.DataLoader(rows, batch_size=3):
+        count = own = (b != PAD).sum()
+        if kind != "uneven":
+            count = own.clone()
+            dist.all_reduce(count)
+        optimizer.zero_grad()
+        loss = loss_of(inside if kind == "around" else model, a, b) / count
+        (2 * loss if kind == "right" else loss).backward()
+        optimizer.step()
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    processes.start_processes(train, sys.argv[1:], nprocs=2, start_method="fork")
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "rules"),
+    [("right", []), ("twice", ["averaged-twice"]), ("uneven", ["uneven-ranks"]), ("around", ["ranks-differ"])],
+)
+def test_two_processes_that_train_together(kind, rules, tmp_path):
+    (tmp_path / "two.py").write_text(PROCESSES)
+    done, checks = watch(tmp_path, "two.py:full_loss", "two.py", kind, tmp_path / "store", options=["--steps", "1"])
+    (check,) = checks
+    found = [item["rule"] for item in check.get("diagnosis", ())]
+    assert (check["verdict"], found) == ("fail" if rules else "pass", rules), (check, done.stderr)
+    assert check["batches"] == 2
+
+
+BASE = """
+import torch
+torch.manual_seed(0)
+model = torch.nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x = torch.randn(8, 3)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, x[:, :1]), batch_size=4)
+for x, y in loader if TRAINS else ():
+    optimizer.zero_grad(), ((model(x) - y) ** 2).mean().backward(), optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return batches[0]['x']", "full_loss raised TypeError"),
+        ("return model(batches[0][0])", "full_loss returned 4×1 numbers instead of one"),
+    ],
+)
+def test_a_loss_that_cannot_be_used_is_one_error(body, message, tmp_path):
+    (tmp_path / "bad.py").write_text(f"def full_loss(model, batches): {body}\n{BASE.replace('TRAINS', 'True')}")
+    done, checks = watch(tmp_path, "bad.py:full_loss", "bad.py")
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 2 and not checks and "Traceback" not in said
+    assert said.startswith(f"error: {message}")
+    assert "recorded at step 1: 1 batch of (4×3 float32, 4×1 float32); the model is Linear" in said
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda torch: torch.ones(2, 3, requires_grad=True), "returned 2×3 numbers instead of one"),
+        (lambda torch: torch.ones(()), "a number that does not depend on the parameters"),
+        (lambda torch: 1.5, "a number that does not depend on the parameters"),
+        (lambda torch: "text", "returned str, not a number"),
+        (lambda torch: {"a": torch.ones((), requires_grad=True), "b": [1]}, "term 'b' of f returned list"),
+    ],
+)
+def test_what_a_loss_may_return(make, message):
+    import torch
+
+    from gradcli.claims.adapters.torch_step import terms_of
+
+    with pytest.raises(GradcliError, match=message):
+        terms_of(make(torch), "f")
+
+
+def test_one_number_or_named_terms_are_a_loss():
+    import torch
+
+    from gradcli.claims.adapters.torch_step import terms_of
+
+    number = torch.ones(1, requires_grad=True)
+    assert list(terms_of(number, "f")) == [""] and terms_of(number, "f")[""].shape == ()
+    assert list(terms_of({"a": number, 2: 0.0}, "f")) == ["a", "2"]
+    with pytest.raises(NotDeclaredError):
+        terms_of(None, "f")
+
+
+def test_no_step_is_an_error(tmp_path):
+    loss = "def full_loss(model, batches): return 0\n"
+    (tmp_path / "none.py").write_text(loss + BASE.replace("TRAINS", "False"))
+    done, _ = watch(tmp_path, "none.py:full_loss", "none.py")
+    assert done.returncode == 2 and "no optimizer took a step" in done.stderr
+    (tmp_path / "late.py").write_text(BASE.replace("TRAINS", "True") + loss)
+    done, _ = watch(tmp_path, "late.py:full_loss", "late.py")
+    assert done.returncode == 2 and "has not defined 'full_loss' when step 1 is taken" in done.stderr
