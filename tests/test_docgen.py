@@ -124,6 +124,8 @@ def as_parameter(example: str) -> object:
 def test_example_runs(example, path, tmp_path):
     if re.search(r"\.png\b", example) and "gradcli graph" in example and shutil.which("dot") is None:
         pytest.importorskip("matplotlib")
+    if " --loss " in example:
+        pytest.importorskip("torch")
     folder = shutil.copytree(Path(__file__).parent / "manual", tmp_path / "manual")
     shutil.copytree(ROOT / "samples" / "found", folder / "samples" / "found")
     done = shell(f"set -o pipefail\n{example}", folder, PATH=path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")

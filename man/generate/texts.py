@@ -48,9 +48,9 @@ EXIT_STATUS_OF = {
         "4": "",
     },
     "watch": {
-        "0": "COMMAND succeeded, and every derivative that was checked passed.",
-        "1": "COMMAND succeeded, and at least one derivative is wrong.",
-        "2": "The command line is invalid, or COMMAND did not start Python.",
+        "0": "COMMAND succeeded, and every derivative or step that was checked passed.",
+        "1": "COMMAND succeeded, and at least one derivative or step is wrong.",
+        "2": "The command line is invalid, COMMAND did not start Python, or with `--loss`, no step could be checked.",
         "3": "",
         "4": "COMMAND succeeded and no derivative is wrong, but at least one is inconclusive. With "
         "`--allow-inconclusive`, the code is 0 instead.",
@@ -498,6 +498,45 @@ The leaf is the tensor that randn() returned, and w is the result of a multiplic
 (torch.randn(3) * 0.1).requires_grad_()`. Functions such as to() and double() return a new tensor in the same way.
 """,
     "watch": """
+# Training steps
+
+A wrong gradient of a training step raises no error: the loss still falls. Typical mistakes are gradients of several
+batches that are not divided by their number, batches of different sizes that all have the same weight, a missing
+zero_grad(), and a loss scale that is not divided out. `watch --loss FILE.py:NAME` finds them.
+
+NAME(model, batches) is a function that returns the loss that a whole optimizer step is meant to descend. `model` is the
+model of the program, and `batches` is a list of the batches that the model has used since the step before. For example,
+this is the mean over all tokens of a step that are not padding:
+
+    def full_loss(model, batches):
+        total = sum(cross_entropy(model(x), y, ignore_index=-100, reduction="sum") for x, y in batches)
+        return total / sum((y != -100).sum() for x, y in batches)
+
+NAME returns a number, or a dict of named terms that add up. It returns None for a step about which it says nothing, for
+example a step of another model. FILE may be the training script itself. The function must be defined before the
+training begins, and does not need to be called.
+
+A batch is what a DataLoader yields. It counts if a module of the optimizer got one of its tensors, and not if the call
+recorded no graph, as in a validation. If no loader is used, a batch is the arguments of a call of the model: one
+argument alone, a tuple of several, or a dict of named ones. In JAX, it is the arguments of the function that takes the
+step, or of the calls before it, without the parameters and the state of the optimizer.
+
+By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer, and the last step of an epoch, as long as the
+checks take less time than the run plus 60 seconds. `--steps` chooses other ones. Between these steps, the program runs
+at its usual speed. The declared loss is evaluated in float64, and once as the program computes it. The difference is
+the rounding. A report says which error would have been seen: about 1e-6 of the gradient in float32, and 1e-2 in
+bfloat16. Dropout and other random numbers are repeated, if they come from the generators of PyTorch, Python or NumPy.
+
+What an optimizer adds itself, such as momentum or weight_decay, is not part of the gradient. If the program clips the
+gradient on purpose, pass the norm with `--clip`.
+
+`watch --loss` works with gradient accumulation, autocast, GradScaler, checkpointing, torch.compile, several optimizers,
+closures (LBFGS), DistributedDataParallel and FSDP on one machine, the Trainer of Hugging Face, Lightning, and in JAX
+with optax, equinox and flax. If several processes train a model together, the batches are those of all processes.
+
+A check needs the memory for one float64 copy of the model, and for two copies of its gradients. It evaluates the loss
+and its gradient three times, and if the gradient is wrong, once more for each batch.
+
 # Special cases
 
 A PyTorch function is checked with the memory layouts and the incoming gradients of the recorded call. If the program
@@ -523,6 +562,9 @@ A program can notice that it is watched:
 - In PyTorch, the graph node of a custom function has an additional hook, which copies the incoming gradients.
 - At its end, the process forks, and the child runs the checks. A process that uses JAX cannot fork safely, so it runs
   the checks itself.
+- With `--loss`, `torch.nn.Module.__call__`, the iterators of DataLoader, `zero_grad`, the clipping functions,
+  GradScaler and the hooks before optimizer steps note what happens. In JAX, jit, grad and the updates of optax do so. A
+  step is checked in a fork while the program waits, or in the process itself if it uses CUDA or JAX.
 - `os._exit` and the default handler of SIGTERM are replaced, so that the checks also run if one of them ends the
   process.
 
@@ -603,7 +645,8 @@ LINES = {
     "lines that begin with `element` follow, one for each element. With `--taylor`, lines that begin with `taylor` "
     "follow.",
     "watch": "In `tsv`, each line describes one derivative, in these columns: verdict, role, function, file, line, "
-    "points, calls and reason.",
+    "points, calls and reason. With `--loss`, each line describes steps with the same result: verdict, steps, "
+    "optimizer, loss, file, line, batches, finding and reason.",
     "lock": "In `tsv`, each line describes one check, in these columns: name and file, or with `--verify` verdict, "
     "name, file and reason.",
     "mutate": "In `tsv`, each line describes one mutant, in these columns: killed or survived, relative "
