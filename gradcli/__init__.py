@@ -18,6 +18,7 @@ A package imports only packages above it in this list; a test checks that.
     exact              symbols, high precision, and printing of formulas
     code               value and gradient as a function in C, Fortran, JavaScript, Julia, MATLAB, Python or Rust
     program            what can be run: expressions, scripts, functions
+    manifolds          rotations, poses, spheres and others: small moves, and the conventions for them
     claims             what states a derivative: by hand, recorded, a formula, and adapters for code elsewhere
     numeric            a real matrix and values in, a state for each element out; no options, reports or files
     explain            from wrong elements to a mistake in words
