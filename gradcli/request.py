@@ -23,8 +23,9 @@ class Request(NamedTuple):
     repeated: the options that repeat a check, as typed. wrt, out: the inputs to differentiate, and the output.
     gradient: the vector for an output that is not a scalar. hooks: in the order given. retain: intermediate results
     whose gradient is reported, None for all. grad, vjp, jvp: the claimed derivative, as a name in the target's file, a
-    function, a C declaration, or formulas. hess: formulas for second derivatives. reference: the function to compare
-    with. numeric: differentiate from values alone. keyword: selects checks. show: "all" reports every element.
+    function, a C declaration, or formulas. hess: formulas for second derivatives. on: manifolds by input, or as texts
+    NAME=MANIFOLD. reference: the function to compare with. numeric: differentiate from values alone. keyword: selects
+    checks. show: "all" reports every element.
     """
 
     command: str = "grad"
@@ -51,6 +52,7 @@ class Request(NamedTuple):
     value_and_grad: bool = False
     numeric: bool = False
     elementwise: bool = False
+    on: Any = ()
     # how a check is made
     keyword: str | None = None
     order: int = 1

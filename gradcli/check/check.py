@@ -32,6 +32,7 @@ from .judge import Place, observe, run_check
 
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
 WHOLE_NUMBERS = "for integers, pass --arg NAME='[2, 0]', or annotate the parameter with int or NDArray[np.int64]"
+LEAST_SPARSE = 2000  # with fewer elements of inputs, a sparse Jacobian is small enough to be made dense: a choice
 MOST_SHOWN = 12  # most elements of an array that a report, or the command line that repeats it, writes out
 
 
@@ -129,7 +130,9 @@ class Check:
             if (size := math.prod(map(int, x))) > limit:
                 limited = f"the limit is {limit} (see --max-elements)"
                 raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
-        drawn = {name: rng.standard_normal(x) if is_shape(x) else self.as_typed(name, x) for name, x in at.items()}
+        drawn = {
+            name: self.draw_input(name, x, rng) if is_shape(x) else self.as_typed(name, x) for name, x in at.items()
+        }
         if self.request.dtype in (None, *SHORT_TYPES):  # `rounded` takes care of short types
             return drawn
         dtype = self.request.input_dtype
@@ -155,6 +158,14 @@ class Check:
             return parameter is not None and (takes_whole(parameter.annotation) or type(parameter.default) is int)
         return False
 
+    def draw_input(self, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
+        """Return random numbers of a shape, on the input's manifold if it has one."""
+        drawn, manifold = rng.standard_normal(shape), self.manifolds.get(name)
+        if manifold is None:
+            return drawn
+        manifold.refuse_shape(drawn, name)
+        return manifold.nearest(drawn)
+
     @property
     def points(self) -> list[Any]:
         """The points to check at: `at` itself if it is a list of dicts, else `at` as the only point."""
@@ -170,6 +181,15 @@ class Check:
         return len(self.points) if len(self.points) > 1 else self.request.samples if self.random else 1
 
     def claim(self, at: Mapping[str, Any]) -> Claim:
+        """Return the claim at a point, on manifolds if the request names some."""
+        claim = self.plain_claim(at)
+        if not self.manifolds:
+            return claim
+        from ..claims.on_manifolds import on_manifolds
+
+        return on_manifolds(claim, self.manifolds)
+
+    def plain_claim(self, at: Mapping[str, Any]) -> Claim:
         request, f, claims = self.request, self.f, {way: self.named(x) for way, x in self.request.claims.items()}
         if self.opens is not None:
             self.opened = self.opens(request, at)
@@ -185,7 +205,13 @@ class Check:
             if request.order != 1:
                 raise CallError("order=2 needs a function of Tensors, without a derivative by hand")
             claims = {way: in_order(x, at, int(way != "grad")) for way, x in claims.items()}
-            return claim_by_hand(in_order(f, at), at, claims, request.wrt, request.elementwise)
+            by_hand = claim_by_hand(in_order(f, at), at, claims, request.wrt, request.elementwise)
+            size = sum(by_hand.at[name].size for name in by_hand.wrt if name in by_hand.at)
+            if request.grad is None or size < LEAST_SPARSE:
+                return by_hand
+            from ..claims.sparse_claim import sparse_claim
+
+            return sparse_claim(by_hand)
         engine = self.engine
         if engine is not None:
             from ..claims.adapters.framework import framework_call
@@ -201,6 +227,15 @@ class Check:
 
         claim = Traced(by_name(self.f, at), at, wrt=request.wrt, title=self.name)
         return claim if request.order == 1 else second_order(claim, request.seed)
+
+    @functools.cached_property
+    def manifolds(self) -> Mapping[str, Any]:
+        """The manifolds of inputs and output, by name."""
+        if not self.request.on:
+            return {}
+        from ..manifolds.named import manifolds_of
+
+        return manifolds_of(self.request.on)
 
     def named(self, claim: Any) -> Any:
         """Return a function that a declaration names. Raises CallError if the file has no function of that name."""
@@ -444,6 +479,18 @@ def in_type(x: Any, dtype: np.dtype) -> Any:
     return np.asarray(x, dtype) if is_number and np.asarray(x).dtype.kind == "f" else x
 
 
+NOT_ON = ("elementwise", "search", "symbolic", "digits", "hess", "reference")
+"""Options that need the entries of the inputs themselves."""
+
+
+def complaints_on_manifolds(request: Request) -> Iterator[str]:
+    if request.on and request.order != 1:
+        yield "second derivatives depend on more than the manifold, so order must be 1 with on"
+    for name in NOT_ON if request.on else ():
+        if getattr(request, name):
+            yield f"{name} cannot be combined with on: it moves the entries of inputs, off the manifold"
+
+
 def complaints(check: Any) -> Iterator[str]:
     request = check.request
     if request.value_and_grad and request.grad is not None:
@@ -463,6 +510,7 @@ def complaints(check: Any) -> Iterator[str]:
         yield f"all arguments are {reason}, so there is nothing to differentiate"
     if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
         yield f"wrt must be a name or a list of names, got {wrt!r}"
+    yield from complaints_on_manifolds(request)
     if check.given_name is not None and not isinstance(check.given_name, str):
         yield f"name must be a string, got {check.given_name!r}"
     if check.reference is None and request.dtype in SHORT_TYPES:

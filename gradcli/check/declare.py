@@ -21,7 +21,7 @@ RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames do not belong to the code that declares a check."""
 KNOWN = set(
     """grad vjp jvp engine wrt name order samples rtol atol eps nondet_tol strict seed fast search calls taylor
-    value_and_grad elementwise no_as_called reference dtype device""".split()
+    value_and_grad elementwise no_as_called reference dtype device on""".split()
 )
 """The options of a declaration."""
 F = TypeVar("F", bound=Callable | str)
@@ -46,7 +46,8 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     need it. jvp: a forward derivative, jvp(tangents, *arrays), with a tuple of tangents. engine: what differentiates f
     if there is no hand-written derivative: torch, jax, autograd, or gradcli, which calls f with Tensors. The default is
     the one that f uses. value_and_grad: f returns (value, gradient). elementwise: f works element by element, and grad
-    returns the derivative of each element, in the output's shape. wrt: the names of the inputs to check. order: 2
+    returns the derivative of each element, in the output's shape. on: the manifolds of inputs, such as {"T": "SE3"},
+    and of the output, by the name "out"; see gradcli-manifolds(7). wrt: the names of the inputs to check. order: 2
     checks second derivatives. samples: the number of random points; `seed` is the seed of the first. rtol, atol, eps:
     fixed tolerances instead of the estimated error. nondet_tol: by how much two calls at the same point may differ.
     strict: whether differences below 1e-6 of an element are wrong, too. search: the number of edge-case points to check

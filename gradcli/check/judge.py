@@ -218,7 +218,15 @@ def parts_of(claim: Claim, seed: int) -> Iterator[tuple[Claim, Callable[[], str]
 def judge(claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True) -> CheckReport:
     if claim.doubt:
         return leave_open(report, {"point": "is not that of the call"}, Finding("changed since", claim.doubt))
-    return Judging(claim, request, report, explain).run()
+    checked = Judging(claim, request, report, explain).run()
+    if claim.on_manifolds and checked.verdict == "pass":
+        from .conventions import find_ambiguity
+
+        found = find_ambiguity(claim, request.seed)
+        if found is not None:
+            seen, hint = {"point": "several conventions agree"}, "check at another point, away from the identity"
+            return observe(checked, seen, message=found.text, diagnosis=(found,), hint=hint)
+    return checked
 
 
 def leave_open(
@@ -304,6 +312,8 @@ class Judging:
     def restrict(self) -> None:
         """Raise RestrictedError if the function is restricted to symmetric matrices and nothing fails on those."""
         if self.broken_law is not None or not any(x.ndim > 1 for x in self.flat.arrays):
+            return
+        if self.claim.on_manifolds:  # its coordinates are free already
             return
         from ..numeric.symmetric import restrict_to_symmetric
 

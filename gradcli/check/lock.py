@@ -37,7 +37,7 @@ class Known:
     """Value (under None) and gradients (by input) of a check at a point, and their errors."""
 
     def __init__(self, claim: Claim):
-        self.at = claim.at
+        self.at = claim.inputs
         flat = Flat(claim)
         self.numbers = numbers_of(flat, claim.at)
         self.errors = errors_of(flat, self.numbers)

@@ -9,16 +9,16 @@ import itertools
 import os
 import stat
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..claims.claim import CallError, GoneError
 from ..claims.open import open_address
-from ..errors import EXIT_TARGET, GradcliError, check_known
+from ..errors import EXIT_TARGET, GradcliError, check_known, refuse_unknown
 from ..lang.limits import MAX_TEXT, Bound, enforce
-from ..program.arguments import arguments_of, by_path, free_inputs, without
+from ..program.arguments import Arguments, arguments_of, as_array, by_path, free_inputs, without
 from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
 from ..request import Request
 from ..results.checks import CheckReport
@@ -158,6 +158,7 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     if request.reference is not None:
         return with_reference(target, request)
     objects = request.engine == "object" and target.name is not None
+    request = with_manifolds(target, request)
     text, by_hand = target.text, request.claims or request.value_and_grad or request.hess or objects
     twice = next((option for option, x in request.claims.items() if isinstance(x, tuple)), None)
     if twice and (target.is_address or target.name is not None):
@@ -211,6 +212,32 @@ def of_file(path: str, target: Target, request: Request) -> list[Check | CheckRe
     return list(declared)
 
 
+def with_manifolds(target: Target, request: Request) -> Request:
+    """Return the request with the manifolds that --on names. Raises GradcliError for points that are not on them."""
+    if not request.on:
+        return request
+    from ..manifolds.named import manifolds_of
+
+    def load(text: str) -> Callable:
+        other = target._replace(text=text)
+        with enforce(bound_of_import(request.timeout)):
+            return check_callable(load_named(other), text)
+
+    manifolds, values = manifolds_of(request.on, load), dict(request.values)
+    for name, manifold in manifolds.items():
+        x = as_array(values.get(name))
+        if x is not None:
+            values[name] = x = x.astype(float) if x.dtype.kind in "biu" else x
+            manifold.refuse(manifold.formed(x), name)
+    return request._replace(on=manifolds, values=values)
+
+
+def refuse_unknown_on(request: Request, at: Mapping[str, Any], title: str) -> None:
+    """Raise GradcliError if --on names neither the output nor an input (or an array inside one)."""
+    inputs = [*dict.fromkeys([*at, *Arguments(at).arrays])]
+    refuse_unknown([n for n in request.on if n != "out"], inputs, f"--on: {title} has no input", "its inputs are")
+
+
 def hand_written_check(target: Target, request: Request) -> Check:
     path = target.path
     with enforce(bound_of_import(request.timeout)):
@@ -236,6 +263,7 @@ def hand_written_check(target: Target, request: Request) -> Check:
         hint = f"leave out --{next(iter(request.claims))}"
         raise GradcliError(f"{f.__name__} is an autograd.Function, whose own backward is checked", hint=hint)
     at = arguments_of(f, by_path({**request.values, **request.shapes}), target.text, request.wrt or (), SHAPE_HINT)
+    refuse_unknown_on(request, at, target.text)
     wrt = free_inputs(at, request.held) if request.wrt is None else request.wrt
     claims = {option: claimed(option, text) for option, text in request.claims.items()}
     code = getattr(f, "__code__", None)
@@ -268,6 +296,7 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
     with surroundings_of(target):
         given = {**request.values, **request.shapes}
         at = framework_arguments(engine, check_callable(function, title), given, title)
+        refuse_unknown_on(request, at, title)
         if request.held and request.wrt is None:
             _, weights = adapter_of(engine).signature(function, title) or ((), ())
             request = request._replace(wrt=[*without(request.held, [*at], at), *(n for n in weights if n not in at)])
@@ -290,6 +319,7 @@ def refuse_points(request: Request, path: str) -> None:
         **{f"--{name}": x for name, x in request.claims.items()},
         "--value-and-grad": request.value_and_grad or None,
         "--elementwise": request.elementwise or None,
+        "--on": request.on or None,
         "--wrt": request.wrt,
         "--out": request.out,
     }
@@ -317,6 +347,7 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
         raise GradcliError(f"{claim.title}: a library function needs a derivative from the same library", hint=hint)
     if request.wrt is not None:
         check_known(request.wrt, claim.at, "--wrt")
+    refuse_unknown_on(request, claim.at, text)
     opens, asked = functools.partial(claim_opened, make), request._replace(grad=None, vjp=None, jvp=None)
     at, file = {**claim.at, **request.values, **own}, target.path if target.name else None
     moves = {name: size for name, size in claim.jitter.items() if name not in request.values}

@@ -147,6 +147,11 @@ class Claim:
     seen: tuple[Mapping[str, Any], Sequence[Any]] | None = None  # arguments and cotangents from the user's run
     first: Claim | None = None  # the function's own claim, if this is the product of a vector with its derivative
     doubt = ""  # a reason known in advance why the check is inconclusive
+    tangents: Mapping[str, tuple[int, ...]] = MappingProxyType({})  # shapes of the tangents of inputs on manifolds
+    out_tangent: tuple[int, ...] | None = None  # the shape of the output's tangent, if it is on a manifold
+    by_tangent = False  # whether derivatives on manifolds are given by the tangent, and not by the entries
+    on_manifolds = False  # whether inputs or the output are moves on manifolds: see `OnManifolds`
+    spread = 0.0  # distance at which the claim's rounding is measured, if that is more than a few rounding units
     trouble: str | None = None  # what the function raised near the point
     connection: Any = None  # the server or process, closed at the end
 
@@ -157,6 +162,11 @@ class Claim:
         self.here: np.ndarray | None = None
         self.shape: tuple[int, ...] | None = None
         self.budget, self.progress = CallBudget(), Progress()
+
+    @property
+    def inputs(self) -> Arrays:
+        """The inputs as the user gives them; `at` may have other coordinates in their place."""
+        return self.at
 
     def moved(self, at: Arrays) -> Claim:
         """Return the same claim at other inputs of the same shapes; those left out keep their values."""

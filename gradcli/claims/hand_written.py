@@ -57,6 +57,7 @@ class HandWritten(Claim):
     """
 
     written = ""  # says which argument a function changed, if any
+    by_tangent = True
 
     def __init__(
         self,
@@ -185,7 +186,10 @@ class HandWritten(Claim):
             raise CallError(f"{what}: check a backward written by hand (vjp), {advice}")
         if not is_complex:
             raw = as_kind_of_input(raw, self.at[name], name)
-        wanted = out.shape + self.at[name].shape
+        shape = out.shape if self.out_tangent is None else self.out_tangent
+        wanted = shape + self.shape_by(name)
+        if raw.shape != wanted and (self.tangents or self.out_tangent is not None):
+            raw = self.fit_tangent(raw, shape, name)
         if raw.shape != wanted:
             one_number = raw.ndim == 0 and math.prod(wanted) == 1
             if not one_number and (out.size != 1 or raw.shape != self.at[name].shape):
@@ -194,6 +198,24 @@ class HandWritten(Claim):
                 raise WrongShapeError(what, hint)
             raw = raw.reshape(wanted)
         return np.stack([raw.real, raw.imag], out.ndim) if is_complex else raw
+
+    def shape_by(self, name: str) -> tuple[int, ...]:
+        """Return the shape of the changes of an input: its own, or that of its tangents on a manifold."""
+        return self.tangents.get(name, self.at[name].shape)
+
+    def fit_tangent(self, raw: np.ndarray, out: tuple[int, ...], name: str) -> np.ndarray:
+        """Return a Jacobian of two axes in the shape of the output followed by that of a tangent.
+
+        Raises WrongShapeError for one by the entries of a matrix or quaternion.
+        """
+        shape = self.shape_by(name)
+        if raw.shape in ((math.prod(out), math.prod(shape)), (1, *shape)) and raw.size == math.prod(out + shape):
+            return raw.reshape(out + shape)
+        if shape != self.at[name].shape and raw.size == math.prod(out) * self.at[name].size:
+            what = f"the claim for '{name}' has shape {raw.shape}: it is by the entries of the array"
+            hint = "multiply it by the derivative of the entries by the tangent, or check it without --on"
+            raise WrongShapeError(f"{what}; it must be by the tangent, of shape {out + shape}", hint)
+        return raw
 
     def note_type(self, raw: np.ndarray, name: str) -> None:
         """Note a derivative in a type with fewer digits than its input; the tolerance follows that type."""
@@ -213,6 +235,7 @@ class HandWritten(Claim):
         given = tuple(x.copy() if x.ndim else x[()] for x in (tangents.get(name, zeros[name]) for name in arrays))
         raw = plain_array(self.call(self.jvp_fn, arrays, what, given), what)
         shape = self.value(arrays).shape if self.shape is None else self.shape
+        shape = shape if self.out_tangent is None else self.out_tangent
         if raw.shape != shape:
             advice = "its first argument is a tuple of tangents, one per argument"
             raise WrongShapeError(f"{what} returns shape {raw.shape}, not the output's shape {shape} ({advice})")
@@ -229,10 +252,11 @@ class HandWritten(Claim):
             if cotangent.dtype.kind == "c" and x.dtype.kind != "c":
                 raw = raw.real
             raw = as_kind_of_input(raw, x, name)
-            if raw.shape != x.shape and not (raw.ndim == 0 and x.size == 1):
-                shapes = f"shape {raw.shape}; it must have shape {x.shape}"
+            shape = self.shape_by(name)
+            if raw.shape != shape and not (raw.ndim == 0 and x.size == 1):
+                shapes = f"shape {raw.shape}; it must have shape {shape}"
                 raise WrongShapeError(f"{what} returns a gradient for '{name}' of {shapes}")
-            products[name] = raw.reshape(x.shape)
+            products[name] = raw.reshape(shape)
         return products
 
     def parts_of(self, result: Any, what: str) -> dict[str, Any]:
@@ -247,7 +271,7 @@ class HandWritten(Claim):
         if len(self.wrt) == 1:
             only = self.wrt[0]
             whole = as_array(result) if len(self.at) == 1 else None  # a tuple may hold the elements of one array
-            is_one = whole is not None and self.at[only].shape == whole.shape
+            is_one = whole is not None and whole.shape in (self.at[only].shape, self.shape_by(only))
             if is_one or not isinstance(result, tuple):
                 return {only: result}
         if not isinstance(result, tuple | list):

@@ -206,6 +206,20 @@ def complete_input(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return items((f"{name}=" for name in names_here(ctx)[0]), incomplete)
 
 
+def complete_manifold(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    name, sign, text = incomplete.partition("=")
+    if not sign:
+        return items((f"{name}=" for name in [*names_here(ctx)[0], "out"]), incomplete)
+    from ..manifolds.named import kinds
+
+    known, (kind, *given) = kinds(), text.split(":")
+    if not given:
+        return items((f"{name}={manifold}" for manifold in known), incomplete)
+    words = known[kind][1] if kind in known else ()
+    begun = ":".join([kind, *given[:-1]])
+    return items((f"{name}={begun}:{word}" for word in words if word not in given[:-1]), incomplete)
+
+
 def value(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     return array_files(incomplete[1:], "@") if incomplete.startswith("@") else []
 

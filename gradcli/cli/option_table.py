@@ -298,6 +298,16 @@ OPTIONS: dict[str, Callable] = {
         "--grad returns one number per output element. These numbers form an array of the output's shape.",
         needs="grad value_and_grad",
     ),
+    "on": value_option(
+        "--on NAME=MANIFOLD",
+        "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel, spd or "
+        "FILE.py:RETRACT. Words after colons name the convention of the claim, such as SE3:left; see "
+        "gradcli-manifolds(7). The claim is the Jacobian by the tangent, or a Riemannian gradient. The NAME out stands "
+        "for the output. Repeatable.",
+        complete="complete_manifold",
+        targets="function library umbridge",
+        excludes="elementwise hess reference search order symbolic digits",
+    ),
     "shape": value_option(
         "--shape NAME=3,4",
         "Give this input random values, in this shape. For a C function, NAME may also be its output. Repeatable.",

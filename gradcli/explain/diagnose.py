@@ -34,12 +34,22 @@ MOST_REORDERED = 4  # most axes for which all orders are tried: 4 axes have 24 o
 MOSTLY = 0.9  # fraction of wrong elements with the wrong sign, if a few others are wrong in another way: a choice
 
 
+def find_convention(blocks: list[InputBlock]) -> tuple[Finding, ...]:
+    """Return the conventions that claims on manifolds follow, if there are any."""
+    if not any(block.flat.claim.on_manifolds for block in blocks):
+        return ()
+    from .conventions import find_convention
+
+    return find_convention(blocks)
+
+
 def diagnose(blocks: list[InputBlock]) -> tuple[Finding, ...]:
     swapped = swap(blocks)
     if swapped is not None:
         return (swapped,)
-    findings: list[Finding] = []
-    for block in (block for block in blocks if block.wrong.any()):
+    findings: list[Finding] = [*find_convention(blocks)]
+    named = {finding.input for finding in findings}
+    for block in (block for block in blocks if block.wrong.any() and block.name not in named):
         found = observed(block) or next((h for h in hypotheses(block) if block.explains(h.expected)), None)
         found = found or right_if_symmetric(block)
         if found is not None:

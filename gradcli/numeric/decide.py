@@ -52,6 +52,7 @@ CHECK = (
     row(FAIL, "an element is wrong", elements="wrong"),
     row(FAIL, "a direction contradicts the claim beyond rounding, whichever element is wrong", direction="contradicts"),
     row(OPEN, "nothing is known at this point", point="is not finite | is not that of the call"),
+    row(OPEN, "several conventions for tangents agree at this point", point="several conventions agree"),
     row(OPEN, "two calls of the function, or of the derivative, at the same point differ", repeat="differs"),
     row(OPEN, "the call budget (--calls) or the time ended the check", budget="is used up"),
     row(PASS, "the claim and the derivative are equal as formulas", exact="proves"),

@@ -192,7 +192,7 @@ def neighbours(
         moves = {}
         for name in claim.wrt:
             x = claim.at[name]
-            unit = max(np.finfo(x.dtype).eps, 2 * (claim.capabilities.claim_unit or 0))
+            unit = max(np.finfo(x.dtype).eps, 2 * (claim.capabilities.claim_unit or 0), claim.spread)
             moves[name] = unit * rng.choice([-2, -1, 1, 2], x.shape)
         yield move_by(claim, moves)
 

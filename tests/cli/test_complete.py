@@ -228,3 +228,18 @@ def test_tab_and_enter_pass_on_the_exact_file_name(shell, tmp_path, monkeypatch,
     answer = "WORDS<grad>WORDS<" + re.escape(f"x=@{HOSTILE}>")
     type_in(shell, [(f"gradcli {text}\t\n", answer) for text in UNFINISHED], f"{teller.parent}{os.pathsep}{path}")
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("incomplete", "expected"),
+    [
+        ("", ["u=", "v=", "out="]),
+        ("u=S", ["u=SO3", "u=SE3"]),
+        ("u=quaternion:l", ["u=quaternion:left"]),
+        ("u=SO3:left:", ["u=SO3:left:right"]),
+        ("u=none:", []),
+    ],
+)
+def test_manifolds_and_their_words(incomplete, expected, folder):
+    context = SimpleNamespace(params={"words": ("f.py:cube",), "expression": None}, info_name="gradcheck")
+    assert values(complete.complete_manifold(context, None, incomplete)) == expected

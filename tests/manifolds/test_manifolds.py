@@ -5,7 +5,7 @@ import pytest
 
 from gradcli.errors import GradcliError
 from gradcli.manifolds.custom import Custom
-from gradcli.manifolds.manifold import as_manifold, manifolds_of
+from gradcli.manifolds.named import as_manifold, manifolds_of
 from gradcli.manifolds.rotations import log_quaternion, quaternion_of
 
 from .poses import adjoint, exp3, exp6, pose, rotate, rotation_of

@@ -112,6 +112,8 @@ FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")  # of
 class Library(Claim):
     """A C function and derivatives from its library; integers without a value are sizes. process: runs the library."""
 
+    by_tangent = True
+
     def __init__(self, path: str, declaration: str, inputs: Arrays, process: Process, request: Request):
         self.f = read_declaration(declaration)
         given = (request.grad, request.vjp, request.jvp)
@@ -260,9 +262,10 @@ class Library(Claim):
     def derivative(self, function: Declaration, arrays: Arrays, given: Arrays) -> dict[str, np.ndarray]:
         """Return the results of a derivative by input or output name. given: cotangents or tangents."""
         roles, (_, back), values = self.roles(function), self.sides(function), {}
-        shapes = {**{name: x.shape for name, x in self.at.items()}, self.result.name: self.result_shape}
+        result = self.result_shape if self.out_tangent is None else self.out_tangent
+        shapes = {**{name: self.tangents.get(name, x.shape) for name, x in self.at.items()}, self.result.name: result}
         if function is self.grad:
-            shapes = {name: self.result_shape + shape for name, shape in shapes.items()}
+            shapes = {name: result + shape for name, shape in shapes.items()}
         for p in function.parameters:
             role = roles.get(p.name, "")
             if role == self.result.name:

@@ -59,6 +59,8 @@ class RefusedError(CallError):
 class UmBridge(Claim):
     """A model from vectors x0, x1, ... to y0, y1, ..., which are joined. connection: its `ask` calls a method."""
 
+    by_tangent = True
+
     def __init__(self, title: str, connection: Any, inputs: Arrays, config: Mapping[str, Any], request: Request):
         self.connection, self.config = connection, config
         support = self.support()

@@ -39,9 +39,9 @@ EXIT_SKIP = 125
     "Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck 'x^3' --grad '3*x^2'; "
     "gradcli gradcheck grads.py:f --grad g --shape x=3; gradcli gradcheck tests/ -j 4 --junit report.xml; "
     "gradcli gradcheck tests/ -o report.html",
-    "wrt out grad vjp jvp hess value_and_grad elementwise reference device engine shape arg samples order fast calls "
-    "no_as_called taylor check_symbolic check_digits rtol atol eps nondet_tol check_strict show keyword list stop jobs "
-    "search save_points config stress junit allow_inconclusive exit_zero bisect",
+    "wrt out grad vjp jvp hess value_and_grad elementwise on reference device engine shape arg samples order fast "
+    "calls no_as_called taylor check_symbolic check_digits rtol atol eps nondet_tol check_strict show keyword list "
+    "stop jobs search save_points config stress junit allow_inconclusive exit_zero bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
     common=COMMON.replace("dtype", "check_dtype"),
     metavar="TARGET... [NAME=VALUE]...",
