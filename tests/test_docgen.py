@@ -128,5 +128,6 @@ def test_example_runs(example, path, tmp_path):
         pytest.importorskip("torch")
     folder = shutil.copytree(Path(__file__).parent / "manual", tmp_path / "manual")
     shutil.copytree(ROOT / "samples" / "found", folder / "samples" / "found")
+    shutil.copy(ROOT / "samples" / "poses.py", folder / "samples")
     done = shell(f"set -o pipefail\n{example}", folder, PATH=path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert done.returncode == 0, done.stdout + done.stderr

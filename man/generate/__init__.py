@@ -14,6 +14,7 @@ from .commands import command_page
 from .documents import json_page
 from .found import found_page
 from .language import expressions_page
+from .manifolds import manifolds_page
 from .overview import overview_page
 from .project import configuration_page, environment_page, exit_codes_page
 from .protocol import protocol_page
@@ -27,6 +28,7 @@ SUBJECTS = {
     "gradcli-json.5": json_page,
     "gradcli-expressions.7": expressions_page,
     "gradcli-found.7": found_page,
+    "gradcli-manifolds.7": manifolds_page,
     "gradcli-protocol.7": protocol_page,
     "gradcli-verdict.7": verdict_page,
 }

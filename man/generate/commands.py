@@ -64,7 +64,8 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
     arguments = command.collect_usage_pieces(context)[1:]
     references = ["gradcli(1)", *(f"gradcli-{other}(1)" for other in RELATED.get(name, []) if other in COMMANDS)]
     references += ["gradcli-expressions(7)"] if takes_target(command) or name == "ops" else []
-    references += ["gradcli-found(7)", "gradcli-protocol(7)", "gradcli-verdict(7)"] if name == "gradcheck" else []
+    pages = "found manifolds protocol verdict".split() if name == "gradcheck" else []
+    references += [f"gradcli-{other}(7)" for other in pages]
     references += ["gradcli-json(5)"] if name in schemas() or name == "schema" else []
     note = [".Pp", *paragraphs("gradcli(1) describes TARGET and VALUE.")]
     lead, rest = split_help(command.help or "")

@@ -29,6 +29,7 @@ SECTIONS = {
     "Formats and language": [
         "manual/gradcli-expressions.7",
         "manual/gradcli-json.5",
+        "manual/gradcli-manifolds.7",
         "manual/gradcli-protocol.7",
         "manual/gradcli-configuration.5",
         "manual/gradcli-environment.7",
