@@ -12,6 +12,8 @@ ENGINES = (*ADAPTED, "gradcli", "object")
 """Engines of Python functions: frameworks with an adapter in claims/adapters, gradcli, and one in the user's file."""
 SHORT_TYPES = ("bfloat16", "float16")
 """Low-precision types, which are checked against a reference (--reference)."""
+LEAST_DRAWS = 1_000
+"""The least number of samples of an estimator (--draws)."""
 TYPES = ("float32", "float64", "complex128", *SHORT_TYPES)
 
 
@@ -24,8 +26,8 @@ class Request(NamedTuple):
     gradient: the vector for an output that is not a scalar. hooks: in the order given. retain: intermediate results
     whose gradient is reported, None for all. grad, vjp, jvp: the claimed derivative, as a name in the target's file, a
     function, a C declaration, or formulas. hess: formulas for second derivatives. on: manifolds by input, or as texts
-    NAME=MANIFOLD. reference: the function to compare with. numeric: differentiate from values alone. keyword: selects
-    checks. show: "all" reports every element.
+    NAME=MANIFOLD. reference: the function to compare with. stochastic: the estimator to check; level, draws: of its
+    test. numeric: differentiate from values alone. keyword: selects checks. show: "all" reports every element.
     """
 
     command: str = "grad"
@@ -84,6 +86,9 @@ class Request(NamedTuple):
     engine: str | None = None
     python: str | None = None
     reference: Any = None
+    stochastic: Any = None
+    level: float | None = None
+    draws: int | None = None
     device: str | None = None
     torch: bool = False
     safe: bool = False
@@ -138,4 +143,4 @@ class Request(NamedTuple):
 
 
 HOW_CHECKED = """order samples seed dtype calls taylor digits symbolic rtol atol eps nondet_tol strict search engine
-device no_as_called"""
+device no_as_called level draws"""

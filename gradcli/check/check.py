@@ -23,9 +23,9 @@ from ..claims.claim import CallError, Claim, Progress, call_failed, callable_nam
 from ..claims.hand_written import HandWritten, claim_by_hand, value_and_gradient
 from ..errors import ENDINGS, GradcliError, did_you_mean, text_of
 from ..lang.limits import MOST_AXES, Bound, enforce
-from ..program.arguments import by_name, is_named, is_number, map_leaves, takes_whole
+from ..program.arguments import by_name, is_named, is_number, map_leaves, takes_random, takes_whole
 from ..program.target import Target
-from ..request import ENGINES, SHORT_TYPES, TYPES, Request
+from ..request import ENGINES, LEAST_DRAWS, SHORT_TYPES, TYPES, Request
 from ..results.checks import CheckReport
 from ..user.frameworks import FRAMEWORKS, engine_of, framework_of
 from .judge import Place, observe, run_check
@@ -191,6 +191,10 @@ class Check:
 
     def plain_claim(self, at: Mapping[str, Any]) -> Claim:
         request, f, claims = self.request, self.f, {way: self.named(x) for way, x in self.request.claims.items()}
+        if request.stochastic is not None:
+            from ..claims.estimators import open_objective
+
+            return open_objective(f, as_in_signature(f, at), request, self.engine, self.name)
         if self.opens is not None:
             self.opened = self.opens(request, at)
             return self.opened
@@ -237,6 +241,10 @@ class Check:
 
         return manifolds_of(self.request.on)
 
+    def known(self, claim: Any) -> Any:
+        """Return a claim, or the function of the file that it names; None if there is none."""
+        return (self.scope or {}).get(claim) if isinstance(claim, str) else claim
+
     def named(self, claim: Any) -> Any:
         """Return a function that a declaration names. Raises CallError if the file has no function of that name."""
         if not isinstance(claim, str):
@@ -265,7 +273,8 @@ class Check:
                 device = self.request.device and self.adapter.on_device(self.request.device)
                 with enforce(self.bound), device or contextlib.nullcontext():
                     report = self.worst()
-                    searched = (self.request.search or self.saved) and self.reference is None
+                    compared = self.reference is not None or self.request.stochastic is not None
+                    searched = (self.request.search or self.saved) and not compared
                     if not searched or report.verdict == "error":
                         return report
                     from .search import search
@@ -303,18 +312,25 @@ class Check:
 
         def make() -> Claim:
             drawn.update(self.point(np.random.default_rng(seed), seed - self.request.seed))
-            if judges is not None:
+            if self.reference is not None:
                 if request.dtype == "bfloat16" and (request.claims or self.engine is None):
                     raise CallError("NumPy has no bfloat16", "use --dtype float16 or float32")
                 drawn.update({name: rounded(x, request.dtype) for name, x in drawn.items()})
             return self.claim(drawn)
 
-        judges = None
+        judges: Callable[..., CheckReport] | None = None
+        blame = request.stochastic is None
         if self.reference is not None:
             from .reference import judge_by_reference, rounded
 
             judges = functools.partial(judge_by_reference, opens=functools.partial(self.open_reference, drawn))
-        report = run_check(make, self.place(seed), request, self.progress, judges=judges)
+        elif request.stochastic is not None:
+            judges = self.judge_estimator(drawn)
+        elif (random_one := takes_random(map(self.known, request.claims.values()), self.f)) is not None:
+            from .random_claim import leave_random
+
+            judges = functools.partial(leave_random, function=random_one[0], name=random_one[1])
+        report = run_check(make, self.place(seed), request, self.progress, blame, judges=judges)
         if (request.digits is not None or request.symbolic) and drawn:
             from .cross_checks import with_cross_checks
 
@@ -324,6 +340,22 @@ class Check:
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
             report = replace(report, hint=WHOLE_NUMBERS)
         return report
+
+    def judge_estimator(self, drawn: Mapping[str, Any]) -> Callable[..., CheckReport]:
+        """Return the function that checks the estimator at a point, to be called once the point is drawn."""
+
+        def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
+            from .stochastic import judge_estimator
+
+            given = as_in_signature(self.f, drawn)
+            return judge_estimator(claim, request, report, self.estimator, given, self.estimator is self.f)
+
+        return judge
+
+    @property
+    def estimator(self) -> Callable:
+        """The estimator of a gradient that is checked. Raises CallError if the file has no function of that name."""
+        return self.named(self.request.stochastic)
 
     def open_reference(self, at: Mapping[str, Any], dtype: str | None) -> Claim:
         """Return the reference's derivative in a type, or in float64; values alone if nothing differentiates it.
@@ -366,7 +398,7 @@ class Check:
     @property
     def knows_no_tensors(self) -> bool:
         """Whether the engine calls a function whose file imports nothing from gradcli."""
-        by_hand = self.request.value_and_grad or self.request.claims
+        by_hand = self.request.value_and_grad or self.request.claims or self.request.stochastic is not None
         names = getattr(self.origin, "__globals__", None)
         if by_hand or names is None or self.engine is not None:
             return False
@@ -375,7 +407,7 @@ class Check:
 
     def place(self, seed: int) -> Place:
         """Return where the check was declared, and the command line that repeats it."""
-        claims = tuple(filter(callable, self.request.claims.values()))
+        claims = tuple(filter(callable, [*self.request.claims.values(), self.request.stochastic]))
         if self.replay is None and not (self.declared and self.file and os.path.isfile(self.file)):
             return Place(self.name, self.file, self.line, claims=claims, function=self.origin)
         command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
@@ -491,6 +523,28 @@ def complaints_on_manifolds(request: Request) -> Iterator[str]:
             yield f"{name} cannot be combined with on: it moves the entries of inputs, off the manifold"
 
 
+NOT_WITH_STOCHASTIC = (
+    "grad vjp jvp value_and_grad elementwise reference calls taylor rtol atol eps nondet_tol strict search"
+)
+"""Options of a declaration that have no meaning for an estimator."""
+
+
+def complaints_of_estimator(request: Request) -> Iterator[str]:
+    if request.stochastic is not None:
+        for name in NOT_WITH_STOCHASTIC.split():
+            if getattr(request, name) not in (None, False, 0):
+                yield f"stochastic checks an estimator, so {name} has no effect: leave it out"
+        if request.order != 1:
+            yield "stochastic checks first derivatives, so order must be 1"
+    level = request.level
+    if level is not None and not (isinstance(level, int | float) and 0 < level < 1):
+        yield f"level must be a number between 0 and 1, got {level!r}"
+    if request.draws is not None and not is_whole(request.draws, LEAST_DRAWS):
+        yield f"draws must be a whole number of at least {LEAST_DRAWS}, got {request.draws!r}"
+    if request.stochastic is None and (level is not None or request.draws is not None):
+        yield "level and draws belong to an estimator: add stochastic"
+
+
 def complaints(check: Any) -> Iterator[str]:
     request = check.request
     if request.value_and_grad and request.grad is not None:
@@ -498,6 +552,7 @@ def complaints(check: Any) -> Iterator[str]:
     if request.elementwise and (request.vjp or request.jvp or not (request.grad or request.value_and_grad)):
         yield "elementwise requires grad or value_and_grad, and cannot be combined with vjp or jvp"
     functions = {"the function to check": check.f, "reference": request.reference or check.f, **request.claims}
+    functions |= {} if request.stochastic is None else {"stochastic": request.stochastic}
     for name, x in functions.items():
         if not callable(x) and not (isinstance(x, str) and check.scope and name != "reference"):
             yield f"{name} is {type(x).__name__}, not a function"
@@ -515,6 +570,7 @@ def complaints(check: Any) -> Iterator[str]:
         yield f"name must be a string, got {check.given_name!r}"
     if check.reference is None and request.dtype in SHORT_TYPES:
         yield f"dtype={request.dtype!r} needs reference=, a plain function that computes the same"
+    yield from complaints_of_estimator(request)
     if check.reference is not None and request.order != 1:
         yield "reference compares first derivatives, so order must be 1"
     if not is_whole(request.order, 1) or request.order > 2:

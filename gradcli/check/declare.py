@@ -21,7 +21,7 @@ RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames do not belong to the code that declares a check."""
 KNOWN = set(
     """grad vjp jvp engine wrt name order samples rtol atol eps nondet_tol strict seed fast search calls taylor
-    value_and_grad elementwise no_as_called reference dtype device on""".split()
+    value_and_grad elementwise no_as_called reference dtype device on stochastic level draws""".split()
 )
 """The options of a declaration."""
 F = TypeVar("F", bound=Callable | str)
@@ -55,6 +55,9 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     reports. no_as_called: skip the tests with other memory layouts, unused outputs and repeated backward passes.
     reference: a function whose derivative the claimed one is compared with, instead of values of f. dtype: the type of
     the inputs: float32, float64 or complex128; with a reference, also bfloat16 and float16. device: cpu or cuda.
+    stochastic: a Monte-Carlo estimator of the gradient of f, or its name in this file: stochastic(*arrays, rng, n)
+    returns n samples. f returns the expectation, or f(*arrays, rng, n) returns samples of it. level: the probability
+    that a right estimator fails. draws: the largest number of samples.
     f may also be an address, as on the command line. Then the derivative of the function there is checked, and grad,
     vjp and jvp are declarations in C. config: the configuration of a UM-Bridge model.
     """

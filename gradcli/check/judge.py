@@ -32,7 +32,15 @@ from ..numeric.estimate import PER_ESTIMATE
 from ..numeric.flat import Flat
 from ..numeric.locate import PASS_CALLS
 from ..numeric.probe import Probe
-from ..numeric.products import KEPT, adjoint_test, claim_at_other_point, coarseness, find_broken_law, late_difference
+from ..numeric.products import (
+    KEPT,
+    adjoint_test,
+    claim_at_other_point,
+    coarseness,
+    differing_calls,
+    find_broken_law,
+    late_difference,
+)
 from ..numeric.rows import ClaimedRows
 from ..numeric.sampler import TINY, Sampler
 from ..numeric.verdict import AT_KINK, FAIL, SAME_CALL, Judgement, differ_by, judge_by_tolerances
@@ -43,6 +51,8 @@ from .input_checks import evidence, input_check, text_of_disagreement, with_elem
 
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
 DRIFT = 1e-3  # a larger relative difference between two calls at one point is non-determinism, not noise: a choice
+JITTER = 1e-5  # smaller relative differences of calls, as of float32 sums, explain no wrong element: a choice
+COARSE = 1e-5  # a pass with this resolution or a larger one may hide random numbers: a choice
 FEW_DIGITS = 2.0**-25  # half of float32's rounding unit; above it, a check may be undecided for lack of digits
 FEW_SEEN = 1e-6  # above this resolution, values may have gone through float32: 16 of its rounding units
 
@@ -114,7 +124,9 @@ def run_check(
             claim = make()
             claim.progress = progress or Progress()
             if judges is None:
-                checked = with_calls(judge(claim, request, report, explain), claim, request)
+                checked = judge(claim, request, report, explain)
+                random = as_random(checked, claim, request)
+                checked = with_calls(checked, claim, request) if random is None else random
             else:
                 checked = judges(claim, request, report)
             return with_blame(checked, claim, request, blame) if checked.verdict == "fail" else checked
@@ -240,6 +252,26 @@ TRIVIAL = (
     "such as sum(w * y)"
 )
 REPEAT = "seed random numbers inside the function; in PyTorch call .eval(), which disables dropout and running averages"
+
+
+def as_random(checked: CheckReport, claim: Claim, request: Request) -> CheckReport | None:
+    """Return the report on a random claim, if it is one; a clear pass leaves no reason to ask."""
+    coarse = checked.passed and checked.resolution > COARSE and request.tolerances is None
+    if "elements" not in dict(checked.seen) or not (coarse or checked.verdict in (decide.FAIL, decide.OPEN)):
+        return None
+    wrong = dict(checked.seen)["elements"] == "wrong"
+    calls = differing_calls(claim, request.nondet_tol, JITTER if wrong else SAME_CALL)
+    if calls is None:
+        return None
+    from .random_claim import IS_RANDOM, find_random
+
+    found = find_random(claim, calls, request.nondet_tol)
+    if found is None:
+        return None
+    reason, hint = found
+    inputs = tuple(replace(item, verdict=decide.OPEN) for item in checked.inputs)
+    more = {"message": reason.text, "diagnosis": (reason,), "inputs": inputs, "hint": hint or REPEAT}
+    return observe(checked, IS_RANDOM, **more)
 
 
 def with_calls(checked: CheckReport, claim: Claim, request: Request) -> CheckReport:
@@ -379,11 +411,11 @@ class Judging:
         if rows.again is None:
             return None
         found = find_unsteady(rows.claimed, rows.again, self.at_other, self.request.nondet_tol)
-        if found is not None or self.at_other is None or judgement.word != "right" or self.is_random(rows):
+        if found is not None or self.at_other is None or judgement.word != "right" or self.differs(rows):
             return found
         return late_difference(self.flat, rows.claimed, self.at_other)
 
-    def is_random(self, rows: ClaimedRows) -> bool:
+    def differs(self, rows: ClaimedRows) -> bool:
         """Return whether two calls of the claim differ by more than rounding."""
         least = np.maximum(SAME_CALL * np.abs(rows.claimed), self.request.nondet_tol)
         return bool((rows.between_calls > least).any())
@@ -397,7 +429,7 @@ class Judging:
             seen["direction"] = "contradicts"
         if probe.out_of_calls:
             seen["budget"] = "is used up"
-        if self.is_random(judgement.rows):
+        if self.differs(judgement.rows):
             seen["repeat"] = "differs"
         return seen
 

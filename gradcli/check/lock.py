@@ -8,19 +8,19 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import __version__
-from ..claims.claim import CallError, Claim
+from ..claims.claim import Arrays, CallError, Claim
 from ..errors import EXIT_TARGET, GradcliError
 from ..lang.limits import enforce
 from ..numeric.flat import Flat, arrays_behind
 from ..numeric.rows import ON_LINE, neighbours, noise_differences, points_on_line
 from ..results.checks import CheckReport
 from ..results.studies import Comparison, Difference, Lock, Verification
-from .check import Check, settings_kept
+from .check import Check, as_in_signature, settings_kept
 from .search import array_of, plain_of, read_document
 
 ASKED_AGAIN = 5  # points a few rounding units away at which value and gradient are computed again: a choice
@@ -33,14 +33,18 @@ LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
 Numbers = dict[str | None, np.ndarray]
 
 
-class Known:
+class Known(NamedTuple):
     """Value (under None) and gradients (by input) of a check at a point, and their errors."""
 
-    def __init__(self, claim: Claim):
-        self.at = claim.inputs
-        flat = Flat(claim)
-        self.numbers = numbers_of(flat, claim.at)
-        self.errors = errors_of(flat, self.numbers)
+    at: Arrays
+    numbers: Numbers
+    errors: Numbers
+
+
+def known_of(claim: Claim) -> Known:
+    flat = Flat(claim)
+    numbers = numbers_of(flat, claim.at)
+    return Known(claim.inputs, numbers, errors_of(flat, numbers))
 
 
 def numbers_of(flat: Flat, arrays: Mapping[str, np.ndarray]) -> Numbers:
@@ -111,7 +115,13 @@ def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
 
 def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
     with check.surroundings, settings_kept(), enforce(check.bound):
-        return Known(check.claim(check.point(np.random.default_rng(check.request.seed)) if at is None else at))
+        point = check.point(np.random.default_rng(check.request.seed)) if at is None else at
+        claim = check.claim(point)
+        if check.request.stochastic is None:
+            return known_of(claim)
+        from .stochastic import mean_of
+
+        return Known(claim.at, *mean_of(claim, check.request, check.estimator, as_in_signature(check.f, point)))
 
 
 def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str], Check]]:

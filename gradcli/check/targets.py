@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
+import inspect
 import itertools
 import os
 import stat
@@ -18,7 +19,7 @@ from ..claims.claim import CallError, GoneError
 from ..claims.open import open_address
 from ..errors import EXIT_TARGET, GradcliError, check_known, refuse_unknown
 from ..lang.limits import MAX_TEXT, Bound, enforce
-from ..program.arguments import Arguments, arguments_of, as_array, by_path, free_inputs, without
+from ..program.arguments import RANDOM_NAMES, Arguments, arguments_of, as_array, by_path, free_inputs, without
 from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
 from ..request import Request
 from ..results.checks import CheckReport
@@ -107,6 +108,18 @@ def belongs(check: Check, path: str) -> bool:
     return check.file is not None and same_file(check.file, path)
 
 
+def without_random(
+    f: Callable, given: Mapping[str, Any], title: str, parameters: Sequence[inspect.Parameter]
+) -> list[inspect.Parameter]:
+    """Return the parameters that are inputs: not random numbers, and not the number of samples. Raises GradcliError."""
+    from ..claims.random_function import COUNT_NAMES, roles_of
+
+    names = [p.name for p in parameters if p.name in given]
+    names = names or [p.name for p in parameters if p.name not in RANDOM_NAMES | COUNT_NAMES and p.default is p.empty]
+    roles = roles_of(f, names, title)
+    return [p for p in parameters if p.name not in (roles.random, roles.number)]
+
+
 def checks_of(targets: Sequence[Target], request: Request) -> list[Check | CheckReport]:
     """Return the checks of all targets, or reports. A file without checks is a script if it is the only target."""
     checks: list[Check | CheckReport] = []
@@ -160,6 +173,7 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     objects = request.engine == "object" and target.name is not None
     request = with_manifolds(target, request)
     text, by_hand = target.text, request.claims or request.value_and_grad or request.hess or objects
+    by_hand = by_hand or request.stochastic is not None
     twice = next((option for option, x in request.claims.items() if isinstance(x, tuple)), None)
     if twice and (target.is_address or target.name is not None):
         hint = "formulas for several inputs, x=FORMULA, are for expressions"
@@ -262,10 +276,15 @@ def hand_written_check(target: Target, request: Request) -> Check:
     if request.claims and isinstance(f, type) and hasattr(f, "apply") and hasattr(f, "backward"):
         hint = f"leave out --{next(iter(request.claims))}"
         raise GradcliError(f"{f.__name__} is an autograd.Function, whose own backward is checked", hint=hint)
-    at = arguments_of(f, by_path({**request.values, **request.shapes}), target.text, request.wrt or (), SHAPE_HINT)
+    given, choose = by_path({**request.values, **request.shapes}), None
+    if request.stochastic is not None:
+        choose = functools.partial(without_random, f, given, target.text)
+    at = arguments_of(f, given, target.text, request.wrt or (), SHAPE_HINT, choose)
     refuse_unknown_on(request, at, target.text)
     wrt = free_inputs(at, request.held) if request.wrt is None else request.wrt
     claims = {option: claimed(option, text) for option, text in request.claims.items()}
+    if request.stochastic is not None:
+        claims["stochastic"] = claimed("stochastic", request.stochastic)
     code = getattr(f, "__code__", None)
     line = code.co_firstlineno if code else None
     asked = request._replace(wrt=wrt, **claims)
@@ -317,6 +336,7 @@ def refuse_points(request: Request, path: str) -> None:
         **{f"{name}=": name for name in request.values},
         **{f"--shape {name}": name for name in request.shapes},
         **{f"--{name}": x for name, x in request.claims.items()},
+        "--stochastic": request.stochastic,
         "--value-and-grad": request.value_and_grad or None,
         "--elementwise": request.elementwise or None,
         "--on": request.on or None,

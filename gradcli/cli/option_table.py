@@ -16,7 +16,7 @@ import click
 
 from ..errors import GradcliError
 from ..lang.limits import MOST_AXES, as_written
-from ..request import DEFAULT_MAX_ELEMENTS, ENGINES, SHORT_TYPES
+from ..request import DEFAULT_MAX_ELEMENTS, ENGINES, LEAST_DRAWS, SHORT_TYPES
 
 
 def import_completion(what: str) -> Callable:
@@ -78,6 +78,14 @@ def as_step(ctx: Any, param: Any, value: Any) -> float | None:
     if step is not None and step < SMALLEST_STEP:
         raise click.BadParameter(f"'{value}' is below {SMALLEST_STEP:.2g}, the smallest step", ctx, param)
     return step
+
+
+def as_level(ctx: Any, param: Any, value: Any) -> float | None:
+    """Return a probability above 0 and below 1, or None."""
+    level = as_positive(ctx, param, value)
+    if level is not None and level >= 1:
+        raise click.BadParameter(f"'{value}' is not a probability below 1, such as 1e-6", ctx, param)
+    return level
 
 
 def as_pass(ctx: Any, param: Any, text: str | None) -> int | None:
@@ -449,6 +457,27 @@ OPTIONS: dict[str, Callable] = {
         complete="complete_function",
         targets="function",
         excludes="order calls taylor symbolic digits rtol atol eps nondet_tol strict show search save_points",
+    ),
+    "stochastic": option(
+        "--stochastic NAME",
+        "Check the mean of a Monte-Carlo estimator. NAME(*inputs, rng, n) returns n samples of the gradient, and "
+        "NAME(*inputs, rng) returns one. TARGET returns the expectation, or TARGET(*inputs, rng, n) samples of it.",
+        complete="complete_function",
+        targets="function",
+        excludes="grad vjp jvp hess value_and_grad elementwise reference order calls taylor symbolic digits rtol atol "
+        "eps nondet_tol strict search save_points no_as_called engine device",
+    ),
+    "level": option(
+        "--level X",
+        "Probability that a right estimator fails [1e-6]. It holds for the whole check of an estimator.",
+        callback=as_level,
+        targets="function checks",
+    ),
+    "draws": option(
+        "--draws N",
+        f"Draw at most N samples [{1 << 23}]. If each sample takes a call, the default is {1 << 19}.",
+        type=Count(MOST_COUNTED, least=LEAST_DRAWS),
+        targets="function checks",
     ),
     "device": option(
         "--device", "Device on which PyTorch and JAX compute [cpu].", choices="cpu cuda", targets="function checks"

@@ -326,7 +326,8 @@ def mutate(
             runs.append(MutantRun(mutant.name, mutant.line, error, killed, status is None, took, test))
             watcher.ends(runs[-1])
         equal = len(mutator.mutants) - len(chosen)
-    return Mutation(target, tuple(runs), at_least, equal, report["calls"], time.perf_counter() - start)
+    whole, is_random = time.perf_counter() - start, report.get("random", False)
+    return Mutation(target, tuple(runs), at_least, equal, report["calls"], whole, is_random)
 
 
 def different(mutants: Sequence[Mutant], sizes: Sequence[dict[str, Any]]) -> Iterator[tuple[int, float | None, Any]]:

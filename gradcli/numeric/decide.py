@@ -44,6 +44,7 @@ def row(verdict: str, why: str, **seen: str) -> Row:
 
 CHECK = (
     row(ACCEPTED, "the project accepts all findings", project="accepts them"),
+    row(OPEN, "the claimed derivative is random, so no single call shows whether it is right", claim="is random"),
     row(FAIL, "products with a derivative are linear, fresh in each call, and adjoint", law="is broken"),
     row(FAIL, "programs call the rule in this way", call="differs"),
     row(FAIL, "exact arithmetic or a formula contradicts the claim", exact="contradicts"),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from ..claims.claim import CHANGED, CallError, Claim, nearby_point
+from ..claims.claim import CHANGED, CallError, Claim, OutOfCallsError, nearby_point
 from .decide import Observation
-from .flat import Flat
+from .flat import Flat, real_view
 from .rows import neighbours
 from .sampler import TINY
-from .verdict import OWN_NOISE, digits_of
+from .verdict import OWN_NOISE, SAME_CALL, digits_of
 
 ADJOINT_DIGITS = {8: 5.0, 4: 2.0, 2: 0.5}  # digits to which both modes must agree, by bytes of a number: a choice
 
@@ -361,3 +362,36 @@ def staleness(flat: Flat, seed: int) -> Observation | None:
         return None
     own = gap(claim.pull(claim.at, cotangent))  # of a gradient that is different every time
     return STALE if gap(late) > 10 * own else None
+
+
+def differing_calls(claim: Claim, allowed: float, relative: float = SAME_CALL) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the results of two calls at the same point that differ, if any of three does.
+
+    allowed, relative: by how much they may differ. None if no calls are left, or one raises.
+    """
+    with contextlib.suppress(CallError, OutOfCallsError):
+        first = product_here(claim)
+        for _ in range(2):
+            again = product_here(claim)
+            if not is_same(first, again, allowed, relative):
+                return first, again
+    return None
+
+
+def product_here(claim: Claim) -> np.ndarray:
+    """Return the claimed derivative at the point, or a product with it, as real numbers."""
+    out = claim.value_here()
+    weights = np.random.RandomState(0).uniform(0.5, 1.5, out.shape).astype(out.dtype)  # not of the global stream
+    if claim.capabilities.pull:
+        parts = claim.pull(claim.at, weights)
+    elif claim.capabilities.push:
+        parts = {claim.wrt[0]: claim.push(claim.at, {n: np.ones_like(claim.at[n]) for n in claim.wrt})}
+    else:
+        parts = claim.whole(claim.at) or {}
+    return np.concatenate([np.zeros(0), *(real_view(np.asarray(x)).astype(float) for x in parts.values())])
+
+
+def is_same(a: np.ndarray, b: np.ndarray, allowed: float = 0.0, relative: float = SAME_CALL) -> bool:
+    """Report whether results of two calls are equal but for rounding, or for what is allowed."""
+    least = max(allowed, relative * float(np.abs(a).max(initial=0.0)))
+    return a.shape == b.shape and np.allclose(a, b, rtol=relative, atol=least, equal_nan=True)

@@ -1,5 +1,6 @@
 """Match values to parameters by name, and name the arrays inside nested arguments and outputs."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -15,6 +16,8 @@ from ..errors import GradcliError, refuse_unknown
 
 WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
 """Annotations of parameters that take whole numbers."""
+RANDOM_NAMES = set("rng key generator gen random_state prng prng_key rng_key seed rngs rs random".split())
+"""Names of parameters that take random numbers."""
 
 
 def annotation_name(annotation: Any) -> str:
@@ -51,6 +54,26 @@ def takes_only_rest(function: Callable) -> bool:
     return inspect.Parameter.VAR_POSITIONAL in kinds and kinds <= {
         inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD,
     }  # fmt: skip
+
+
+def takes_random(functions: Iterable[Any], f: Callable) -> tuple[Callable, str] | None:
+    """Return the first function that must be given random numbers, and the parameter for them, if any.
+
+    f: the function whose derivatives these are, and whose own parameters are inputs.
+    """
+    own = set(needed_by(f))
+    for function in filter(callable, functions):
+        for name in needed_by(function):
+            if name in RANDOM_NAMES - own:
+                return function, name
+    return None
+
+
+def needed_by(function: Callable) -> list[str]:
+    """Return the names of the parameters without a default; none if they are unknown."""
+    with contextlib.suppress(TypeError, ValueError):
+        return [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    return []
 
 
 def forward_parameters(function: Any, has_setup: bool) -> list[inspect.Parameter]:
@@ -370,17 +393,23 @@ def expand_paths(wrt: Sequence[str] | None, paths: Sequence[str]) -> list[str]:
 
 
 def arguments_of(
-    f: Callable, given: Mapping[str, Any], title: str, wrt: Sequence[str], more: str = ""
+    f: Callable,
+    given: Mapping[str, Any],
+    title: str,
+    wrt: Sequence[str],
+    more: str = "",
+    choose: Callable[[Sequence[inspect.Parameter]], list[inspect.Parameter]] | None = None,
 ) -> dict[str, Any]:
     """Return the inputs of a plain function in the order of its parameters. Raises GradcliError for missing ones.
 
     An array default is an input only if no value is given, or if `wrt` names it. more: text to append to the hint for
-    missing values, as in `bind`.
+    missing values, as in `bind`. choose: returns those parameters that are inputs; without it, all are.
     """
     try:
         parameters = named_parameters(f, title)
     except (TypeError, ValueError):
         return dict(given)
+    parameters = parameters if choose is None else choose(parameters)
     names = [p.name for p in parameters]
     if not names:
         raise GradcliError(f"{title} has no parameters, so there is nothing to check", kind="name")

@@ -5,11 +5,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .base import Rows, declare, label
+
+if TYPE_CHECKING:
+    from .estimators import Bias
 
 PART_MARKS = {"": "", "re": "Re ", "im": "Im "}
 PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
@@ -145,12 +148,12 @@ class InputCheck:
     rounding, so that they are neither right nor wrong; negligible_below: up to this size, any value agrees.
     counts: numbers of wrong and undecided elements. places: where wrong ones are, if only some are wrong. accuracy: for
     a check against a reference. If every element was asked for: elements; point, the input's value; line, the function
-    along the worst element.
+    along the worst element. bias: for a check of an estimator, whose mean is the claimed derivative.
     """
 
     json = (
         "verdict max_abs_error max_rel_error digits~2 resolution not_decidable=negligible counts worst accuracy? "
-        "elements=every_element?"
+        "bias? elements=every_element?"
     )
     name: str
     shape: tuple[int, ...]
@@ -169,6 +172,7 @@ class InputCheck:
     counts: ElementCounts | None = None
     accuracy: Accuracy | None = None
     places: WrongPlaces | None = None
+    bias: "Bias | None" = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for a pass with an unbounded error."""
@@ -195,6 +199,8 @@ class InputCheck:
         if worst.output or worst.output_part:
             out = f"out{list(worst.output)}" if worst.output else "out"
             place = f"d {PARTS[worst.output_part]}{out}/d {place}"
+        if self.bias is not None:
+            return f"{place}: {self.bias.text(worst.claimed, worst.numeric, precision or 4)}"
         digits = precision or COMPARED_DIGITS
         claimed = f"{place}: claimed {float(worst.claimed):z.{digits}g}"
         if worst.sides is not None:
@@ -425,7 +431,7 @@ class CheckReport:
         order = {"fail": 0, "inconclusive": 1, "pass": 2}
         items = sorted(self.inputs, key=lambda item: (order.get(item.verdict, 3), -item.max_rel_error))
         worst = items[0].worst if items else None
-        if items and items[0].accuracy is not None:
+        if items and (items[0].accuracy is not None or items[0].bias is not None):
             failed = self.verdict == "fail"
             return f"{items[0].worst_text(precision or 4)}; {self.message}" if failed else self.message
         if self.verdict == "pass":
@@ -446,12 +452,15 @@ class CheckReport:
         return f"{text} (relative error {abs(worst.claimed - worst.numeric) / abs(worst.numeric):.3g})"
 
     def lines(self) -> Rows:
-        """Return the check (verdict, name, file, line, seconds, reason), then Taylor steps and elements, if any."""
+        """Return the check (verdict, name, file, line, seconds, reason), then Taylor steps, biases and elements."""
         place = (self.file or "", str(self.line or ""), f"{self.seconds:.3f}")
         yield (self.verdict, self.name, *place, self.headline)
         for row in self.taylor.rows if self.taylor is not None else ():
             rate = "rounding" if row.spoilt else "" if row.rate is None else repr(row.rate)
             yield ("taylor", self.name, repr(row.step), repr(row.remainder), rate)
+        for item in self.inputs:
+            if item.bias is not None and item.worst is not None:
+                yield ("bias", self.name, item.worst.name(item.name), *item.bias.cells, item.resolution)
         for item in self.inputs:
             yield from (("element", self.name, row.name(item.name), *row.cells) for row in item.rows())
 

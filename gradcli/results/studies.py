@@ -329,7 +329,7 @@ class Mutation(NamedTuple):
     """All mutants of a function.
 
     at_least: surviving mutants count if their error is larger. equal: how many were left out because they gave the same
-    values at random points. calls: how often the tests call the function.
+    values at random points, or the same mean if the function is random. calls: how often the tests call the function.
     """
 
     target: str
@@ -338,6 +338,7 @@ class Mutation(NamedTuple):
     equal: int
     calls: int
     seconds: float
+    is_random: bool = False
 
     def rows(self) -> Rows:
         for run in self.mutants:

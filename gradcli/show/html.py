@@ -13,6 +13,7 @@ from ..results.base import Gradients
 from ..results.checks import CheckList, CheckReport, CheckSummary, Elements, InputCheck, label_part
 from ..results.formats import Style
 from ..results.graphs import Graph, Pass, Trace
+from .band import mean_plot
 from .checks import basis, summary_line
 from .data import NONE, shape_text
 from .dot import nest_values
@@ -80,7 +81,7 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
     details = [
         f'<section id="check{i}" aria-label="{escape(check.name)}">{details_of(check)}</section>'
         for i, check in enumerate(result.checks)
-        if check.verdict != "pass"
+        if has_details(check)
     ]
     counts = escape(summary_line(result))
     head = f"<header><h1>gradcheck {escape(result.target)}</h1>\n<p><strong>{counts}</strong></p></header>"
@@ -88,8 +89,13 @@ def render_checksummary(result: CheckSummary, style: Style) -> str:
     return page(f"gradcheck {result.target}: {summary_line(result)}", "\n".join(body))
 
 
+def has_details(check: CheckReport) -> bool:
+    """Report whether a page has a section on a check: it did not pass, or checks an estimator."""
+    return check.verdict != "pass" or any(item.bias is not None for item in check.inputs)
+
+
 def summary_html(result: CheckSummary, style: Style) -> str:
-    details = [details_of(check) for check in result.checks if check.verdict != "pass"]
+    details = [details_of(check) for check in result.checks if has_details(check)]
     return fragment("\n".join([f"<p>{escape(summary_line(result))}</p>", summary_table(result, False), *details]))
 
 
@@ -120,7 +126,7 @@ def summary_table(result: CheckSummary, linked: bool = True) -> str:
     rows = []
     for i, check in enumerate(result.checks):
         name = escape(check.name)
-        if linked and check.verdict != "pass":
+        if linked and has_details(check):
             name = f'<a href="#check{i}">{name}</a>'
         place, reason = breakable(place_text(check.file, check.line)), escape(check.headline())
         rows.append(("", [verdict_text(check.verdict), name, place, f"{check.seconds:.3f} s", reason]))
@@ -157,6 +163,8 @@ def input_part(item: InputCheck, alone: bool) -> str:
     shape = shape_text(item.shape, "a number")
     parts = [f"<h3>{verdict_text(item.verdict)} {escape(item.name)} <span class='dim'>{shape}</span></h3>"]
     parts.append(f"<p>{escape(item.worst_text())}</p>" if item.worst is not None and not alone else "")
+    if item.bias is not None and item.worst is not None:
+        parts.append(mean_plot(item.name, item.bias, item.worst))
     if item.verdict != "pass" and item.line is not None and item.worst is not None:
         parts.append(line_plot(item.name, item.line, item.worst))
     if item.verdict != "pass" and item.elements is not None and item.elements.claimed.size:

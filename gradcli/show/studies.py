@@ -167,9 +167,10 @@ def advice_of(result: Mutation) -> str:
     shown = max(tests.items(), key=lambda item: (bool(item[0]), len(item[1])))
     function = result.target.partition(".py:")[2]
     if not shown[0]:
+        claim = f"stochastic={function}" if result.is_random else function
         return (
             f"{head}; a test that kills them compares with numeric derivatives: "
-            f"assert gradcli.check_gradient(f, {function}, at={{...}}), where f is the function whose gradient it is"
+            f"assert gradcli.check_gradient(f, {claim}, at={{...}}), where f is the function whose gradient it is"
         )
     return f"{head}; a test that kills {', '.join(shown[1])}:\n{shown[0].rstrip()}"
 

@@ -374,7 +374,7 @@ def cells_of(row: Element, name: str, digits: int, headings: tuple[str, ...]) ->
         "claimed": f"{row.claimed:z.{digits}g}",
         "numeric": f"{row.numeric:z.{digits}g}",
         "error": f"{row.numeric_error:.2g}" if np.isfinite(row.numeric_error) else "unknown",
-        "ratio": "" if row.ratio is None else f"{row.ratio:.{min(digits, 6)}g}",
+        "ratio": "" if row.ratio is None else f"{row.ratio:z.{min(digits, 6)}g}",
         "": "" if row.verdict == "pass" else WORDS[row.verdict],
     }
     return tuple(cells[heading] for heading in headings)

@@ -44,6 +44,11 @@ def test_a_wrong_element_is_wrong_whatever_else_is_seen():
         assert decide({"elements": "wrong", **more}).verdict == FAIL
 
 
+def test_no_observation_decides_on_a_random_claim():
+    for more in ({"law": "is broken"}, {"call": "differs"}, {"elements": "wrong"}, {"elements": "right"}):
+        assert decide({"claim": "is random", **more}).verdict == OPEN
+
+
 def test_the_worst_verdict_is_that_of_the_whole():
     assert worst([PASS, OPEN, PASS]) == OPEN
     assert worst([OPEN, FAIL]) == FAIL

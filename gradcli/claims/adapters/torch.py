@@ -87,23 +87,8 @@ class Adapter(FrameworkCall):
             raise GradcliError(f"PyTorch {torch.__version__} finds no CUDA device")
         return torch.device(device)
 
-    @contextlib.contextmanager
-    def precision(self, narrow: bool) -> Iterator[None]:
-        default, threads = torch.get_default_dtype(), torch.get_num_threads()
-        device, wide = torch.get_default_device(), {} if narrow else WIDE
-        kept = [(x, x.data) for x in self.reached if x.dtype in wide or device.type not in ("cpu", x.device.type)]
-        try:
-            if sum(x.size for x in self.arguments.arrays.values()) < SMALL_INPUTS:
-                torch.set_num_threads(1)
-            torch.set_default_dtype(torch.float32 if narrow else torch.float64)
-            for x, data in kept:
-                x.data = data.to(data.device if device.type == "cpu" else device, wide.get(data.dtype, data.dtype))
-            yield
-        finally:
-            torch.set_num_threads(threads)
-            torch.set_default_dtype(default)
-            for x, data in kept:
-                x.data = data
+    def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
+        return in_precision(self.reached, narrow, sum(x.size for x in self.arguments.arrays.values()))
 
     @staticmethod
     def array(x: np.ndarray) -> Any:
@@ -212,6 +197,29 @@ class Adapter(FrameworkCall):
                 dtype = "float32" if self.single and self.short is None else None
                 part = Adapter.of(function, given, title, dtype)
                 yield part, functools.partial("the first wrong part is {}: {}".format, title, place)
+
+
+@contextlib.contextmanager
+def in_precision(reached: Sequence[torch.Tensor], narrow: bool, size: int) -> Iterator[None]:
+    """Make a precision the default, single (narrow) or double, and give tensors that functions refer to this precision.
+
+    size: elements of the inputs.
+    """
+    default, threads = torch.get_default_dtype(), torch.get_num_threads()
+    device, wide = torch.get_default_device(), {} if narrow else WIDE
+    kept = [(x, x.data) for x in reached if x.dtype in wide or device.type not in ("cpu", x.device.type)]
+    try:
+        if size < SMALL_INPUTS:
+            torch.set_num_threads(1)
+        torch.set_default_dtype(torch.float32 if narrow else torch.float64)
+        for x, data in kept:
+            x.data = data.to(data.device if device.type == "cpu" else device, wide.get(data.dtype, data.dtype))
+        yield
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_default_dtype(default)
+        for x, data in kept:
+            x.data = data
 
 
 def pull(leaves: Mapping[str, torch.Tensor], out: torch.Tensor, cotangent: np.ndarray) -> dict[str, np.ndarray]:

@@ -39,9 +39,9 @@ EXIT_SKIP = 125
     "Examples: gradcli gradcheck 'x**2 * sin(y)' x=2 y=3; gradcli gradcheck 'x^3' --grad '3*x^2'; "
     "gradcli gradcheck grads.py:f --grad g --shape x=3; gradcli gradcheck tests/ -j 4 --junit report.xml; "
     "gradcli gradcheck tests/ -o report.html",
-    "wrt out grad vjp jvp hess value_and_grad elementwise on reference device engine shape arg samples order fast "
-    "calls no_as_called taylor check_symbolic check_digits rtol atol eps nondet_tol check_strict show keyword list "
-    "stop jobs search save_points config stress junit allow_inconclusive exit_zero bisect",
+    "wrt out grad vjp jvp hess value_and_grad elementwise on reference stochastic level draws device engine shape arg "
+    "samples order fast calls no_as_called taylor check_symbolic check_digits rtol atol eps nondet_tol check_strict "
+    "show keyword list stop jobs search save_points config stress junit allow_inconclusive exit_zero bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
     common=COMMON.replace("dtype", "check_dtype"),
     metavar="TARGET... [NAME=VALUE]...",
@@ -289,6 +289,7 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
             messages.note(f"{check.file} declares no checks, so it runs as a script, and its own gradient is checked")
     if "samples" in call.request.named and not any(isinstance(c, Check) and c.random for c in checks):
         raise GradcliError("--samples needs an input with random values", hint="--shape x=3 gives x random values")
+    refuse_level(call, checks)
     pattern = call.request.keyword
     exact = any(c.name == pattern for c in checks if isinstance(c, Check))
     chosen = [
@@ -301,6 +302,13 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
     if not chosen:
         raise GradcliError(f"-k {pattern}: no check has this in its name", hint="--list shows their names", kind="name")
     return chosen
+
+
+def refuse_level(call: Call, checks: Sequence[Check | CheckReport]) -> None:
+    """Raise GradcliError for --level and --draws if no estimator is checked."""
+    estimators = any(isinstance(c, Check) and c.request.stochastic is not None for c in checks)
+    for name in () if estimators else sorted({"level", "draws"} & call.request.named):
+        raise GradcliError(f"--{name} is for estimators", hint="--stochastic NAME checks one")
 
 
 def bound_of(check: Check, timeout: float | None) -> Bound | None:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ...results.studies import Lock, Verification, WatchSummary
 
 TARGET = ("words", "expression", "engine", "config", "torch")
-CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "shapes", "keyword")
+CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "stochastic", "level", "draws", "shapes", "keyword")
 """Options that a lock file stores, so that --verify works without repeating them."""
 
 
 @target_command(
     "Examples: gradcli lock tests -o gradients.lock; gradcli lock tests -o a.lock && gradcli lock --verify "
     "a.lock; gradcli lock grads.py:f --grad g x='[1, 2]' | cat",
-    "verify wrt out grad vjp jvp engine shape keyword config",
+    "verify wrt out grad vjp jvp stochastic level draws engine shape keyword config",
     formats=("table", "json", "tsv"),
     common=COMMON.replace("precision ", ""),
 )

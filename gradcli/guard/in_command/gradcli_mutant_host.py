@@ -6,6 +6,7 @@ the number of the mutant, or `record` for the original, whose calls are recorded
 """
 
 import atexit
+import copy
 import functools
 import gc
 import importlib.abc
@@ -22,6 +23,10 @@ POINTS = 20
 SECONDS = 20.0
 MOST_WRITTEN = 24  # elements of a call that a test may spell out
 CALLS = 25  # calls of the original to record
+RANDOM_POINTS = 3  # points for random functions, of which there are many samples at each
+SAMPLES, SAMPLES_ONE = 10_000, 500  # samples of a random function, in one call or one by one
+KEEPS_MEANS = (None, "shift", "transpose", "last", "element")  # kinds of mutants that may keep the mean of samples
+SIGMAS = 5.0  # standard errors up to which means of samples are equal
 
 
 class Job:
@@ -120,7 +125,7 @@ def apply(x):
 
 def finish(job):
     """Write the measurements on the recorded calls, for the process that started the command."""
-    report = {"loaded": job.loaded, "calls": job.count, "sizes": []}
+    report = {"loaded": job.loaded, "calls": job.count, "sizes": [], "random": any(map(is_random, job.calls))}
     if job.calls:
         try:
             report["sizes"] = measure(job)
@@ -142,7 +147,39 @@ def map_parts(change, x):
 
 
 def copy_arrays(x):
-    return map_parts(lambda y: y.copy() if is_array(y) else y, x)
+    """Copy the arrays of an argument, and its generators of random numbers, which a call changes, too."""
+    return map_parts(lambda y: y.copy() if is_array(y) else copy_generator(y), x)
+
+
+def is_generator(x):
+    module = sys.modules.get("numpy.random")
+    kinds = (random.Random, *(() if module is None else (module.Generator, module.RandomState)))
+    return isinstance(x, kinds) or (type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "get_state"))
+
+
+def is_random(call):
+    return any(is_generator(x) for x in call.values())
+
+
+def copy_generator(x):
+    """Return a generator of random numbers in the same state, and anything else as it is."""
+    if not is_generator(x):
+        return x
+    if not type(x).__module__.startswith("torch"):
+        return copy.deepcopy(x)
+    made = type(x)(device=x.device)
+    made.set_state(x.get_state())
+    return made
+
+
+def seed_streams():
+    """Start the global streams of random numbers anew, so that a function and its mutants get the same numbers."""
+    random.seed(0)
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None:
+        numpy.random.seed(0)
+    if torch is not None:
+        torch.manual_seed(0)
 
 
 def is_array(x):
@@ -203,7 +240,7 @@ def measure(job):
     sizes = [{"relative": None, "test": None} for _ in others]
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for number in range(POINTS):
+        for number in range(RANDOM_POINTS if is_random(job.calls[0]) else POINTS):
             call = job.calls[number % len(job.calls)]
             point = map_parts(functools.partial(move_numbers, rng), call)
             expected = attempt(original, point)
@@ -211,11 +248,14 @@ def measure(job):
                 expected = attempt(original, point := call)
             if expected is None or time.perf_counter() > until:
                 continue
+            samples = samples_of(original, point) if is_random(point) else None
             for mutant, other, entry in zip(job.mutants, others, sizes, strict=True):
                 job.kind = mutant["kind"]
                 got = attempt(other, point)
-                job.kind = None
                 error = None if got is None else distance(got[0], expected[0])
+                if error and mutant["kind"] in KEEPS_MEANS and samples is not None:
+                    error = distance_of_means(samples_of(other, point), samples, error)
+                job.kind = None
                 if error is not None and (entry["relative"] is None or error > entry["relative"]):
                     entry.update(relative=error, test=write_call(job, point, expected[0]))
     return sizes
@@ -231,11 +271,16 @@ def function_with(job, code):
     return made
 
 
-def attempt(function, point):
-    """Return a tuple with the function's result for arguments by name; None if it raises."""
+def attempt(function, point, copies=True):
+    """Return a tuple with the function's result for arguments by name; None if it raises.
+
+    copies: pass copies of arrays and generators, and start global streams of random numbers anew.
+    """
     import inspect
 
-    bound = inspect.BoundArguments(inspect.signature(function), copy_arrays(point))
+    bound = inspect.BoundArguments(inspect.signature(function), copy_arrays(point) if copies else point)
+    if copies:
+        seed_streams()
     try:
         return (function(*bound.args, **bound.kwargs),)
     except Exception:
@@ -296,6 +341,40 @@ def distance(got, expected):
         gap = float(numpy.abs(a - b)[~same].max())
         worst = max(worst, gap / size if size and gap == gap else 1.0)
     return min(worst, 1e300)
+
+
+def distance_of_means(ours, theirs, otherwise):
+    """Return the relative difference of the means of samples with the same random numbers; 0 if chance explains it.
+
+    otherwise: what to return if they do not have the same shape.
+    """
+    if ours is None or ours.shape != theirs.shape:
+        return otherwise
+    gaps, size = ours - theirs, float(abs(theirs.mean(axis=0)).max(initial=0.0))
+    off = abs(gaps.mean(axis=0))
+    if not (off > SIGMAS * gaps.std(axis=0) / len(gaps) ** 0.5).any():
+        return 0.0
+    return float(off.max()) / size if size else 1.0
+
+
+def samples_of(function, point):
+    """Return samples of a random function as rows: (samples, numbers); None if it raises or returns something else."""
+    import numpy
+
+    counts = [name for name, x in point.items() if type(x) is int and x > 1]
+    if counts:
+        got = attempt(function, {**point, counts[-1]: SAMPLES})
+        rows = [] if got is None else leaves(got[0])
+        return numpy.concatenate([x.reshape(SAMPLES, -1) for x in rows], axis=1) if rows_fit(rows) else None
+    own = copy_arrays(point)
+    results = [attempt(function, own, copies=False) for _ in range(SAMPLES_ONE)]
+    if any(x is None for x in results):
+        return None
+    return numpy.array([numpy.concatenate(leaves(x[0])) for x in results])
+
+
+def rows_fit(rows):
+    return bool(rows) and all(len(x) % SAMPLES == 0 for x in rows)
 
 
 def write_call(job, point, expected):
