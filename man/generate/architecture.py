@@ -193,7 +193,8 @@ PyTorch.
 10. `gradcli/check/input_checks.py` turns the states of elements into the result for each input.
 
 A check of plain NumPy code imports neither the engine nor the table. With `--reference`, `gradcli/check/reference.py`
-replaces stages 3 to 10. It compares the claim with the derivative of a reference function.
+replaces stages 3 to 10. It compares the claim with the derivative of a reference function. With `--stochastic`,
+`gradcli/check/stochastic.py` replaces them. It compares the mean of an estimator with the derivative of an expectation.
 """,
     "The diagnosis": """
 `gradcli/explain/diagnose.py` tries hypotheses about the mistake. A hypothesis computes the expected claim from the
@@ -254,6 +255,8 @@ CHANGES = [
     ("which directions are compared", "gradcli/numeric/probe.py", "bisection: `gradcli/numeric/locate.py`"),
     ("kinks of several elements together", "gradcli/numeric/kink.py", ""),
     ("comparison with a reference", "gradcli/check/reference.py", ""),
+    ("the check of an estimator", "gradcli/check/stochastic.py", "its test: `gradcli/check/sequential.py`"),
+    ("what the mean of an estimator is", "gradcli/explain/mean.py", "KL divergences: `gradcli/explain/kl.py`"),
     ("the diagnosis of a mistake", "gradcli/explain/diagnose.py", "`factors.py` and `shortcuts.py` next to it"),
     ("the page of a finding", "gradcli/results/causes.toml", ""),
     ("the search for a failing point", "gradcli/check/search.py", "candidates: `gradcli/check/candidates.py`"),

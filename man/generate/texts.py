@@ -256,6 +256,32 @@ With `--dtype bfloat16`, `float16` or `float32`, the checked function runs in th
 float64, to give the exact derivative, and in that type, to show how large the rounding errors of a right derivative
 are. The check passes if the claim's error is not much larger than these. gradcli-verdict(7) gives the details.
 
+# Monte-Carlo estimators
+
+`--stochastic NAME` checks an estimator: a function whose result is random, and whose mean should be the gradient. Other
+options compare a single result, which says little about a mean. NAME(*inputs, rng, n) returns n samples of the
+gradient, in an array of shape (n, *shape of the input), or one such array for each input. NAME(*inputs, rng) returns
+one sample. The argument rng is a `numpy.random.Generator`. If the file uses PyTorch or JAX, it is a `torch.Generator`
+or a key. Functions without this argument may use the global streams of NumPy, Python and PyTorch, which gradcheck seeds
+before each call. In PyTorch and JAX, NAME may also return a loss. Its gradients are then the samples.
+
+TARGET returns the exact expectation, or TARGET(*inputs, rng, n) returns n samples of it. In the second case, its
+derivative comes from differences of samples with common random numbers.
+
+The number of samples doubles until the verdict is clear, or until `--draws` is reached. The verdict is:
+
+- pass if the mean agrees with the derivative, and a bias above the stated resolution would have been seen. The
+  resolution is relative to the largest derivative by this input, and at most 10 %.
+- fail if the mean differs from the derivative by more than chance explains. A right estimator fails with the
+  probability `--level`, which holds for all elements and numbers of samples together.
+- inconclusive if there are too few samples, or if the variance seems to be infinite.
+
+A fail says what the mean is, if that is clear: a multiple of the derivative, zero, the gradient of a different function
+in the file, or the derivative without one of its elements or inputs. With the same `--seed`, a run gives the same
+numbers. `samples/estimators.py` has examples. gradcli-verdict(7) describes the test.
+
+In `@gradcli.check` and `gradcli.check_gradient`, write `stochastic=`, `level=` and `draws=`.
+
 # Taylor remainders
 
 `--taylor` also prints Taylor remainders |f(x + h d) - f(x) - h g.d|. Here d is a random direction and g is the claimed

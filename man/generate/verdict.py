@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from gradcli.check import estimation, sequential
 from gradcli.numeric import compare, decide, verdict
 
 from . import texts
@@ -60,6 +61,7 @@ are:
 - The function jumps at the point, or is computed in steps: its slope on the step is not that over many steps.
 - The difference may come from a tolerance inside the function, at which an iteration stops.
 - The function or its derivative is not finite at the point.
+- The claim is random, so no single call shows whether it is right. `--stochastic` checks a mean.
 - Noise or rounding is so large that an error of 2 % could not be detected.
 - `--calls` allows too few calls.
 - All elements of the derivative are so small that rounding hides them.""",
@@ -197,6 +199,31 @@ If a right claim is open, or a wrong one is not decided, there were usually too 
 derivative.
 """
 CONSTANTS = {name: getattr(verdict, name) for name in ("ROUNDING", "OWN_NOISE", "LEAST_ACCUSED")}
+ESTIMATORS = """
+`--stochastic` draws samples of an estimator and compares their mean with the derivative of the expectation. The samples
+are drawn in {blocks} calls, whose means are independent. The first look at the mean has at least {least} samples. Each
+further look has twice as many. At each look, the t distribution of the means gives an interval for the bias of each
+element. It is widened by the range of the samples, as in the empirical Bernstein bound of Maurer and Pontil (2009),
+because large samples may be rare. The level (`--level`) is divided equally among all elements and looks. Therefore, an
+estimator without bias fails with at most this probability.
+
+An element is wrong if its interval excludes zero at two successive looks, or at the last one. It passes if the interval
+only contains biases that are small compared with the largest derivative by the same input: 1 % at first, 5 % after more
+samples, and at most {most:.0%}. If this derivative is zero, the standard deviation of a sample takes its place.
+
+If a few samples have much of the variance, Hill's index is computed from the largest ones. An index up to {infinite}
+means that the variance is probably infinite, and that no interval can be stated. The check is then inconclusive.
+
+An estimator that takes the number of samples is also called with n = 2. If its mean differs there, the samples of one
+call depend on each other, for example through a baseline that contains the sample itself.
+
+An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the
+differences is the derivative, except for an error that is measured by a second difference. The interval contains
+both.
+
+A check cannot see a bias below the stated resolution. It also cannot see the effect of events that did not occur in any
+sample.
+"""
 KERNEL_HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "missed")
 REFERENCE = """
 `--reference` names another function, the reference. gradcheck then compares the claim with the derivative of the
@@ -276,6 +303,11 @@ def reference() -> list[str]:
     return [*lines, ".El"]
 
 
+def estimator_numbers() -> dict[str, float]:
+    least = sequential.BLOCKS * sequential.LEAST_ROWS
+    return {"blocks": sequential.BLOCKS, "least": least, "most": estimation.MOST_BIAS, "infinite": sequential.INFINITE}
+
+
 def verdict_page() -> str:
     return page(
         "gradcli-verdict(7)",
@@ -284,6 +316,7 @@ def verdict_page() -> str:
             *[*paragraphs(DESCRIPTION), *tag_list(VERDICTS), *paragraphs(METHOD.format(**vars(compare), **CONSTANTS))],
             *[".Ss Decisions on an element", *paragraphs(DECISIONS), *tag_list(map(described, decide.ELEMENT))],
             *[".Ss Decisions on a check", *paragraphs(DECISIONS_ON_CHECKS), *tag_list(map(described, decide.CHECK))],
+            *[".Ss Monte-Carlo estimators", *paragraphs(ESTIMATORS.format(**estimator_numbers()))],
             *[".Ss What can be missed", *paragraphs(MISSED), ".Ss Calibration", *calibration()],
         ],
         EXAMPLES,
