@@ -6,6 +6,7 @@ that code goes to standard error.
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import json
 import os
@@ -18,24 +19,42 @@ def c_type(name):
     return ARRAYS.get(name) or getattr(ctypes, f"c_{name}")
 
 
+def text_of(array, size):
+    return base64.b64encode(memoryview(array).cast("B")[:size]).decode("ascii")
+
+
 class Library:
     def __init__(self, path):
         self.functions = ctypes.CDLL(path)
 
-    def call(self, request):
-        """Return the result of a call, and its arrays after it. Arguments are [type, value], with lists as arrays."""
+    def call(self, request, changes=None):
+        """Return the result of a call, and its output arrays after it.
+
+        Arguments are [type, value, whether it is an output]. Arrays are texts, in base64; lists would be slow. changes:
+        for each argument another number, or [place, number] for elements of an array; None if it stays.
+        """
         function = getattr(self.functions, request["function"])
         function.restype = None if request["returns"] == "void" else c_type(request["returns"])
         arguments, arrays = [], []
-        for kind, value in request["arguments"]:
-            if isinstance(value, list):
-                array = (c_type(kind) * max(len(value), 1))(*value)
+        changes = changes or [None] * len(request["arguments"])
+        for (kind, value, is_output), change in zip(request["arguments"], changes, strict=True):
+            if isinstance(value, str):
+                content = base64.b64decode(value)
+                array = (c_type(kind) * max(len(content) // ctypes.sizeof(c_type(kind)), 1))()
+                ctypes.memmove(array, content, len(content))
+                for place, number in change or ():
+                    array[place] = number
                 arguments.append(array)
-                arrays.append((array, len(value)))
+                if is_output:
+                    arrays.append((array, len(content)))
             else:
-                arguments.append(c_type(kind)(value))
+                arguments.append(c_type(kind)(value if change is None else change))
         returned = function(*arguments)
-        return {"returned": returned, "arrays": [array[:count] for array, count in arrays]}
+        return {"returned": returned, "arrays": [text_of(array, size) for array, size in arrays]}
+
+    def call_all(self, request):
+        """Return the answers of several calls. rows: how their arguments differ from those of the request."""
+        return {"answers": [self.call(request, row) for row in request["rows"]]}
 
 
 class Model:

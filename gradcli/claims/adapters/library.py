@@ -6,9 +6,12 @@ grad_x.
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import math
 import os
 import re
+import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -18,7 +21,7 @@ from ...errors import GradcliError, refuse_unknown
 from ...program.arguments import missing_values
 from ...request import Request
 from ...user.address import KINDS
-from ..claim import Arrays, CallError, Capabilities, Claim
+from ..claim import Arrays, CallError, Capabilities, Claim, GoneError
 from . import ANSWER_SECONDS
 from .process import Process, host_words
 
@@ -104,6 +107,8 @@ def plain_type(words: str) -> str:
     return " ".join(QUALIFIERS.sub(" ", words).split()).removesuffix(" int")
 
 
+MOST_MOVED = 16  # elements that move in points that are sent together: a choice
+ANSWER_TOGETHER = 1.0  # seconds: points whose calls take longer together are sent one by one
 REVERSE = ("{}_b", "{}b", "{}_bar", "{}bar", "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "{}_g")
 """Names of the cotangent or the gradient of {}."""
 FORWARD = ("{}_d", "{}d", "{}_dot", "{}dot", "d{}", "d_{}", "{}_t", "{}t")  # of the tangent
@@ -130,6 +135,7 @@ class Library(Claim):
         self.derivatives: list[Any] = [function for function in (self.grad, self.back, self.forward) if function]
         self.result_shape = self.output_shape(request.shapes)
         self.connection = process
+        self.seconds = math.inf  # how long the last call took
         for function in (self.f, *self.derivatives):
             self.sizes(function)
         for function in self.derivatives:
@@ -238,23 +244,65 @@ class Library(Claim):
         return ([] if function is self.grad else [self.result.name]), list(self.at)
 
     def call(self, function: Declaration, values: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:
-        """Call a function; return its result, and its arrays after the call. Raises CallError."""
+        """Call a function; return its result, and its output arrays after the call. Raises CallError."""
+        request = {"function": function.name, "returns": function.returns}
+        began = time.monotonic()
+        answer = self.connection.ask("call", {**request, "arguments": self.arguments(function, values)})
+        self.seconds = time.monotonic() - began
+        return self.results(function, answer)
+
+    def arguments(self, function: Declaration, values: Mapping[str, Any]) -> list[Any]:
         given = {**self.sizes(function), **values}
-        arguments = [[p.type, as_argument(p, given[p.name])] for p in function.parameters]
-        request = {"function": function.name, "returns": function.returns, "arguments": arguments}
-        answer = self.connection.ask("call", request)
+        return [[p.type, as_argument(p, given[p.name]), p.kind == "output"] for p in function.parameters]
+
+    def results(self, function: Declaration, answer: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:
         if "error" in answer:
             raise CallError(f"{self.title}: {answer['error']}")
         if function.returns not in ("void", *REAL_TYPES.values()) and answer["returned"]:
             raise CallError(f"{function.name} returned the error code {answer['returned']}")
-        arrays = [p for p in function.parameters if p.kind in ("input", "output")]
-        after = {p.name: np.array(x, p.type) for p, x in zip(arrays, answer["arrays"], strict=True)}
+        written = [p for p in function.parameters if p.kind == "output"]
+        after = {p.name: array_in(text, p.type) for p, text in zip(written, answer["arrays"], strict=True)}
         return answer["returned"], after
 
     def evaluate(self, arrays: Arrays) -> np.ndarray:
         self.budget.made += 1
-        zeros = {p.name: np.zeros(self.result_shape) for p in self.f.parameters if p.kind == "output"}
-        returned, after = self.call(self.f, {**zeros, **arrays})
+        return self.output_in(*self.call(self.f, {**self.zeros, **arrays}))
+
+    @property
+    def zeros(self) -> dict[str, np.ndarray]:
+        return {p.name: np.zeros(self.result_shape) for p in self.f.parameters if p.kind == "output"}
+
+    def values(self, stacks: Arrays, count: int, like: np.ndarray) -> np.ndarray:
+        """Return f at several points; if calls are fast and few elements move, ask for all of them in one request."""
+        rows = [self.changes({name: x[i] for name, x in stacks.items()}) for i in range(count)]
+        moved = max((len(change) for row in rows for change in row if isinstance(change, list)), default=0)
+        if count > 1 and moved <= MOST_MOVED and self.seconds * count < ANSWER_TOGETHER:
+            self.budget.require(count)
+            request = {"function": self.f.name, "returns": self.f.returns, "rows": rows}
+            with contextlib.suppress(CallError, GoneError):  # calls one by one show which of them failed
+                arguments = self.arguments(self.f, {**self.zeros, **self.at})
+                answer = self.connection.ask("call_all", {**request, "arguments": arguments})
+                outputs = [self.output_in(*self.results(self.f, one)) for one in answer.get("answers", [answer])]
+                self.budget.made += count
+                return np.array(outputs, like.dtype)
+        return super().values(stacks, count, like)
+
+    def changes(self, arrays: Arrays) -> list[Any]:
+        """Return how the arguments at other inputs differ from those at the point: new numbers, places of arrays."""
+        found: list[Any] = []
+        for p in self.f.parameters:
+            x, at = arrays.get(p.name), self.at.get(p.name)
+            if x is None or at is None:
+                found.append(None)
+            elif p.kind == "number":
+                found.append(x.item())
+            else:
+                new = x.reshape(-1)
+                places = np.flatnonzero(new != at.reshape(-1))
+                found.append(list(zip(places.tolist(), new[places].tolist(), strict=True)))
+        return found
+
+    def output_in(self, returned: Any, after: Mapping[str, np.ndarray]) -> np.ndarray:
         if self.result.kind == "number":
             return np.array(returned, self.result.type)
         return after[self.result.name].reshape(self.result_shape)
@@ -295,16 +343,20 @@ class Library(Claim):
 
 
 def as_argument(p: Parameter, x: Any) -> Any:
-    """Return a value for JSON, with arrays flattened."""
+    """Return a value for JSON; an array is a text in base64."""
     if p.kind == "whole":
         return x
     raw = np.asarray(x, p.type)
     if p.kind != "number":
-        return raw.reshape(-1).tolist()
+        return base64.b64encode(raw.tobytes()).decode("ascii")
     if raw.size != 1:
         message = f"'{p.name}' is declared as one number, but has {raw.size} elements"
         raise GradcliError(message, hint=f"declare it as an array: const double *{p.name}", kind="shape")
     return raw.item()
+
+
+def array_in(text: str, kind: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(text), kind).copy()
 
 
 def whole_number(name: str, x: Any) -> int:
