@@ -15,7 +15,7 @@ import numpy as np
 
 from ..claims.claim import CallError
 from ..claims.random_function import RandomFunction
-from ..explain.input_block import estimated_columns
+from ..explain.evidence import estimated_columns
 from ..numeric.compare import MARGIN
 from ..numeric.flat import Flat
 from ..numeric.sampler import Sampler

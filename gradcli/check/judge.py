@@ -33,7 +33,6 @@ from ..numeric.flat import Flat
 from ..numeric.locate import PASS_CALLS
 from ..numeric.probe import Probe
 from ..numeric.products import (
-    KEPT,
     adjoint_test,
     claim_at_other_point,
     coarseness,
@@ -360,6 +359,7 @@ class Judging:
         seen = self.observations(judgement, probe, bool(findings))
         verdict = decide.decide(seen).verdict
         wrong = seen["elements"] == "wrong" or "direction" in seen
+        diagonal = self.decide_rest(judgement, probe) if wrong and self.explain else frozenset()
         inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
         coarse = verdict != "pass" or any((item.resolution or 0.0) > FEW_SEEN for item in inputs)
         asked = request.tolerances is None and claim.budget.allowed is None and judgement.claimed.size > 0
@@ -373,7 +373,7 @@ class Judging:
                 if flat.unit < SINGLE:
                     return Judging(claim, request, self.report, self.explain).run()
         if wrong and self.explain:
-            findings += self.find_mistakes(judgement, probe)
+            findings += self.find_mistakes(judgement, diagonal)
         message = claim.restriction
         if verdict == decide.OPEN:
             findings = [too_few(probe) if probe.out_of_calls else reason_of(judgement, seen)]
@@ -437,16 +437,16 @@ class Judging:
         item = input_check(judgement, probe, k)
         return with_elements(judgement, item, k) if self.request.show == "all" else item
 
-    def find_mistakes(self, judgement: Judgement, probe: Probe) -> tuple[Finding, ...]:
-        from ..explain.diagnose import diagnose
-        from ..explain.input_block import blocks_of
+    def decide_rest(self, judgement: Judgement, probe: Probe) -> frozenset[int]:
+        from ..explain.rest import decide_rest
 
-        blocks = blocks_of(judgement)
-        mistakes = diagnose(blocks)
+        return decide_rest(judgement, probe)
+
+    def find_mistakes(self, judgement: Judgement, diagonal: frozenset[int]) -> tuple[Finding, ...]:
+        from ..explain.diagnose import find_mistakes
+
+        mistakes = find_mistakes(judgement, diagonal, self.at_other)
         only_places = all(finding.is_place for finding in mistakes)
-        kept = self.at_other is not None and np.array_equal(self.at_other, judgement.claimed)
-        if only_places and kept and any(block.changes is not False for block in blocks):
-            return (Finding(*KEPT[:2]),)
         return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
 
 

@@ -16,8 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..claims.claim import Arrays, CallError, Claim
+from ..explain.block import InputBlock
 from ..explain.diagnose import diagnose
-from ..explain.input_block import InputBlock, estimated_columns
+from ..explain.evidence import Evidence, estimated_columns
+from ..explain.points import nearby
 from ..numeric.flat import Flat, real_view
 from ..numeric.rows import draw_signs
 from ..numeric.sampler import TINY, Sampler
@@ -110,7 +112,31 @@ def judge_by_reference(
     rows = (claimed, reference, own, near)
     blocks = [Block(flat, k, [part[:, flat.columns(k)] for part in rows], floor, kind) for k in range(len(claim.wrt))]
     blame = "" if differs else None  # no search for a wrong part if values differ: parts are checked by their values
-    return report_on(blocks, flat, f"(compared with {golden.title} in float64)", notes, partial(report, blame=blame))
+    compared = f"(compared with {golden.title} in float64)"
+    other = partial(blocks_elsewhere, flat, right, names, cotangents, dtype)
+    return report_on(blocks, flat, compared, notes, partial(report, blame=blame), other)
+
+
+def blocks_elsewhere(
+    flat: Flat, right: Flat, names: dict[str, str], cotangents: np.ndarray, dtype: str | None, here: list[InputBlock]
+) -> dict[int, list[InputBlock]]:
+    """Return the claim and the reference's derivative at a point nearby, by input; {} if one of them raises there."""
+    can = right.claim.capabilities
+    if not (can.pull or can.push or getattr(right.claim, "grad", None)):
+        return {}
+    at = {name: rounded(x, dtype) for name, x in nearby(flat.claim.at, flat.claim.wrt, 1.0).items()}
+    try:
+        there = Flat(flat.claim.moved(at))
+        exact = {**right.claim.at, **{names[name]: rounded(x, None) for name, x in at.items()}}
+        claimed, golden = products(there, cotangents, there.claim.at), products(right, cotangents, exact)
+    except CallError:
+        return {}
+    found = {}
+    for block in here:
+        columns = flat.columns(block.k)
+        known = golden[block.rows, columns], block.error
+        found[block.k] = [InputBlock(there, block.k, claimed[block.rows, columns], known, rows=block.rows)]
+    return found
 
 
 def match_inputs(claim: Claim, golden: Claim) -> dict[str, str]:
@@ -258,8 +284,7 @@ class Block:
     def input_block(self, flat: Flat, k: int) -> InputBlock:
         """Return the product with the most wrong elements, from which to find the mistake."""
         row = slice(worst := int(self.wrong.sum(axis=1).argmax()), worst + 1)
-        numbers = self.claimed[row], self.golden[row], self.room[row], self.wrong[row]
-        return InputBlock(flat, k, numbers)
+        return InputBlock(flat, k, self.claimed[row], (self.golden[row], self.room[row]), self.wrong[row], rows=row)
 
     def input_check(self, flat: Flat, k: int) -> InputCheck:
         """Return the result for the input. Its worst element is the one furthest beyond rounding."""
@@ -289,9 +314,17 @@ def rms(x: np.ndarray) -> float:
 
 
 def report_on(
-    blocks: list[Block], flat: Flat, compared: str, notes: list[str], report: Callable[..., CheckReport]
+    blocks: list[Block],
+    flat: Flat,
+    compared: str,
+    notes: list[str],
+    report: Callable[..., CheckReport],
+    elsewhere: Callable[[list[InputBlock]], dict[int, list[InputBlock]]],
 ) -> CheckReport:
-    """Return the report on all inputs, with the reason of the first of the worst ones."""
+    """Return the report on all inputs, with the reason of the first of the worst ones.
+
+    elsewhere: returns the blocks of inputs at another point.
+    """
     worst = max(blocks, key=lambda block: [PASS, UNDECIDED, FAIL].index(block.state))
     inputs = tuple(block.input_check(flat, k) for k, block in enumerate(blocks))
     accuracies = [f"{item.name}: {item.accuracy.text}" for item in inputs if item.accuracy is not None]
@@ -300,7 +333,8 @@ def report_on(
         message = worst.reason.text
     elif worst.state == FAIL:
         findings = [block.reason for block in blocks if block.state == FAIL and block.reason is not None]
-        findings += diagnose([block.input_block(flat, k) for k, block in enumerate(blocks)])
+        here = [block.input_block(flat, k) for k, block in enumerate(blocks)]
+        findings += diagnose(Evidence(here, None, elsewhere(here)))
     notes = [*dict.fromkeys([*notes, *accuracies])]
     word = {PASS: "right", UNDECIDED: "undecided", FAIL: "wrong"}[worst.state]
     return report(

@@ -258,6 +258,10 @@ class Claim:
         """Return the claimed product of a cotangent with the derivative, by input."""
         return self.pulls(arrays, [cotangent])[0]
 
+    def pullback(self, arrays: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+        """Return the claimed products at one point as a function of the cotangent; f is called now, if at all."""
+        return lambda cotangent: self.pull(arrays, cotangent)
+
     def push(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         """Return the claimed product of the derivative with tangents by input name."""
         self.budget.require(self.budget.claim_calls)

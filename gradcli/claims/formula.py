@@ -1,5 +1,8 @@
 """Formulas that claim derivatives of an expression program."""
 
+from __future__ import annotations
+
+import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -131,6 +134,11 @@ class FormulaClaim(HandWritten):
         super().__init__(self.output_of, at, wrt=wrt, elementwise=elementwise, **given_options)
         self.title = program.program.title
         self.many = Traced(lambda *xs: program.run(dict(zip(self.at, xs, strict=True)))[0], self.at)
+
+    def moved(self, at: Arrays) -> FormulaClaim:
+        other = copy.copy(self)
+        vars(other).update(vars(super().moved(at)), many=self.many.moved(at))
+        return other
 
     def output_of(self, *arrays: np.ndarray) -> np.ndarray:
         with no_grad():

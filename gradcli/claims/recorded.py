@@ -102,6 +102,10 @@ class Traced(Claim):
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
         return self.late_pull(arrays, cotangent)
 
+    def pullback(self, arrays: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+        record = self.record_call(arrays)
+        return lambda cotangent: self.products(record, arrays, cotangent, self.wrt, retain=True)
+
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays | None = None) -> dict[str, np.ndarray]:
         record = self.record_call(arrays)
         if between is not None:
@@ -116,12 +120,12 @@ class Traced(Claim):
         return self.products(record, arrays, cotangent, names)
 
     def products(
-        self, record: Any, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]
+        self, record: Any, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str], retain: bool = False
     ) -> dict[str, np.ndarray]:
         """Return the products of a cotangent, from backward, for the inputs that the call was recorded for."""
         (out,) = record.outputs
         with failing_as("backward"):
-            products = zip(names, pull(record, [(out, Tensor._wrap(cotangent, None))], False, False), strict=True)
+            products = zip(names, pull(record, [(out, Tensor._wrap(cotangent, None))], retain, False), strict=True)
         return {name: np.zeros_like(arrays[name]) if g is None else np.asarray(g) for name, g in products}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:

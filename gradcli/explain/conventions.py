@@ -28,7 +28,8 @@ from ..numeric.flat import Flat
 from ..numeric.sampler import Sampler
 from ..numeric.verdict import MARGIN
 from ..results.checks import Finding
-from .input_block import InputBlock, estimated_columns
+from .block import InputBlock
+from .evidence import estimated_columns
 
 RELATIVE = 1e-6  # by how much a claim may differ from a convention's Jacobian, as in InputBlock.room
 ORDERS = 4  # terms of a left Jacobian that an approximation may keep: a choice

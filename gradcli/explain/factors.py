@@ -1,408 +1,311 @@
 """Find factors and terms that a wrong derivative lacks or should not have: functions of inputs and of the output.
 
-A factor of the chain rule varies with the element, or with the output. Its constant is fitted, so it must explain
-several numbers, at the checked point and at others.
+A constant is fitted to the wrong elements at the checked point. Other points, where it stays, confirm it.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-import math
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+import operator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ..numeric.flat import arrays_behind
-from .input_block import Expected, Hypothesis, InputBlock
+from ..numeric.compare import MARGIN
+from .block import RELATIVE, SURE, InputBlock
+from .constants import CONSTANTS, SLIGHT, Number, of_lengths, readable
+from .evidence import Evidence, Hypothesis
+from .places import where_text
+from .quantities import Quantity, Values, after, atoms, matrix_products, quantities, sources, to_power
 
-SEVERAL = 3  # least number of wrong numbers that a fitted constant must explain: one fits it, the others confirm it
+SEVERAL = 3  # least number of wrong numbers that fit an unusual constant: one fits it, the others confirm it
 MOST_FITTED = 256  # most elements of a row that constants are fitted to: a choice
-MOST_MEAN_AXES = 4  # number of an input's last axes that a mean may be taken over: a choice
-MOST_ARRAYS = 6  # most arrays used by the code that are tried: a choice
-GELU_SCALE, GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715  # Hendrycks and Gimpel, arXiv:1606.08415
-TERM_CONSTANTS = np.array([1, 2, 3, 4, 6, 0.5, 1 / 3, 0.25])  # constants of terms that are products
-
-Function = Callable[[np.ndarray], np.ndarray]
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+MOST_MULTIPLIED = 16  # the same for products of two quantities, which are some ten thousand: a choice
+MOST_CONFIRMED = 40  # most factors, or terms, that are compared with other points: a choice
+FAMILIAR = 12  # characters by which the words of a common substitution count as shorter: a choice
+AWKWARD = 20  # characters by which a name with f, the function's value, counts as longer: a choice
+CONSTANT = 1e-5  # relative spread up to which ratios count as equal, before other points confirm it: a choice
+FRACTIONS = np.array([1, 2, 3, 4, 6, 8, 1 / 2, 1 / 3, 1 / 4, 1 / 6, 3 / 2, 2 / 3, *CONSTANTS])
+"""Constants that people write in front of a product."""
 
 
-def normal(x: np.ndarray) -> np.ndarray:
-    """Return the distribution function of the normal distribution."""
-    return np.array([math.erfc(-v / math.sqrt(2)) / 2 for v in x.reshape(-1).tolist()]).reshape(x.shape)
+class Numbers:
+    """The elements to which constants are fitted: those known here, and at other points if they are known there."""
+
+    def __init__(self, block: InputBlock, others: Sequence[InputBlock], most: int = MOST_FITTED):
+        self.parts: list[tuple[InputBlock, np.ndarray]] = []
+        self.block, self.others = block, others
+        wrong = np.flatnonzero(block.wrong.any(axis=0))
+        for at in (block, *(other for other in others if np.isfinite(other.r).any())):
+            with np.errstate(invalid="ignore"):
+                sure = np.isfinite(at.r) & (MARGIN * at.error <= SURE * np.fmax(np.abs(at.a), np.abs(at.r)))
+            sure &= np.isfinite(at.a)
+            columns = np.flatnonzero(sure.any(axis=0))
+            columns = np.union1d(np.intersect1d(wrong, columns)[:most], columns[:most])
+            if len(columns):
+                self.parts.append((at.thin(columns), sure[:, columns]))
+        self.a, self.r, self.error = (self.join(operator.attrgetter(name)) for name in ("a", "r", "error"))
+        self.wrong = self.join(lambda at: at.refuted) > 0
+        self.gap = self.a - self.r
+        here = len(self.wrong) if block.a.size == 1 or not self.parts else int(self.parts[0][1].sum())
+        self.count = int(self.wrong[:here].sum())
+
+    def join(self, of: Callable[[InputBlock], np.ndarray]) -> np.ndarray:
+        found = [np.broadcast_to(of(at), at.a.shape)[sure] for at, sure in self.parts]
+        return np.concatenate(found).astype(float) if found else np.zeros(0)
+
+    def varying(self, found: Sequence[Quantity], table: np.ndarray, every: bool) -> np.ndarray:
+        """Return a mask of the quantities that vary between elements here (every, or wrong ones), or between points."""
+        mask = np.zeros(len(found), bool)
+        for k, (q, row) in enumerate(zip(found, table, strict=True)):
+            with np.errstate(all="ignore"):
+                elsewhere = (np.broadcast_to(q.of(at), at.a.shape)[self.block.wrong] for at in self.others)
+                values = np.concatenate([row if every else row[self.wrong], *elsewhere])
+                values = values[np.isfinite(values)]
+                mask[k] = values.size > 1 and np.ptp(values) > SURE * np.abs(values).max()
+        return mask
+
+    def constants(self, target: np.ndarray, candidates: np.ndarray) -> np.ndarray:
+        """Return for each candidate, (K, N), the constant ratio of the target to it at wrong numbers; nan if none."""
+        with np.errstate(all="ignore"):
+            ratios = target[self.wrong] / candidates[:, self.wrong]
+            middle = np.median(ratios, axis=1)
+            spread = np.abs(ratios - middle[:, None]).max(axis=1)
+            room = CONSTANT + 3 * MARGIN * float(np.median(self.error[self.wrong] / np.abs(self.r[self.wrong])))
+            return np.where((spread <= min(room, 1e-3) * np.abs(middle)) & (middle != 0), middle, np.nan)
 
 
-def gelu_slope(x: np.ndarray) -> np.ndarray:
-    return normal(x) + x * np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)
+class Found(NamedTuple):
+    """A quantity that fits with a constant. power: of the quantity in the claim."""
+
+    quantity: Quantity
+    power: float
+    constant: float
+
+    @property
+    def rank(self) -> tuple[bool, bool, int]:
+        """Order: without a constant first, then with a usual one, then by length."""
+        size, name = abs(self.constant), self.quantity.name
+        length = len(name) + AWKWARD * ("f" in words_in(name)) - FAMILIAR * self.quantity.place
+        return (abs(size - 1) > SURE, bool(np.abs(FRACTIONS / size - 1).min() > SURE), length)
+
+    @property
+    def is_usual(self) -> bool:
+        return not self.rank[1]
 
 
-def tanh_gelu_slope(x: np.ndarray) -> np.ndarray:
-    t = np.tanh(GELU_SCALE * (x + GELU_CUBIC * x**3))
-    return (1 + t) / 2 + x * (1 - t**2) * GELU_SCALE * (1 + 3 * GELU_CUBIC * x**2) / 2
+def functions_of_inputs(block: InputBlock, evidence: Evidence) -> Iterator[Hypothesis]:
+    """Yield factors and terms that are missing or superfluous."""
+    others = evidence.others(block)
+    numbers = Numbers(block, others)
+    if not numbers.count:
+        return
+    singles = list(quantities(block))
+    yield from factors(block, numbers, singles)
+    yield from terms(block, numbers, [q for q in singles if not q.place])
+    few = Numbers(block, others, MOST_MULTIPLIED)
+    with np.errstate(all="ignore"):
+        slight = (np.abs(few.gap) <= SLIGHT * np.abs(few.r))[few.wrong].all()
+    if few.count > 1 and not slight:
+        yield from products(block, few)
 
 
-def tanh_slope(x: np.ndarray) -> np.ndarray:
-    return 1 - np.tanh(x) ** 2
+def table_of(numbers: Numbers, found: Iterable[Quantity]) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        rows = [numbers.join(q.of) for q in found]
+    return np.array(rows) if rows else np.zeros((0, len(numbers.a)))
 
 
-def sigmoid_slope(x: np.ndarray) -> np.ndarray:
-    return sigmoid(x) * (1 - sigmoid(x))
+def best(found: Iterable[Found], count: int) -> list[Found]:
+    """Return the simplest of what fits: a single number allows no constant, and a few numbers usual ones only."""
+    usable = (f for f in found if count >= SEVERAL or (f.is_usual and (count > 1 or not f.rank[0])))
+    return sorted(usable, key=lambda f: f.rank)[:MOST_CONFIRMED]
 
 
-FUNCTIONS: dict[str, Function] = {
-    "{}": lambda x: x,
-    "{}**2": np.square,
-    "sqrt({})": np.sqrt,
-    "exp({})": np.exp,
-    "exp(-{})": lambda x: np.exp(-x),
-    "sin({})": np.sin,
-    "cos({})": np.cos,
-    "log({})": np.log,
-    "tanh({})": np.tanh,
-    "sign({})": np.sign,
-    "1 - {}": lambda x: 1 - x,
-    "1 + {}**2": lambda x: 1 + x**2,
-}
-SLOPES: dict[str, Function] = {
-    "the derivative of tanh, 1 - tanh({})**2,": tanh_slope,
-    "the derivative of sigmoid, s (1 - s) where s = sigmoid({}),": sigmoid_slope,
-    "the derivative of softplus, sigmoid({}),": sigmoid,
-    "the derivative of gelu at {}": gelu_slope,
-    "the derivative of gelu (tanh) at {}": tanh_gelu_slope,
-    "the derivative of silu at {}": lambda x: sigmoid(x) * (1 + x * (1 - sigmoid(x))),
-    "the derivative of elu at {}": lambda x: np.where(x > 0, 1.0, np.exp(np.minimum(x, 0.0))),
-    "the derivative of arctan, 1 / (1 + {}**2),": lambda x: 1 / (1 + x**2),
-}
-"""Derivatives of activations, as functions of the activation's argument."""
-SLOPES_BY_RESULT: dict[str, Function] = {
-    "the derivative of tanh, 1 - {}**2,": lambda y: 1 - y**2,
-    "the derivative of sigmoid, {0} (1 - {0}),": lambda y: y * (1 - y),
-    "the derivative of softplus, 1 - exp(-{}),": lambda y: 1 - np.exp(-y),
-    "the derivative of sqrt, 1 / (2 {}),": lambda y: 0.5 / y,
-    "the derivative of log, exp(-{}),": lambda y: np.exp(-y),
-    "the derivative of elu, 1 + {} below 0,": lambda y: np.where(y > 0, 1.0, 1 + y),
-}
-INNER: dict[str, Function] = {
-    **FUNCTIONS,
-    "(1 - tanh({})**2)": tanh_slope,
-    "s (1 - s), s = sigmoid({})": sigmoid_slope,
-    "the normal density at {}": lambda x: np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi),
-}
-"""Functions that a term of the product or quotient rule may contain."""
-POWERS = {"{}": 1.0, "{}**2": 2.0, "1/{}": -1.0, "1/{}**2": -2.0}
-IN_PLACE: dict[str, Function] = {
-    "sigmoid's s (1 - s) was computed from {0} itself, not from sigmoid({0})": lambda x: x * (1 - x) / sigmoid_slope(x),
-    "sigmoid's derivative was taken at sigmoid({0}), not at {0}": lambda x: (
-        sigmoid_slope(sigmoid(x)) / sigmoid_slope(x)
-    ),
-    "tanh's 1 - t**2 was computed from {0} itself, not from tanh({0})": lambda x: (1 - x**2) / tanh_slope(x),
-    "tanh's derivative was taken at tanh({0}), not at {0}": lambda x: tanh_slope(np.tanh(x)) / tanh_slope(x),
-    "sin({0}) in place of cos({0})": np.tan,
-    "cos({0}) in place of sin({0})": lambda x: 1 / np.tan(x),
-    "tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / tanh_slope(x),
-    "sigmoid({0}) in place of its derivative": lambda x: 1 / (1 - sigmoid(x)),
-    "1 - tanh({0}) in place of 1 - tanh({0})**2": lambda x: 1 / (1 + np.tanh(x)),
-    "{0} in place of exp({0})": lambda x: x * np.exp(-x),
-    "log({0}) in place of 1/{0}": lambda x: x * np.log(x),
-}
-"""Mistaken substitutions, each with the claim divided by the derivative."""
+def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Iterator[Hypothesis]:
+    """Yield factors that are missing or superfluous, or a substitution that changes the claim by a factor.
+
+    A claim that is the same everywhere lacks a whole derivative, which is not a factor with a constant.
+    """
+    with np.errstate(all="ignore"):
+        ratio = numbers.a / numbers.r
+    singles = [*singles, *powers(block, numbers, ratio)]
+    constant_claim = bool(numbers.others) and all(np.array_equal(at.a, block.a) for at in numbers.others)
+    table, found = table_of(numbers, singles), []
+    varies = numbers.varying(singles, table, every=False)
+    for power in (1.0, -1.0):
+        with np.errstate(all="ignore"):
+            constants = numbers.constants(ratio, table**power)
+        found += [
+            Found(q, power, float(c))
+            for q, c, ok in zip(singles, constants, varies, strict=True)
+            if ok and np.isfinite(c) and (power > 0 or not q.place) and not (constant_claim and abs(c - 1) > SURE)
+        ]
+    for item in best(found, numbers.count):
+        q = item.quantity
+        word = "superfluous" if item.power > 0 else "missing"
+        noun = "" if q.name.startswith("the ") else "a factor "
+        text = q.name if q.place else f"{noun}{with_f(q.name)} is {word} (chain rule)"
+        for constant, name in readings(block, item.constant):
+            whole = divided_by(q.of, item.power, constant)
+            words = text if name == "1" else f"{text} (and a constant {name})"
+            hypothesis = Hypothesis(q.kind, words, whole, fitted=numbers.count)
+            yield hypothesis
+            if not block.wrong.all() and block.complete:
+                yield in_part(block, hypothesis)
 
 
-class Quantity(NamedTuple):
-    """A possible factor or term. of: its values for a block, which broadcast to (rows, elements)."""
-
-    name: str
-    of: Expected
-    kind: str = "chain factor"
-    place: bool = False  # whether the name describes a substitution
-
-
-def sources(block: InputBlock) -> Iterator[tuple[str, Expected]]:
-    """Yield arrays that vary with the element or with the output: inputs, the output, arrays that the code uses."""
-    flat = block.flat
-    yield block.name, lambda at: at.x
-    for name, other in flat.claim.at.items():
-        if other.dtype.kind != "f" or not other.size:
-            continue
-        if name != block.name:
-            yield from ((name, by) for by in (by_element(block, name), by_output(block, name)) if by is not None)
-        elif (of := by_output(block, name)) is not None and flat.out_shape != block.array.shape:
-            yield name, of
-        if other.size > 1:
-            for word, reduce in (("norm", np.linalg.norm), ("sum", np.sum)):
-                yield f"{word}({name})", functools.partial(InputBlock.reduced, name=name, reduce=reduce)
-    if block.whole and flat.out_dtype.kind == "f":
-        yield "the value" if len(block.f0) == 1 else "the output", lambda at: at.f0[:, None]
-        held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]
-        for name, x in held[:MOST_ARRAYS]:
-            if fits(x.shape, flat.out_shape):
-                yield name, functools.partial(constant_of_outputs, np.broadcast_to(x, flat.out_shape))
-            if fits(x.shape, block.array.shape):
-                yield name, functools.partial(constant_of_elements, np.broadcast_to(x, block.array.shape))
+def readings(block: InputBlock, c: float) -> Iterator[tuple[Number, str]]:
+    """Yield what a fitted constant may be in any shape, with its name: a number, or a function of a length."""
+    number = next((n for n in (float(round(c)), float(f"{c:.3g}")) if n and abs(c - n) < SURE * abs(c)), c)
+    yield lambda at: number, readable(number)
+    for sign in (1.0, -1.0) if abs(abs(c) - 1) > SURE else ():
+        for word, value, length in of_lengths(block, sign * c):
+            word = word if sign > 0 else f"-{word}"
+            name = f"{word} for N = {length.of(block)}, {length.name}"
+            yield functools.partial(signed, sign, value), name
 
 
-def constant_of_outputs(x: np.ndarray, at: InputBlock) -> np.ndarray:
-    return x.reshape(-1, 1).astype(float)
+def signed(sign: float, value: Number, at: InputBlock) -> float:
+    return sign * value(at)
 
 
-def constant_of_elements(x: np.ndarray, at: InputBlock) -> np.ndarray:
-    return x.reshape(-1)[at.columns].astype(float)
+def divided_by(of: Values, power: float, c: Number) -> Values:
+    def corrected(at: InputBlock) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return np.where(at.a == 0, 0.0, at.a / (c(at) * of(at) ** power))
+
+    return corrected
 
 
-def by_element(block: InputBlock, name: str) -> Expected | None:
-    shape = block.array.shape
-    if not fits(block.at[name].shape, shape):
-        return None
-    return lambda at: np.broadcast_to(at.at[name], shape).reshape(-1)[at.columns].astype(float)
+def in_part(block: InputBlock, whole: Hypothesis) -> Hypothesis:
+    """Return a mistake of the elements only that are wrong at the checked point."""
+
+    def corrected(at: InputBlock) -> np.ndarray:
+        return np.where(block.wrong, whole.corrected(at), at.a)
+
+    return whole._replace(text=f"{whole.text}, {where_text(block)}", corrected=corrected, general=False)
 
 
-def by_output(block: InputBlock, name: str) -> Expected | None:
-    shape = block.flat.out_shape
-    if not block.whole or block.flat.out_dtype.kind != "f" or not shape or not fits(block.at[name].shape, shape):
-        return None
-    return lambda at: np.broadcast_to(at.at[name], shape).reshape(-1, 1).astype(float)
+def words_in(name: str) -> list[str]:
+    return re.findall(r"\w+", name)
 
 
-def fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
-    """Return whether an array can be broadcast into a shape."""
-    return len(shape) <= len(into) and all(n in (1, m) for n, m in zip(shape[::-1], into[::-1], strict=False))
+def with_f(name: str) -> str:
+    """Say what f is, if a name contains it."""
+    return f"{name}, where f is the value of the function," if "f" in words_in(name) else name
 
 
-def quantities(block: InputBlock) -> Iterator[Quantity]:
-    for source, of in sources(block):
-        for text, function in IN_PLACE.items() if source == block.name else ():
-            yield Quantity(text.format(source), after(function, of), "chain factor", True)
-        for text, function in SLOPES_BY_RESULT.items() if source == "the output" else SLOPES.items():
-            yield Quantity(text.format(source), after(function, of), "activation derivative")
-        for text, function in FUNCTIONS.items():
-            yield Quantity(f"a factor {text.format(source)}", after(function, of))
-    if block.array.ndim == 2 and block.array.shape[0] == block.array.shape[1]:
-        yield Quantity(f"a factor inv({block.name}).T", lambda at: inverse(at.at[block.name])[at.columns])
-
-
-def inverse(x: np.ndarray) -> np.ndarray:
-    try:
-        return np.linalg.inv(x).T.reshape(-1).astype(float)
-    except np.linalg.LinAlgError:
-        return np.full(x.size, np.nan)
-
-
-def after(function: Function, of: Expected) -> Expected:
-    return lambda at: function(of(at))
-
-
-class StackedBlocks:
-    """Numbers of a block here and at other points, in one array, for fitting the constants of hypotheses."""
-
-    def __init__(self, block: InputBlock):
-        self.block, blocks = block, [block, *block.others]
-        wrong = np.flatnonzero((block.wrong & block.known).any(axis=0))
-        columns = [np.flatnonzero(np.isfinite(at.r).any(axis=0))[:MOST_FITTED] for at in blocks]
-        columns[0] = np.union1d(wrong[:MOST_FITTED], columns[0])
-        self.blocks = [at.thin(chosen) for at, chosen in zip(blocks, columns, strict=True)]
-        self.a, self.r = self.join(lambda at: at.a), self.join(lambda at: at.r)
-        self.known, self.wrong = self.join(lambda at: at.known), self.join(lambda at: at.wrong)
-        self.wrong = self.wrong & self.known
-        self.count = int(self.wrong.sum())
-
-    def join(self, of: Expected) -> np.ndarray:
-        return np.concatenate([np.broadcast_to(of(at), at.r.shape).reshape(-1) for at in self.blocks])
-
-    def constant(self, ratio: np.ndarray) -> float | None:
-        """Return the value of a ratio if it is the same at all wrong places; None if it varies or few are known."""
-        ratio = ratio[self.wrong & np.isfinite(ratio)]
-        if len(ratio) < SEVERAL or not ratio[0]:
-            return None
-        return float(ratio[0]) if (np.abs(ratio - ratio[0]) <= 1e-3 * abs(ratio[0])).all() else None
-
-    def varies(self, q: np.ndarray, least: float = 1e-6) -> bool:
-        q = np.abs(q[self.wrong & np.isfinite(q)])
-        return bool(len(q) >= 2 and np.ptp(q) > least * q.max() > 0)
-
-
-def functions_of_inputs(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield factors and terms that are missing or superfluous, missing masks and missing paths."""
-    yield from unmasked(block)
-    fit = StackedBlocks(block)
-    if fit.count >= SEVERAL:
-        yield from factors(fit)
-        yield from terms(fit)
-        yield from missing_paths(block)
-    yield from centred(block)
-
-
-def unmasked(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield a missing mask: the claim is right where the derivative is not 0, and wrong where it is 0."""
-
-    def expected(at: InputBlock) -> np.ndarray:
-        flat = np.abs(at.r) <= 1e-6 * np.abs(at.a)
-        seen = ~flat & (at.r != 0)
-        return np.where(flat, at.a, at.r) if seen.any() else np.full_like(at.r, np.nan)
-
-    if int(block.wrong.sum()) > 1:
-        text = "wrong where the derivative is 0, otherwise right: a mask is missing, such as x > 0 in relu or the"
-        yield Hypothesis("activation derivative", f"{text} limits of a clamp", expected)
-
-
-def factors(fit: StackedBlocks) -> Iterator[Hypothesis]:
-    """Yield factors that are missing or superfluous; those that need no other constant come first."""
-    found: list[tuple[bool, Hypothesis]] = []
-    for quantity in itertools.chain(quantities(fit.block), powers(fit, fit.a / fit.r)):
-        q = fit.join(quantity.of)
-        for power, word in ((1.0, "superfluous"), (-1.0, "missing"))[: 1 if quantity.place else 2]:
-            c = fit.constant(fit.a / (fit.r * q**power)) if fit.varies(q) else None
-            if c is None:
-                continue
-            c = 1.0 if abs(c - 1) < 1e-4 else c
-            text = quantity.name if quantity.place else f"{quantity.name} is {word} (chain rule)"
-            text = text if c == 1 else f"{text} (and a constant {c:.6g})"
-            expected = lambda at, c=c, power=power, of=quantity.of: c * at.r * of(at) ** power  # noqa: E731
-            whole = Hypothesis(quantity.kind, text, expected)
-            found += [(c != 1, whole), (c != 1, whole._replace(expected=fit.block.partly(expected)))]
-    yield from (hypothesis for _, hypothesis in sorted(found, key=lambda item: item[0]))
-
-
-def terms(fit: StackedBlocks) -> Iterator[Hypothesis]:
+def terms(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Iterator[Hypothesis]:
     """Yield terms that were dropped or are superfluous: the difference is proportional to them."""
-    plain, block = Quantity("1", lambda at: np.ones_like(at.r)), fit.block
-    simple = (q for q in quantities(block) if not q.place)
-    for quantity in itertools.chain([plain], simple, powers(fit, fit.a - fit.r), products(block)):
-        q = fit.join(quantity.of)
-        c = fit.constant((fit.a - fit.r) / q)
-        if c is None or (quantity.kind == "product" and not np.isclose(abs(c), TERM_CONSTANTS, rtol=1e-4).any()):
-            continue
-        name = quantity.name.removeprefix("a factor ")
-        name = f"{name} (a log-determinant)" if name.startswith("inv(") else name
-        action = "dropped or has the wrong sign" if c < 0 else "superfluous"
-        text = f"a term {abs(c):.6g} * {name} is {action}: the difference is proportional to {name}"
-        if quantity is plain:
-            text = f"the difference is the same everywhere, {c:.6g}: a term is dropped or added"
-        expected = lambda at, c=c, of=quantity.of: at.r + c * of(at)  # noqa: E731
-        yield Hypothesis("dropped term", text, expected)
-        if fit.varies(q, 0.01):
-            yield Hypothesis("dropped term", text, block.partly(expected))
+    plain = Quantity("1", lambda at: np.ones_like(at.a))
+    candidates = [plain, *singles, *matrix_products(block), *powers(block, numbers, numbers.gap)]
+    table = table_of(numbers, candidates)
+    varies = numbers.varying(candidates, table, every=True)
+    varies[0] = True
+    kept = [q for q, ok in zip(candidates, varies, strict=True) if ok]
+    yield from terms_in(block, numbers, kept, table[varies])
 
 
-def to_power(p: float, x: np.ndarray) -> np.ndarray:
-    return x**p
+def terms_in(
+    block: InputBlock, numbers: Numbers, candidates: list[Quantity], table: np.ndarray
+) -> Iterator[Hypothesis]:
+    constants = numbers.constants(numbers.gap, table)
+    right = ~numbers.wrong
+    with np.errstate(all="ignore"):
+        room = MARGIN * numbers.error[right] + RELATIVE * np.abs(numbers.a[right])
+        vanishes = (np.abs(constants[:, None] * table[:, right]) <= room).all(axis=1)
+    found = [Found(q, 1.0, float(c)) for q, c in zip(candidates, constants, strict=True) if np.isfinite(c)]
+    names = {q.name for q, zero in zip(candidates, vanishes, strict=True) if zero}  # right where the claim is right
+    with np.errstate(all="ignore"):
+        inside = table[:, numbers.wrong]
+        spread = np.ptp(inside, axis=1) > RELATIVE * np.abs(inside).max(axis=1, initial=0.0)
+    varying = {q.name for q, ok in zip(candidates, spread, strict=True) if ok}
+    chosen = best(found, numbers.count)
+    for everywhere in (True, False):
+        for item in (item for item in chosen if (item.quantity.name in names) is everywhere):
+            for constant, name in readings(block, item.constant):
+                hypothesis = term(item, constant, name, numbers.count)
+                if everywhere:
+                    yield hypothesis
+                elif block.complete and item.quantity.name in varying:
+                    yield in_part(block, hypothesis)
 
 
-def powers(fit: StackedBlocks, followed: np.ndarray) -> Iterator[Quantity]:
+def term(item: Found, constant: Number, value: str, count: int) -> Hypothesis:
+    """Return the hypothesis of one term. constant, value: what multiplies the quantity, and its name."""
+    q, c = item.quantity, item.constant
+    of = lambda at: at.a - constant(at) * q.of(at)  # noqa: E731
+    if q.name == "1":
+        text = f"the difference is the same everywhere, {value}: a term is dropped or added"
+        return Hypothesis("dropped term", text, of, fitted=count)
+    name, value = with_f(q.name), value.removeprefix("-")
+    size, _, where = value.partition(" for ")
+    size, where = "" if size == "1" else f"{size} * ", f" ({where})" if where else ""
+    dropped = f"a term {size}{name}{where} is dropped or has the wrong sign"
+    action = dropped if c < 0 else f"a term {size}{name}{where} is superfluous, or its opposite is dropped"
+    text = f"{action}: the difference is proportional to {q.name}"
+    if q.name.startswith("inv("):
+        text += ", the gradient of a log-determinant"
+    if q.lacks:
+        factor, rest = q.lacks
+        action = "missing" if c > 0 else "superfluous"
+        text = f"a factor {with_f(factor)} is {action} in the term {size}{rest}{where}"
+        text += f": the difference is proportional to {q.name}"
+    return Hypothesis("dropped term", text, of, fitted=count)
+
+
+def powers(block: InputBlock, numbers: Numbers, followed: np.ndarray) -> Iterator[Quantity]:
     """Yield the power of an input that a ratio or a difference is proportional to, if any."""
-    for name, source in itertools.islice(sources(fit.block), 4):
-        x, y = np.log(np.abs(fit.join(source))), np.log(np.abs(followed))
-        used = fit.wrong & np.isfinite(x) & np.isfinite(y)
+    for name, source in itertools.islice(sources(block), 4):
+        with np.errstate(all="ignore"):
+            x, y = np.log(np.abs(numbers.join(source))), np.log(np.abs(followed))
+        used = numbers.wrong & np.isfinite(x) & np.isfinite(y)
         if int(used.sum()) < SEVERAL or np.ptp(x[used]) < 1e-3:
             continue
         slope = float(np.polyfit(x[used], y[used], 1)[0])
         p = round(2 * slope) / 2
         if abs(slope - p) < 1e-3 and p:
-            yield Quantity(f"a factor {name}**{p:g}", after(functools.partial(to_power, p), source))
+            yield Quantity(f"{name}**{p:g}", after(functools.partial(to_power, p), source))
 
 
-def products(block: InputBlock) -> Iterator[Quantity]:
-    """Yield products of an input's power and a function of an input, as in the product and quotient rules."""
-    few = list(itertools.islice(sources(block), 4))
-    for (name, of), (other, by), (text, function) in itertools.product(few, few, INNER.items()):
-        for power, p in POWERS.items():
-            whole = lambda at, of=of, by=by, function=function, p=p: of(at) ** p * function(by(at))  # noqa: E731
-            yield Quantity(f"{power.format(name)} * {text.format(other)}", whole, "product")
+def products(block: InputBlock, numbers: Numbers) -> Iterator[Hypothesis]:
+    """Yield factors and terms that are products of two quantities, as in the product and quotient rules."""
+    single = list(atoms(block))
+    table = table_of(numbers, single)
+    with np.errstate(all="ignore"):
+        usable = np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1, initial=0.0) > 0)
+    single, table = [q for q, ok in zip(single, usable, strict=True) if ok], table[usable]
+    pairs = list(itertools.combinations_with_replacement(range(len(single)), 2))
+    if not pairs:
+        return
+    first, second = np.array(pairs).T
+    made, values = [], []
+    for words, combined in (
+        ("{} * {}", lambda a, b: a * b),
+        ("{} / {}", lambda a, b: a / b),
+        ("{1} / {0}", lambda a, b: b / a),
+        ("1 / ({} * {})", lambda a, b: 1 / (a * b)),
+    ):
+        with np.errstate(all="ignore"):
+            table_of_pairs = combined(table[first], table[second])
+            inside = table_of_pairs[:, numbers.wrong]
+            varies = np.ptp(inside, axis=1) > RELATIVE * np.abs(inside).max(axis=1, initial=0.0)
+        for k in np.flatnonzero(varies & np.isfinite(numbers.constants(numbers.gap, table_of_pairs))):
+            made.append(pair_of(single[pairs[k][0]], single[pairs[k][1]], words, combined))
+            values.append(table_of_pairs[k])
+    if made:
+        yield from terms_in(block, numbers, made, np.array(values))
 
 
-def mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return x.mean(axes, keepdims=True)
-
-
-def total(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    return x.sum(axes, keepdims=True)
-
-
-def projected(x: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> tuple[Any, ...]:
-    """Return 0, the multiple of x nearest to a (along axes), and the sum of the squares of x."""
-    size = total(x**2, axes)
-    return 0.0, x * total(a * x, axes) / size, size
-
-
-def softmax(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    p = np.exp(x - x.max(axes, keepdims=True))
-    return p / total(p, axes)
-
-
-def of_others(p: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    """Return a = p (1 - p) g minus the product of g with the derivative of softmax."""
-    pg = a / (1 - p)
-    return a - pg + p * total(pg, axes)
-
-
-Missing = Callable[[np.ndarray, np.ndarray, tuple[int, ...]], tuple[Any, ...]]
-MISSING: dict[str, Missing] = {
-    "the path through the mean of {} is missing, or wrong": lambda x, a, axes: (mean(a, axes),),
-    "the path through the variance of {} is missing, or wrong": lambda x, a, axes: projected(
-        x - mean(x, axes), a, axes
-    ),
-    "the paths through the mean and the variance of {} are missing, or wrong": lambda x, a, axes: (
-        mean(a, axes),
-        *projected(x - mean(x, axes), a, axes)[1:],
-    ),
-    "the path through the norm (or mean square) of {} is missing, or wrong": projected,
-    "the path through the sum in softmax (or logsumexp) of {} is missing, or wrong": lambda x, a, axes: (
-        softmax(x, axes) * total(a, axes),
-    ),
-    "only p (1 - p) is claimed for softmax p of {}: -p p', for other elements, is missing": lambda x, a, axes: (
-        of_others(softmax(x, axes), a, axes),
-    ),
-}
-"""The claim minus the derivative, from the input, the claim and the axes: a fixed part, a part that shrinks if an
-epsilon is added to its size, and that size."""
-
-
-def missing_paths(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield a mean, a variance, a norm or the sum of a softmax along axes of the input that was held constant.
-
-    The claim's excess then follows from the claim, except for the epsilon added to a variance, which is fitted.
-    """
-    shape = block.array.shape
-    long = [axis for axis, n in enumerate(shape) if n > 1][-MOST_MEAN_AXES:]
-    several = (axes for count in range(len(long)) for axes in itertools.combinations(long, count + 1))
-    for axes, (name, missing) in itertools.product(several, MISSING.items()):
-
-        def parts(at: InputBlock, axes: tuple[int, ...] = axes, missing: Missing = missing) -> tuple[np.ndarray, ...]:
-            found = missing(at.x.reshape(shape), at.a.reshape((-1, *shape)), tuple(axis - len(shape) for axis in axes))
-            whole = (*found, 0.0, 1.0)[:3]
-            return tuple(np.broadcast_to(part, (len(at.a), *shape)).reshape(at.a.shape) for part in whole)
-
-        plain, spread, size = parts(block)
-        epsilon = (size * (spread / (block.a - block.r - plain) - 1))[block.wrong & block.known]
-        epsilon = float(np.median(epsilon)) if spread.any() and np.isfinite(epsilon).all() else 0.0
-
-        def expected(at: InputBlock, parts: Callable = parts, epsilon: float = epsilon) -> np.ndarray:
-            plain, spread, size = parts(at)
-            return at.r + plain + spread * size / (size + epsilon)
-
-        along = "" if len(axes) == len(shape) else f" along {'axis' if len(axes) == 1 else 'the axes'} "
-        of = block.name + along + ", ".join(map(str, axes)) * bool(along)
-        yield Hypothesis("missing path", name.format(of), expected)
-
-
-def centred(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield a difference that is the same in all elements, or along an axis, but differs at other points."""
-    shape = block.array.shape
-    axes = [tuple(range(len(shape))), *((axis,) for axis in range(len(shape)) if len(shape) > 1)]
-    for several in axes if block.whole else ():
-        if math.prod(shape[i] for i in several) >= SEVERAL:
-            where = "all elements" if len(several) == len(shape) else f"the elements along axis {several[0]}"
-            text = f"the difference is the same in {where}: the derivative through a mean or a sum is dropped or added"
-            yield Hypothesis("dropped term", text, functools.partial(with_mean_added, several))
-
-
-def with_mean_added(axes: tuple[int, ...], at: InputBlock) -> np.ndarray:
-    """Add the mean known difference along axes of the input to the derivative."""
-    gap = (at.a - at.r).reshape((len(at.r), *at.array.shape))
-    known = np.isfinite(gap)
-    several = tuple(axis + 1 for axis in axes)
-    total = np.where(known, gap, 0.0).sum(axis=several, keepdims=True) / known.sum(axis=several, keepdims=True)
-    return at.r + np.broadcast_to(total, gap.shape).reshape(at.r.shape)
+def pair_of(a: Quantity, b: Quantity, words: str, combined: Callable) -> Quantity:
+    """Return a product. If a factor of it is 1 - q, a term with the factor q and one without it may be mixed up."""
+    lacks = None
+    if words == "{} * {}":
+        one = next((q for q in (a, b) if q.name.startswith("(1 - ") and "**" not in q.name), None)
+        if one is not None:
+            lacks = (one.name[len("(1 - ") : -1], (b if one is a else a).name)
+    return Quantity(words.format(a.name, b.name), lambda at: combined(a.of(at), b.of(at)), "product", lacks=lacks)

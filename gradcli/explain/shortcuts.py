@@ -2,12 +2,14 @@
 
 If our engine can run the function, its graph has the intermediate results that other checks do not see, such as a
 hidden layer whose activation's derivative was forgotten. Each hypothesis changes the engine's backward pass at a
-node. It must then give the claim, at the checked point and at another one.
+node. It must then give the claim, in every element that is wrong, for two combinations of outputs, at the checked point
+and at others.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import textwrap
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -19,20 +21,26 @@ from ..claims.hand_written import HandWritten
 from ..claims.recorded import Traced
 from ..errors import lines_of_file
 from ..numeric.flat import real_view
+from ..numeric.rows import draw_signs
 from ..results.checks import Finding
 from ..tape.backward import Plan, reachable
 from ..tape.record import Mode, recording
 from ..user.lines import users_chain
 from ..user.tracebacks import users_path
-from .input_block import InputBlock
+from .block import LEFT_OVER, InputBlock
+from .evidence import Evidence, Place
 
 MOST_NODES, MOST_PAIRS, MOST_ANALYSED = 200, 2000, 20_000  # nodes, pairs of nodes, array elements: a choice
-ALIKE = 1e-6  # how far a changed backward may be from the claim, relative to its largest element: a choice
+ALIKE = 1e-6  # relative error of a changed backward, in each element: a choice
+TINY_PART = 1e-12  # the same for elements that are the rest of a cancellation, relative to the largest element
+COMBINATIONS = 2  # combinations of outputs that a changed backward must explain
 COMPOSED = {
     frozenset({"negative", "exp", "add", "divide"}): "sigmoid",
     frozenset({"negative", "exp", "add", "reciprocal"}): "sigmoid",
     frozenset({"exp", "add", "log"}): "softplus",
     frozenset({"exp", "log1p"}): "softplus",
+    frozenset({"exp", "sum", "divide"}): "softmax",
+    frozenset({"subtract", "exp", "sum", "divide"}): "softmax",
     frozenset({"maximum"}): "relu",
 }
 SHARES = {0: "is missing", -1: "has the wrong sign", 2: "is counted twice"}
@@ -49,17 +57,24 @@ class Lines(Mode):
 
 
 class Run:
-    """The function recorded at a point, and one claimed row there, shape (n,).
+    """The function recorded at a point, and one claimed combination of rows there, shape (n,).
 
     arriving: the cotangent of each node. right: our engine's derivative. parts: the part of it through each node.
+    explained: mask of the elements that a hypothesis has to explain; the others belong to other inputs.
     """
 
-    def __init__(self, claim: HandWritten, at: Mapping[str, np.ndarray], cotangent: np.ndarray, claimed: np.ndarray):
+    def __init__(self, claim: HandWritten, place: Place, weights: np.ndarray, explained: np.ndarray):
+        at = place.flat.claim.at
         traced = Traced(claim.f, at, wrt=claim.wrt)
         with recording(Lines()):
             record = traced.record_call(traced.at)
-        (out,), self.claimed = record.outputs, claimed
+        (out,) = record.outputs
         self.inputs = [(x._node, x._data) for x in record.inputs]
+        self.explained = explained
+        if place.rows.weights is None:
+            self.claimed, cotangent = weights @ place.claimed, weights
+        else:
+            self.claimed, cotangent = weights @ place.claimed, weights @ place.rows.weights
         nodes = reachable([out._node]) if out._node is not None else []
         self.nodes = [node for node in nodes if not node.leaf and shape_of(node) is not None]
         seed = np.asarray(cotangent, out._data.dtype).reshape(out._data.shape)
@@ -105,20 +120,23 @@ def shape_of(node: Any) -> tuple[int, ...] | None:
     return node.data.shape if node.leaf else node.outline[0] if isinstance(node.outline, tuple) else None
 
 
-def find_shortcut(blocks: list[InputBlock]) -> Finding | None:
-    """Return which part of the chain is left out or wrong, if our engine can run the function."""
-    flat, elsewhere = blocks[0].flat, blocks[0].elsewhere
-    claim = flat.claim
+def find_shortcut(evidence: Evidence, blocks: list[InputBlock]) -> Finding | None:
+    """Return which part of the chain is left out or wrong in these inputs, if our engine can run the function."""
+    place = evidence.place
+    if place is None or not place.rows.known:
+        return None
+    flat, claim = place.flat, place.flat.claim
     small = sum(x.size for x in claim.at.values()) + flat.out.size <= MOST_ANALYSED
     real = all(x.dtype.kind == "f" for x in (flat.out, *claim.at.values()))
-    if type(claim) is not HandWritten or elsewhere is None or not (small and real and elsewhere.rows.known):
+    if type(claim) is not HandWritten or not (small and real and evidence.places):
         return None
-    rows, wrong = elsewhere.rows, max(blocks, key=lambda block: int(block.wrong.sum()))
-    row = int(wrong.wrong.sum(axis=1).argmax()) + (wrong.rows.start or 0)
-    weights = np.eye(len(flat.f0))[row] if rows.weights is None else rows.weights[row]
-    points = [(claim.at, rows.claimed), *((flat.claim.at, claimed) for flat, claimed in elsewhere.points)]
+    explained = np.zeros(flat.size, bool)
+    for block in blocks:
+        explained[flat.columns(block.k)] = True
+    rng = np.random.default_rng(0)
+    weights = draw_signs(rng, (COMBINATIONS if len(place.claimed) > 1 else 1, len(place.claimed)))
     try:
-        runs = [Run(claim, at, weights, claimed[row]) for at, claimed in points]
+        runs = [Run(claim, at, w, explained) for w in weights for at in (place, *evidence.places)]
         return next(hypotheses(runs), None)
     except Exception:  # the engine lacks an operation of the function, or its code needs plain arrays
         return None
@@ -140,6 +158,7 @@ def hypotheses(runs: list[Run]) -> Iterator[Finding]:
                 between = [k for k in sorted(before[late]) if early in before[k]]
                 what = f"the derivative of {operations(here, *between, late)} is {words}"
                 yield Finding("activation derivative", what + place_of(here, late))
+    yield from wrong_axes(runs)
     yield from (finding for _, finding in parts)
 
 
@@ -156,6 +175,7 @@ def paths(runs: list[Run]) -> Iterator[tuple[Any, Finding]]:
 
 def share_of(part: np.ndarray, run: Run) -> Any:
     """Return how often the claim contains a part of the derivative, if that is a simple fraction and not 1."""
+    part = np.where(run.explained, part, 0.0)
     size = float(part @ part)
     share = 1 + float((run.claimed - run.right) @ part) / size if size else np.nan
     if not abs(share) < 1e6:
@@ -164,13 +184,45 @@ def share_of(part: np.ndarray, run: Run) -> Any:
     return simple if abs(share - simple) < 1e-6 and simple != 1 else None
 
 
+def wrong_axes(runs: list[Run]) -> Iterator[Finding]:
+    """Yield a sum over the wrong axis: the gradient of a broadcast input, summed over another axis of what arrives."""
+    here = runs[0]
+    for i, node in reversed(list(enumerate(here.nodes))):
+        shape = shape_of(node) or ()
+        for (leaf, x), columns in zip(here.inputs, columns_of(here), strict=True):
+            if leaf not in node.parents or not here.explained[columns].any() or x.ndim >= len(shape):
+                continue
+            for axes in itertools.combinations(range(len(shape)), len(shape) - x.ndim):
+                if tuple(n for k, n in enumerate(shape) if k not in axes) != x.shape:
+                    continue
+                if all(near(summed_over(run, i, columns, axes), run) for run in runs):
+                    which = ", ".join(map(str, axes))
+                    text = f"a sum runs over the wrong axis ({which}): what arrives at {operations(here, i)} has to be "
+                    yield Finding("wrong axis", f"{text}summed over the axes that are broadcast{place_of(here, i)}")
+
+
+def columns_of(run: Run) -> list[slice]:
+    edges = np.cumsum([0, *(x.size for _, x in run.inputs)]).tolist()
+    return [slice(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def summed_over(run: Run, i: int, columns: slice, axes: tuple[int, ...]) -> np.ndarray:
+    """Return the derivative with that of one input replaced by the sum of the arriving cotangent over some axes."""
+    changed = run.right.copy()
+    changed[columns] = np.asarray(run.arriving[run.nodes[i]]).sum(axis=axes).reshape(-1)
+    return changed
+
+
 def near(expected: np.ndarray, run: Run) -> bool:
+    """Report whether a changed backward gives the claim, in each element that it has to explain."""
     if not np.isfinite(run.claimed).all():
         return False
-    size = np.abs(run.claimed).max(initial=0.0)
-    return bool(
-        (np.abs(expected - run.claimed) <= ALIKE * size).all() and not np.allclose(run.right, run.claimed, rtol=ALIKE)
-    )
+    off, gap = np.abs(expected - run.claimed), np.abs(run.right - run.claimed)
+    size = np.maximum(np.abs(run.claimed), np.abs(run.right))
+    rest = TINY_PART * size.max(initial=0.0)
+    wrong = (gap > 10 * ALIKE * size + rest) & run.explained
+    room = np.where(wrong, np.minimum(ALIKE * size + rest, LEFT_OVER * gap), ALIKE * size + rest)
+    return bool(wrong.any() and (off <= room)[run.explained].all())
 
 
 def operations(run: Run, *places: int) -> str:

@@ -292,9 +292,6 @@ STALE = Observation(
     "backward uses values of another call: the gradient changes once the function has been called elsewhere (stale "
     "context); save what backward needs with each call, as save_for_backward does",
 )
-KEPT = Observation(
-    "unsteady", "the gradient is the same at another point: the first (or the last) one was kept, or it is a constant"
-)
 
 
 def claim_at_other_point(flat: Flat) -> np.ndarray | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .base import Rows, declare, label
+from .patches import Patch
 
 if TYPE_CHECKING:
     from .estimators import Bias
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 PART_MARKS = {"": "", "re": "Re ", "im": "Im "}
 PARTS = {"": "", "re": "real part of ", "im": "imaginary part of "}
 COMPARED_DIGITS = 12  # digits shown of numbers to compare
+MOST_DIGITS = 17  # digits that tell any two different float64 apart
+
+
+def digits_to_tell(a: float, b: float, least: int) -> int:
+    """Return the number of digits, `least` or more, at which two different numbers do not look the same."""
+    several = range(least, MOST_DIGITS + 1)
+    return next((n for n in several if f"{float(a):z.{n}g}" != f"{float(b):z.{n}g}"), least)
 
 
 def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
@@ -201,7 +209,7 @@ class InputCheck:
             place = f"d {PARTS[worst.output_part]}{out}/d {place}"
         if self.bias is not None:
             return f"{place}: {self.bias.text(worst.claimed, worst.numeric, precision or 4)}"
-        digits = precision or COMPARED_DIGITS
+        digits = digits_to_tell(worst.claimed, worst.numeric, precision or COMPARED_DIGITS)
         claimed = f"{place}: claimed {float(worst.claimed):z.{digits}g}"
         if worst.sides is not None:
             room = 1e-7 * max(map(abs, worst.sides))
@@ -277,12 +285,17 @@ class TaylorRow(NamedTuple):
     spoilt: bool
 
 
-@declare(json="rate rows")
+@declare(json="rate rows mode?")
 class Taylor(NamedTuple):
-    """Taylor remainders by step. rate: 2 if the derivative is right, 1 if it is wrong, None if rounding hides it."""
+    """Taylor remainders by step.
+
+    rate: 2 if the derivative is right, 1 if it is wrong, None if rounding hides it. mode: of which derivative, if there
+    are a forward and a reverse mode.
+    """
 
     rows: tuple[TaylorRow, ...]
     rate: float | None
+    mode: str | None = None
 
 
 AS_CALLED = ("layout", "unused-output", "second-backward", "writes-into")
@@ -310,12 +323,13 @@ class CheckReport:
     cross_checks: names, with the digits to which they agree with the derivative. blame: the custom function that is
     wrong, and its place; claimed_at: file and line of a derivative written by hand. error: what the checked function
     raised; trace: the user's frames in its traceback. hint: what to do. found: the point that a search found.
-    sources: of the function, and of derivatives that are functions of their own, if every element was asked for.
+    sources: of the function, and of derivatives that are functions of their own, if every element was asked for. patch:
+    an edit of the derivative's source with which the check passes; no_patch: why none was searched for.
     """
 
     json = (
         "name file line verdict seconds~4 inputs{} diagnosis message notes replay blame trace hint evidence "
-        "witnesses=agreeing_digits taylor? found?"
+        "witnesses=agreeing_digits taylor? found? patch?"
     )
     name: str
     file: str | None
@@ -338,6 +352,8 @@ class CheckReport:
     taylor: Taylor | None = None
     sources: tuple[Source, ...] = ()
     seen: tuple[tuple[str, str], ...] = ()
+    patch: Patch | None = None
+    no_patch: str = ""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a pass with an input that did not pass."""

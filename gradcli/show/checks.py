@@ -31,10 +31,11 @@ def input_lines(check: CheckReport) -> list[str]:
     for item in items:
         text = {"fail": "wrong", "pass": "right"}.get(item.verdict, "undecided")
         if item.verdict == "fail" and item.counts is not None and item.counts.of != 1:
-            undecided = f", {item.counts.undecided} undecided" if item.counts.undecided else ""
-            text = f"{item.counts.wrong} of {item.counts.of} elements wrong{undecided}"
-            if item.counts.wrong > 1 and item.counts.sampled < item.counts.of:
-                text = f"at least {item.counts.wrong} of {item.counts.of} elements wrong"
+            counts = item.counts
+            undecided = f", {counts.undecided} undecided" if counts.undecided else ""
+            text = f"{counts.wrong} of {counts.of} elements wrong{undecided}"
+            if counts.undecided and counts.sampled < counts.of:
+                text = f"at least {counts.wrong} of {counts.of} elements wrong"
             text += places_text(item)
         lines[item.name] = f"{item.name}: {text}"
     along = check.evidence is not None and check.evidence.directions
@@ -99,7 +100,8 @@ def taylor_lines(taylor: Taylor) -> list[str]:
     rate = "hidden by rounding"
     if taylor.rate is not None:
         rate = f"{taylor.rate:.2f} (2 if right, 1 if wrong)"
-    return [*lines, f"rate of the Taylor remainder: {rate}"]
+    mode = f" of the {taylor.mode}" if taylor.mode else ""
+    return [*lines, f"rate of the Taylor remainder{mode}: {rate}"]
 
 
 NOTICED = 1.0  # seconds: longer imports are reported

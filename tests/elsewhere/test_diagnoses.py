@@ -60,7 +60,7 @@ def test_an_inherited_backward_is_reported_at_its_own_line(tmp_path):
     pytest.importorskip("torch")
     check, concise = report_of(tmp_path, "op.py", TORCH, "Derived", ("torch",))
     assert check["diagnosis"][0]["rule"] == "dropped-term"
-    assert "x * s (1 - s), s = sigmoid(x) is dropped" in check["diagnosis"][0]["text"]
+    assert "x * sigmoid(x) * (1 - sigmoid(x)) is dropped" in check["diagnosis"][0]["text"]
     assert concise.startswith("op.py:13:")
     assert report_of(tmp_path, "op.py", TORCH, "Right", ("torch",))[0]["verdict"] == "pass"
 
@@ -153,8 +153,8 @@ def test_the_wrong_rule_inside_a_jax_function_is_named_within_the_budget(tmp_pat
     (tmp_path / "op.py").write_text(RULES.replace("FACTOR", "1.1"))
     space: dict = {}
     exec(compile((tmp_path / "op.py").read_text(), "op.py", "exec"), space)
-    report = check_gradient(space[name], at={"x": np.array([0.3, -0.8, 1.2])}, calls=400)
-    assert report.verdict == "fail" and report.evidence.points <= 400
+    report = check_gradient(space[name], at={"x": np.array([0.3, -0.8, 1.2])}, calls=500)
+    assert report.verdict == "fail" and report.evidence.points <= 500
     expected = BLAMED[name] and f"the first wrong part is {BLAMED[name]}"
     assert (report.blame or "").startswith(expected) and bool(report.blame) == bool(expected)
 

@@ -143,6 +143,19 @@ class FrameworkCall(Claim):
             with self.failing_backward():
                 return [{name: to_double(x) for name, x in back(cotangent).items()} for cotangent in cotangents]
 
+    def pullback(self, arrays: Arrays) -> Callable[[np.ndarray], dict[str, np.ndarray]]:
+        at = self.claimed(arrays)
+        narrow = self.is_narrow(at)
+        self.budget.made += 1
+        with self.running(narrow):
+            self.recorded, back = self.linearize_as_written(at)
+
+        def pull(cotangent: np.ndarray) -> dict[str, np.ndarray]:
+            with self.running(narrow), self.failing_backward():
+                return {name: to_double(x) for name, x in back(cotangent).items()}
+
+        return pull
+
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         at = self.claimed(arrays)
         self.budget.made += 1
@@ -226,6 +239,10 @@ class FrameworkCall(Claim):
     def linearize(self, at: Arrays) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
         """Return the output, and products by reverse mode: dL/dRe + i dL/dIm for complex inputs."""
         raise NotImplementedError
+
+    def linearize_as_written(self, at: Arrays) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
+        """Return the same without compiling anything, so that the rules run in each product."""
+        return self.linearize(at)
 
     def along(self, at: Arrays, tangents: Arrays) -> np.ndarray:
         """Return a product by forward mode."""

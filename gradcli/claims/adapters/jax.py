@@ -160,6 +160,9 @@ class Adapter(FrameworkCall):
     def linearize(self, at: Arrays) -> Linearized:
         return linearized(self.choose(self.reverse_by, at), at)
 
+    def linearize_as_written(self, at: Arrays) -> Linearized:
+        return linearized(self.reverse_by.written, at)
+
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
         """Return the products without compiling: compiled functions skip Python code that caches values of a call."""
         at = self.claimed(arrays)

@@ -1,0 +1,241 @@
+"""Constant factors: their values and what they may stand for, such as a length that a mean divides by."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..numeric.flat import arrays_behind
+from ..user.frameworks import reachable_from
+from .block import RELATIVE, InputBlock
+from .evidence import Evidence, Hypothesis
+
+CONSTANTS = {
+    math.pi: "pi",
+    2 * math.pi: "2 pi",
+    math.log(2): "log 2",
+    math.log(10): "log 10",
+    math.sqrt(2): "sqrt 2",
+    math.sqrt(math.pi): "sqrt pi",
+    2 / math.sqrt(math.pi): "2 / sqrt pi",
+    math.sqrt(2 * math.pi): "sqrt(2 pi)",
+    180 / math.pi: "180 / pi (degrees)",
+}
+SLIGHT = 1e-4  # factors this close to 1 are not named: a choice
+MOST_NUMBERS = 40  # most numbers of the code that are tried as factors: a choice
+LARGEST_NUMBER = 1e12  # numbers of the code that are tried as factors are smaller: a choice
+LARGEST_PART = 24  # largest numerator of a fraction that is printed as one: a choice
+
+Number = Callable[[InputBlock], float]
+
+
+class Length(NamedTuple):
+    """A length that a block has in any shape. of: its value; name: the words for it."""
+
+    of: Number
+    name: str
+
+
+class Constant(NamedTuple):
+    """A value that a constant factor may stand for. of: the same factor in any block."""
+
+    of: Number
+    kind: str
+    text: str
+
+
+def constant_factor(block: InputBlock, evidence: Evidence) -> Iterator[Hypothesis]:
+    """Yield constant multiples of the derivative, for all elements together."""
+    c = common_ratio(block, block.known)
+    if c is None:
+        return
+    fitted = int((block.known & block.refuted).sum())
+    if abs(c - 1) < SLIGHT:
+        text = f"all elements are off by the same relative error, {c - 1:.3g}"
+        yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
+        return
+    for named in constants_near(block, c, bool(evidence.in_shapes(block))):
+        yield Hypothesis(named.kind, named.text, divided(named.of), fitted=fitted)
+    text = f"constant factor {c:.9g} on all elements"
+    yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
+
+
+def divided(factor: Number) -> Callable[[InputBlock], np.ndarray]:
+    return lambda at: at.a / factor(at)
+
+
+def common_ratio(block: InputBlock, where: np.ndarray, claim: np.ndarray | None = None) -> float | None:
+    """Return the ratio of a claim to the derivative if it is the same at all these places and not 0, else None."""
+    claim = block.a if claim is None else claim
+    with np.errstate(all="ignore"):
+        ratios = (claim / block.r)[where]
+    if not ratios.size or not np.isfinite(ratios).all() or not ratios.any():
+        return None
+    c = float(np.median(ratios))
+    with np.errstate(all="ignore"):
+        error = (block.error / np.abs(block.r))[where]
+    return c if abs(c) > 1e-300 and (np.abs(ratios - c) <= (1e-5 + 3 * error) * abs(c)).all() else None
+
+
+def lengths(block: InputBlock) -> list[Length]:
+    """Return lengths and sizes that a forgotten or repeated mean or broadcast brings in as a factor."""
+    found = []
+    for name, x in block.at.items():
+        axis_of = "the length" if x.ndim == 1 else "the length of an axis"
+        found += [Length(length_of(name, axis), f"{axis_of} of {name}") for axis in range(x.ndim)]
+        if x.ndim > 1:
+            found.append(Length(length_of(name, None), f"the size of {name}"))
+    outs = range(len(block.flat.out_shape))
+    found += [Length(functools.partial(length_of_output, axis), "a length of the output") for axis in outs]
+    around = {n for x in arrays_behind(block.flat.claim).values() for n in (*x.shape, x.size)}
+    found += [
+        Length(functools.partial(constantly, n), "a length of an array that the code uses") for n in sorted(around)
+    ]
+    return [length for length in found if length.of(block) > 1]
+
+
+def constantly(number: float, at: InputBlock) -> float:
+    return number
+
+
+def length_of_output(axis: int, at: InputBlock) -> float:
+    return at.flat.out_shape[axis]
+
+
+def length_of(name: str, axis: int | None) -> Number:
+    return lambda at: at.at[name].size if axis is None else at.at[name].shape[axis]
+
+
+OF_LENGTH: tuple[tuple[str, Callable[[float], float]], ...] = (
+    ("N", lambda n: n),
+    ("1/N", lambda n: 1 / n),
+    ("-N", lambda n: -n),
+    ("-1/N", lambda n: -1 / n),
+    ("N / (N - 1)", lambda n: n / (n - 1)),
+    ("(N - 1) / N", lambda n: (n - 1) / n),
+    ("sqrt(N)", math.sqrt),
+    ("1/sqrt(N)", lambda n: 1 / math.sqrt(n)),
+    ("2N", lambda n: 2 * n),
+    ("N/2", lambda n: n / 2),
+    ("2/N", lambda n: 2 / n),
+    ("1/(2N)", lambda n: 0.5 / n),
+    ("N**2", lambda n: n**2),
+    ("1/N**2", lambda n: 1 / n**2),
+)
+"""Functions of a length N that a factor may be."""
+PLAIN_LENGTHS = ("N", "1/N", "-N", "-1/N")
+
+
+def constants_near(block: InputBlock, c: float, shapes: bool = False) -> Iterator[Constant]:
+    """Yield what a factor may stand for, the most likely first.
+
+    shapes: whether another shape is known, in which only one of two readings remains. Without it, a text names both.
+    """
+    by_length = [
+        (word in PLAIN_LENGTHS, Constant(value, *words_of_length(word, int(length.of(block)), length.name, c)))
+        for word, value, length in of_lengths(block, c)
+    ]
+    usual = abs(abs(c) - 2) < SLIGHT or abs(abs(c) - 0.5) < SLIGHT
+    yield from (constant for is_plain, constant in by_length if is_plain and not usual)
+    plain = [*plain_numbers(c), *numbers_of_code(block, c)]
+    others = [constant for is_plain, constant in by_length if is_plain]
+    if plain and others and not shapes:
+        plain[0] = plain[0]._replace(text=f"{plain[0].text}; or {others[0].text}")
+    yield from plain
+    yield from (constant for _, constant in by_length)
+
+
+def of_lengths(block: InputBlock, c: float) -> Iterator[tuple[str, Number, Length]]:
+    """Yield functions of lengths that equal a number: in words, as a function of a block, and the length."""
+    for word, function in OF_LENGTH:
+        for length in lengths(block):
+            n = length.of(block)
+            if abs(function(n) - c) <= RELATIVE * abs(c):
+                yield word, functools.partial(of_length, function, length.of), length
+
+
+def of_length(function: Callable[[float], float], length: Number, at: InputBlock) -> float:
+    return function(length(at))
+
+
+def words_of_length(word: str, n: int, name: str, c: float) -> tuple[str, str]:
+    """Return kind and text of a factor that is a function of a length."""
+    match word:
+        case "N":
+            sum_for_mean = "1/N is probably missing (sum instead of mean)"
+            return "missing 1/N", f"too large by a factor of {n}, {name}; {sum_for_mean}"
+        case "1/N":
+            mean_for_sum = "probably a mean instead of a sum (or a missing sum over a broadcast axis)"
+            return "factor", f"too small by a factor of {n}, {name}; {mean_for_sum}"
+        case "-N" | "-1/N":
+            return "factor", f"constant factor {readable(c)} with the wrong sign; {n} is {name}"
+    return "factor", f"constant factor {readable(c)}, which is {word} for N = {n}, {name}"
+
+
+def plain_numbers(c: float) -> Iterator[Constant]:
+    special = {
+        -1.0: ("sign", "the sign is wrong: the claimed values are minus the derivative"),
+        2.0: ("factor", "twice the derivative: accumulated twice, or 1/2 is missing"),
+        0.5: ("factor", "half the derivative: a factor of 2 is missing"),
+    }
+    for value, (kind, text) in special.items():
+        if abs(c - value) <= RELATIVE * abs(value):
+            yield Constant(functools.partial(constantly, value), kind, text)
+    for value, word in CONSTANTS.items():
+        for number, name in ((value, word), (1 / value, f"1 / ({word})")):
+            if abs(c - number) <= RELATIVE * number:
+                yield Constant(functools.partial(constantly, number), "factor", f"constant factor {name}")
+    simple = Fraction(c).limit_denominator(LARGEST_PART)
+    if simple and abs(simple.numerator) <= LARGEST_PART and abs(c - simple) <= RELATIVE * abs(c):
+        value = float(simple)
+        text = f"constant factor {readable(value)}" + (" (and the wrong sign)" if value < 0 else "")
+        yield Constant(functools.partial(constantly, value), "factor", text)
+
+
+def numbers_of_code(block: InputBlock, c: float) -> Iterator[Constant]:
+    """Yield factors that are a number in the code, its reciprocal, its square, or twice it."""
+    ways = {"{}": 1.0, "1 / {}": -1.0, "{}**2": 2.0, "1 / {}**2": -2.0, "sqrt({})": 0.5, "1 / sqrt({})": -0.5}
+    for number in numbers_behind(block):
+        for way, power in ways.items():
+            for scale, before in ((1.0, ""), (2.0, "2 * "), (-1.0, "-")):
+                value = scale * number**power
+                if abs(c - value) <= RELATIVE * abs(value):
+                    name = before + way.format(f"{number:.12g}")
+                    where = "a number" if name == f"{number:.12g}" else f"where {number:.12g} is a number"
+                    text = f"constant factor {name}, {where} in the code"
+                    yield Constant(functools.partial(constantly, value), "factor", text)
+
+
+def numbers_behind(block: InputBlock) -> list[float]:
+    """Return the numbers in the code of the claim's functions, and those that it refers to."""
+    found: dict[float, None] = {}
+    for x in itertools.chain.from_iterable(map(reachable_from, block.flat.claim.functions)):
+        code = getattr(x, "__code__", None)
+        values = code.co_consts if isinstance(code, CodeType) else [x]
+        found |= {abs(float(v)): None for v in values if is_factor(v)}
+        if len(found) > MOST_NUMBERS:
+            break
+    return list(found)[:MOST_NUMBERS]
+
+
+def is_factor(x: Any) -> bool:
+    """Report whether an object is a number that a factor would be named after."""
+    if isinstance(x, bool) or not isinstance(x, int | float) or x in (0, 1, -1, 2, 0.5):
+        return False
+    return -LARGEST_NUMBER < x < LARGEST_NUMBER
+
+
+def readable(c: float) -> str:
+    """Return a factor as a fraction if it is a short one, else as a number."""
+    simple = Fraction(c).limit_denominator(99)
+    if not simple or abs(c - simple) > RELATIVE * abs(c):
+        return f"{c:.6g}" if float(f"{c:.6g}") == c else f"{c:.9g}"
+    short = f"{float(simple):.4g}"
+    return short if simple.denominator > 2 and float(short) == float(simple) else str(simple)

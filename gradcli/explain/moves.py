@@ -1,0 +1,292 @@
+"""Values that are right but in the wrong place: transposed, permuted, rolled, reversed, summed up; and conjugates."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from ..numeric.compare import MARGIN
+from .block import RELATIVE, InputBlock
+from .constants import common_ratio
+from .evidence import Hypothesis
+
+MOST_REORDERED = 4  # most axes for which all orders are tried: 4 axes have 24 orders
+MOST_SHIFT = 2  # largest shift along an axis: a choice
+MOST_MATCHED = 4096  # most rows or columns whose order is compared: a choice
+
+Change = Callable[[np.ndarray], np.ndarray]
+
+
+def moves(block: InputBlock) -> Iterator[Hypothesis]:
+    """Yield changes of places, each alone and with the wrong sign or another constant."""
+    for hypothesis in itertools.chain(whole_moves(block), permutations_of(block)):
+        yield hypothesis
+        if hypothesis.kind == "symmetric part":
+            continue
+        with np.errstate(all="ignore"):
+            claim = np.broadcast_to(hypothesis.corrected(block), block.a.shape)
+        c = common_ratio(block, block.known, claim)
+        if c is not None and abs(c - 1) > 1e-3:
+            text = (
+                f"{hypothesis.text}; besides, the sign is wrong"
+                if c == -1 or abs(c + 1) < 1e-6
+                else (f"{hypothesis.text}; besides, there is a constant factor {c:.6g}")
+            )
+            fixed = lambda at, h=hypothesis, c=c: h.corrected(at) / c  # noqa: E731
+            yield hypothesis._replace(text=text, corrected=fixed)
+
+
+def whole_moves(block: InputBlock) -> Iterator[Hypothesis]:
+    if block.array.dtype.kind == "c":
+        yield conjugated(block)
+    if not block.diagonal:
+        yield from transposed_inputs(block)
+        yield from transposed_jacobians(block)
+        yield from outputs_reordered(block)
+        yield from other_orders(block)
+    if block.array.size > 1:
+        yield from along_axes(block)
+    if block.array.ndim == 1 and block.array.size > 2 and block.array.dtype.kind == "f":
+        text = f"the values are in the order of {block.name} when sorted; they have to be put back into its own order"
+        yield Hypothesis("permuted", text, lambda at: at.a[:, np.argsort(np.argsort(at.x))])
+        text = f"the values are put into the order of {block.name} once more, as if they were sorted"
+        yield Hypothesis("permuted", text, lambda at: at.a[:, np.argsort(at.x)])
+
+
+def conjugated(block: InputBlock) -> Hypothesis:
+    imaginary = np.zeros(len(block.a), bool)
+    if block.whole:
+        imaginary = np.array([block.flat.row(j)[1] == "im" for j in range(len(block.a))])
+    of_output = "that of the complex conjugate: a conj is missing or superfluous"
+    text = f"the gradient is {of_output if imaginary.any() else 'the complex conjugate of the derivative'}"
+    # whether input and output are the same part, real or imaginary: if not, the conjugate changes the sign
+    same = imaginary[:, None] == (np.arange(block.a.shape[1]) % 2 == 1)
+    return Hypothesis("conjugate", text, lambda at: np.where(same, at.a, -at.a), general=False)
+
+
+def transposed_inputs(block: InputBlock) -> Iterator[Hypothesis]:
+    """Yield other orders of the input's axes."""
+    shape = block.array.shape
+    orders = [order for order in itertools.permutations(range(len(shape))) if order != tuple(range(len(shape)))]
+    for order in orders if len(shape) <= MOST_REORDERED and sum(n > 1 for n in shape) > 1 else ():
+        text = "the gradient is the transpose of the derivative"
+        if len(shape) > 2:
+            text = f"the axes of the gradient are in the order {list(order)}"
+        if tuple(shape[i] for i in order) != shape:
+            text = "the gradient holds the transposed derivative, reshaped"
+        back = functools.partial(in_order, order=order)
+        yield moved("transposed", text, back)
+
+
+def in_order(x: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
+    """Return an array of the input's shape from one whose elements are in another order of the axes."""
+    return np.transpose(x.reshape([x.shape[i] for i in order]), np.argsort(order))
+
+
+def transposed_jacobians(block: InputBlock) -> Iterator[Hypothesis]:
+    """Yield exchanges of outputs and inputs: of all axes, or other orders of the axes of both."""
+    if not block.whole or block.array.dtype.kind != "f" or block.flat.out_dtype.kind != "f":
+        return
+    outs, ins = block.flat.out_shape, block.array.shape
+    if block.a.size != np.prod((*outs, *ins)):
+        return
+    if block.a.shape[0] == block.a.shape[1] > 1:
+        text = "the Jacobian is transposed (rows are outputs, columns are inputs)"
+        yield Hypothesis("transposed", text, lambda at: at.a.T)
+    for i, j in itertools.product(range(len(outs)), range(len(ins))):
+        if outs[i] == ins[j] > 1 and len(outs) + len(ins) > 2:
+            order = list(range(len(outs) + len(ins)))
+            order[i], order[len(outs) + j] = len(outs) + j, i
+            yield of_order(block, tuple(order))
+
+
+def other_orders(block: InputBlock) -> Iterator[Hypothesis]:
+    """Yield other orders of the axes of outputs and inputs together."""
+    shape, outs = (*block.flat.out_shape, *block.array.shape), len(block.flat.out_shape)
+    if not block.whole or block.flat.out_dtype.kind != "f" or block.a.size != np.prod(shape):
+        return
+    for order in itertools.permutations(range(len(shape))) if 3 <= len(shape) <= MOST_REORDERED else ():
+        changed = [i for i, j in enumerate(order) if i != j]
+        crosses = any((i < outs) != (order[i] < outs) for i in changed)
+        if crosses and len(changed) > 2 and tuple(shape[i] for i in order) == shape:
+            yield of_order(block, order)
+
+
+def of_order(block: InputBlock, order: tuple[int, ...]) -> Hypothesis:
+    text = words_of_axes(order, len(block.flat.out_shape), block.name)
+    return Hypothesis("transposed", text, of_axes(order))
+
+
+def of_axes(order: tuple[int, ...]) -> Callable[[InputBlock], np.ndarray]:
+    def corrected(at: InputBlock) -> np.ndarray:
+        shape = (*at.flat.out_shape, *at.array.shape)
+        return np.transpose(at.a.reshape(shape), order).reshape(at.a.shape)
+
+    return corrected
+
+
+def words_of_axes(order: tuple[int, ...], outs: int, name: str) -> str:
+    """Describe an order of the axes of outputs and inputs together."""
+    changed = [i for i, j in enumerate(order) if i != j]
+    words = [f"axis {i} of the output" if i < outs else f"axis {i - outs} of {name}" for i in range(len(order))]
+    if len(changed) == 2:
+        exchanged = f"{words[changed[0]]} and {words[changed[1]]}"
+        return f"a matrix is transposed: {exchanged} are exchanged, as if R.T were used in place of R"
+    listed = ", ".join(words[i] for i in order)
+    return f"a factor is transposed or on the wrong side of a product: the claim's axes are {listed}"
+
+
+def outputs_reordered(block: InputBlock) -> Iterator[Hypothesis]:
+    """Yield other orders of the output's axes, and shifted or reversed outputs."""
+    shape = block.flat.out_shape
+    if not block.whole or block.flat.out_dtype.kind != "f" or len(block.a) < 2:
+        return
+    for i, j in itertools.combinations(range(len(shape)), 2):
+        if shape[i] == shape[j] > 1:
+            text = "a sum runs over the wrong axis: each output has the derivative of the one whose indices along axes "
+            text += f"{i} and {j} are exchanged"
+            yield Hypothesis("transposed", text, functools.partial(with_outputs_exchanged, i, j))
+            text = "right only for a symmetric incoming gradient g: (g + g.T) / 2 is needed in place of g"
+            yield Hypothesis("symmetric part", text, functools.partial(with_outputs_added, i, j, 0.5))
+            text = "a term with the transpose of the incoming gradient g is missing: g + g.T is needed in place of g"
+            yield Hypothesis("symmetric part", text, functools.partial(with_outputs_added, i, j, 1.0))
+    for axis, n in enumerate(shape):
+        for shift in shifts(n):
+            text = (
+                f"rolled index: every output has the derivative of the output {shift:+d} places away along axis {axis}"
+            )
+            yield Hypothesis("rolled", text, functools.partial(with_outputs_rolled, shift, axis))
+        if n > 1:
+            text = f"rolled index: the derivatives of the outputs are in reverse order along axis {axis}"
+            yield Hypothesis("reversed", text, functools.partial(with_outputs_reversed, axis))
+
+
+def with_outputs_exchanged(i: int, j: int, at: InputBlock) -> np.ndarray:
+    return np.swapaxes(at.a.reshape((*at.flat.out_shape, -1)), i, j).reshape(at.a.shape)
+
+
+def with_outputs_added(i: int, j: int, weight: float, at: InputBlock) -> np.ndarray:
+    return weight * (at.a + with_outputs_exchanged(i, j, at))
+
+
+def with_outputs_rolled(shift: int, axis: int, at: InputBlock) -> np.ndarray:
+    return np.roll(at.a.reshape((*at.flat.out_shape, -1)), shift, axis).reshape(at.a.shape)
+
+
+def with_outputs_reversed(axis: int, at: InputBlock) -> np.ndarray:
+    return np.flip(at.a.reshape((*at.flat.out_shape, -1)), axis).reshape(at.a.shape)
+
+
+def shifts(n: int) -> list[int]:
+    return [s for size in range(1, MOST_SHIFT + 1) for s in (size, -size) if n > 2 and size < n and 2 * size != n]
+
+
+def sum_from_end(axis: int, x: np.ndarray) -> np.ndarray:
+    return np.flip(np.cumsum(np.flip(x, axis), axis), axis)
+
+
+SUMS: dict[str, Callable[[int, np.ndarray], np.ndarray]] = {
+    "a cumulative sum goes the wrong way": lambda axis, x: sum_from_end(axis, np.diff(x, axis=axis, prepend=0.0)),
+    "a cumulative sum is missing": sum_from_end,
+    "the claim is the cumulative sum of the derivative, from the end: the backward of a difference is missing, or a "
+    "cumulative sum is applied once too often": lambda axis, x: -np.diff(x, axis=axis, append=0.0),
+    "the claim is the cumulative sum of the derivative, from the beginning: the backward of a difference is "
+    "missing": lambda axis, x: np.diff(x, axis=axis, prepend=0.0),
+}
+"""Mistakes in a cumulative sum from the end, which is the derivative of one from the beginning, and their repair."""
+
+
+def along_axes(block: InputBlock) -> Iterator[Hypothesis]:
+    """Yield mistakes that sum up, shift or reverse elements along axes of the input."""
+    shape = block.array.shape
+    axes = [axis for axis, n in enumerate(shape) if n > 1]
+    for axis in (axis for axis in axes if shape[axis] > 2):
+        for what, change in SUMS.items():
+            text = f"{what} along axis {axis}"
+            text += ": backward must sum in the direction opposite to forward" * text.startswith("a cumulative")
+            yield moved("cumulative sum", text, functools.partial(change, axis))
+    for axis in axes:
+        for shift in shifts(shape[axis]):
+            text = f"rolled index: every element is {shift:+d} places off along axis {axis}"
+            yield moved("rolled", text, functools.partial(np.roll, shift=-shift, axis=axis))
+    for several in itertools.chain.from_iterable(itertools.combinations(axes, k + 1) for k in range(len(axes[:4]))):
+        where = f"axis {several[0]}" if len(several) == 1 else f"the axes {', '.join(map(str, several))}"
+        text = f"rolled index: the elements are in reverse order along {where}"
+        yield moved("reversed", text, functools.partial(np.flip, axis=several))
+
+
+def moved(kind: str, text: str, change: Change) -> Hypothesis:
+    """Return the hypothesis that each row is repaired in the input's shape, real and imaginary parts separately."""
+
+    def corrected(at: InputBlock) -> np.ndarray:
+        parts = 2 if at.array.dtype.kind == "c" else 1
+        rows = at.a.reshape((len(at.a), *at.array.shape, parts))
+        changed = [np.stack([change(row[..., i]) for i in range(parts)], -1) for row in rows]
+        return np.array(changed).reshape(at.a.shape)
+
+    return Hypothesis(kind, text, corrected)
+
+
+def permutations_of(block: InputBlock) -> Iterator[Hypothesis]:
+    """Yield the order of rows, or of columns, in which the claim has the derivative's values, if there is one."""
+    if not np.isfinite(block.r).all() or block.array.dtype.kind != "f" or not np.isfinite(block.a).all():
+        return
+    if len(block.a) > 1 and block.whole and not block.diagonal:
+        order = order_of(block.a, block.r, block.error)
+        if order is not None:
+            text = f"the rows of the Jacobian are in the wrong order: {words_of_order(order, 'rows')}"
+            yield Hypothesis("permuted", text, lambda at: at.a[order], general=False)
+    if block.a.shape[1] > 1:
+        order = order_of(block.a.T, block.r.T, block.error.T)
+        if order is not None:
+            text = "rolled index: the values are right but in a different order (permuted): "
+            text += elements_in_order(block, order)
+            yield Hypothesis("permuted", text, lambda at: at.a[:, order], general=False)
+
+
+def order_of(claimed: np.ndarray, known: np.ndarray, error: np.ndarray) -> np.ndarray | None:
+    """Return for each known row the place of the only claimed row that equals it; None if there is no such order."""
+    count = len(claimed)
+    if count > MOST_MATCHED or np.abs(known).max(initial=0.0) == 0:
+        return None
+    order = np.full(count, -1)
+    room = MARGIN * error + RELATIVE * np.abs(known)
+    for i in range(count):
+        alike = np.flatnonzero((np.abs(claimed - known[i]) <= room[i]).all(axis=1))
+        if not len(alike):
+            return None
+        order[i] = i if i in alike else next((j for j in alike.tolist() if j not in order), alike[0])
+    return order if len(np.unique(order)) == count and (order != np.arange(count)).any() else None
+
+
+def words_of_order(order: np.ndarray, noun: str) -> str:
+    """Describe an order: two exchanged places, two exchanged blocks, or the list of places."""
+    changed = np.flatnonzero(order != np.arange(len(order)))
+    if len(changed) == 2:
+        return f"{noun} {changed[0]} and {changed[1]} are exchanged"
+    first, last = int(changed[0]), int(changed[-1])
+    split = int(np.flatnonzero(order == first)[0])
+    blocks = np.concatenate([np.arange(first + last + 1 - split, last + 1), np.arange(first, first + last + 1 - split)])
+    if len(changed) == last - first + 1 and np.array_equal(order[first : last + 1], blocks):
+        return f"{noun} {span(first, split - 1)} and {span(split, last)} are exchanged"
+    if len(order) <= 12:
+        return f"they are those of {noun} {', '.join(map(str, order))}"
+    return f"{len(changed)} of {len(order)} are in another place"
+
+
+def span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def elements_in_order(block: InputBlock, order: np.ndarray) -> str:
+    """Describe an order of an input's elements."""
+    if block.array.ndim == 1:
+        return words_of_order(order, "elements")
+    changed = np.flatnonzero(order != np.arange(len(order)))
+    if len(changed) == 2:
+        places = (list(map(int, np.unravel_index(int(i), block.array.shape))) for i in changed)
+        return "elements {} and {} are exchanged".format(*places)
+    return f"{len(changed)} of {len(order)} are in another place"

@@ -1,0 +1,417 @@
+"""Where the wrong elements lie, and how they differ: what can be said without knowing the mistake."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..numeric.compare import MARGIN
+from ..numeric.verdict import entries_that_count
+from ..results.checks import Finding
+from .block import PARTS_OF_OUTPUT, RELATIVE, InputBlock
+from .constants import Number, common_ratio, constantly, constants_near, readable
+from .evidence import Evidence, Hypothesis, random_direction
+
+MOST_LISTED = 5  # most places that are listed one by one: a choice
+MOST_PATTERNS = 3  # most patterns that are compared along a direction of their own: a choice
+LARGEST_PART = 0.6  # largest part of an input that a pattern may cover: a choice
+NEAR_ONE = 1e-3  # relative errors below this are printed in place of factors: a choice
+MOSTLY = 0.9  # fraction of wrong elements with the wrong sign, if a few others are wrong in another way: a choice
+FEWEST_LOCATED = 3  # least number of wrong elements from which a pattern is guessed: a choice
+
+
+def parts_of(block: InputBlock) -> Iterator[Hypothesis]:
+    """Yield mistakes of the elements that are wrong here: a constant factor, a sign."""
+    if block.wrong.all() or not block.complete:
+        return
+    where = block.wrong & block.known
+    c = common_ratio(block, where)
+    if c is None:
+        return
+    if int(block.wrong.sum()) == 1 and block.wrong.size > 3 and abs(c + 1) > RELATIVE:
+        text = single_text(block, int(entries_that_count(block.a, block.wrong).sum()))
+        fixed = functools.partial(divided_where, block.wrong, functools.partial(constantly, c))
+        yield Hypothesis("single element", text, fixed, general=False, fitted=1)
+        return
+    if int(where.sum()) < 2 and abs(c + 1) > RELATIVE:
+        return
+    for named in itertools.islice(constants_near(block, c), 2):
+        head, comma, rest = named.text.partition(":")[0].partition(",")
+        text = f"{head} {where_text(block)}{comma}{rest}"
+        fixed = functools.partial(divided_where, block.wrong, named.of)
+        yield Hypothesis(named.kind, text, fixed, general=False, fitted=int(where.sum()) if named.kind != "sign" else 2)
+    if int(where.sum()) > 2:
+        fixed = functools.partial(divided_where, block.wrong, functools.partial(constantly, c))
+        yield Hypothesis("factor", f"constant factor {readable(c)} {where_text(block)}", fixed, general=False)
+
+
+def divided_where(wrong: np.ndarray, factor: Number, at: InputBlock) -> np.ndarray:
+    return np.where(wrong, at.a / factor(at), at.a)
+
+
+def where_text(block: InputBlock) -> str:
+    """Say where the wrong elements are, after what is wrong with them."""
+    pattern = pattern_of(block).replace("in the derivative of ", "in ", 1)
+    return pattern or f"in {count_text(block)}"
+
+
+def count_text(block: InputBlock) -> str:
+    wrong = int(block.wrong.sum())
+    if len(block.wrong) == 1:
+        return f"{wrong} of {block.wrong.size} elements"
+    return f"{wrong} of {block.wrong.size} elements of the Jacobian"
+
+
+def pattern_of(block: InputBlock) -> str:
+    """Return the place of the wrong elements if they have one in common, else ""."""
+    columns, rows = np.asarray(block.wrong.any(axis=0)), np.asarray(block.wrong.any(axis=1))
+    if len(rows) == 1:
+        return place_text(block, columns)
+    if not block.whole:
+        return ""
+    outputs = "" if rows.all() else output_text(block, rows)
+    inputs = "" if columns.all() else place_text(block, columns)
+    inputs = f"{inputs} of {block.name}" if inputs else ""
+    if not outputs and not inputs:
+        return diagonal_text(block)
+    product = rows[:, None] & columns
+    if outputs and inputs:
+        return f"{inputs} in the derivative of {outputs}"
+    if outputs:
+        return f"in the derivative of {outputs}"
+    full = "" if (block.wrong == product).all() else ", in some outputs"
+    return f"{inputs}{full}"
+
+
+def diagonal_text(block: InputBlock) -> str:
+    """Say that the wrong elements are those on the diagonal of a square Jacobian, or off it."""
+    if block.wrong.shape[0] != block.wrong.shape[1] or len(block.wrong) < 3:
+        return ""
+    diagonal = np.eye(len(block.wrong), dtype=bool)
+    if np.array_equal(block.wrong, diagonal):
+        return "on the diagonal of the Jacobian"
+    return "" if (block.wrong & diagonal).any() else "only off the diagonal of the Jacobian"
+
+
+def output_text(block: InputBlock, rows: np.ndarray) -> str:
+    """Name the outputs of the rows that have wrong elements."""
+    places = np.flatnonzero(rows)
+    if len(places) == 1:
+        path, part = block.flat.row(int(places[0]))
+        return PARTS_OF_OUTPUT[part] + f"out{list(path) or ''}"
+    shape = block.flat.out_shape
+    if (
+        block.flat.out_dtype.kind == "f"
+        and len(block.flat.claim.layout or (0,)) == 1
+        and len(rows) == int(np.prod(shape))
+    ):
+        pattern = describe(rows.reshape(shape), "output")
+        if pattern:
+            return f"the outputs {pattern}"
+    shared = shared_path(block, places)
+    return f"out{shared}" if shared else f"{len(places)} of {len(rows)} outputs"
+
+
+def shared_path(block: InputBlock, places: np.ndarray) -> str:
+    """Return the keys that the paths of several outputs begin with, as in out['loss']."""
+    if len(block.flat.claim.layout or ()) < 2:
+        return ""
+    paths = [block.flat.row(int(j))[0] for j in places]
+    shared = [keys[0] for keys in itertools.takewhile(lambda keys: len({*keys}) == 1, zip(*paths, strict=False))]
+    return str(shared) if shared else ""
+
+
+def place_text(block: InputBlock, columns: np.ndarray) -> str:
+    """Say where elements of the input are that are wrong; "" if there is nothing to say."""
+    places = np.flatnonzero(columns)
+    if len(places) == 1:
+        return f"at {index_of(block, int(places[0]))}"
+    if len(places) == len(columns):
+        return ""
+    parts = ""
+    if block.array.dtype.kind == "c":
+        parts = "" if np.ptp(places % 2) else "in the imaginary parts" if places[0] % 2 else "in the real parts"
+        columns = columns[0::2] | columns[1::2]
+        if columns.all() or not parts:
+            return parts
+    pattern = describe(columns.reshape(block.array.shape), "")
+    return f"{parts} {pattern}".strip()
+
+
+def describe(full: np.ndarray, noun: str) -> str:
+    """Return where the True elements of an array are, in words; "" if they form no simple pattern."""
+    count = int(full.sum())
+    if full.ndim == 1:
+        return along_line(full)
+    for axis in range(full.ndim):
+        others = tuple(i for i in range(full.ndim) if i != axis)
+        lines = np.asarray(full.any(axis=others))
+        if not lines.all() and count == lines.sum() * (full.size // full.shape[axis]):
+            words = ("row", "column") if full.ndim == 2 else (f"axis {axis} at place",) * full.ndim
+            return f"in {words[axis]}{ranges(lines)}"
+    if full.ndim == 2:
+        if (border := border_text(full)) is not None:
+            return border
+        if np.array_equal(full, np.eye(*full.shape, dtype=bool)):
+            return "on the diagonal"
+    box = [np.asarray(full.any(axis=tuple(i for i in range(full.ndim) if i != axis))) for axis in range(full.ndim)]
+    inside = np.ix_(*box)
+    if count > 1 and full[inside].all() and all(is_range(lines) for lines in box):
+        return "in [" + ", ".join(slice_text(lines) for lines in box) + "]"
+    for axis, lines in enumerate(box):
+        if not lines.all() and is_range(lines) and lines.sum() <= LARGEST_PART * len(lines) and full.ndim == 2:
+            return f"only in {('row', 'column')[axis]}{ranges(lines)}"
+    return ""
+
+
+def along_line(full: np.ndarray) -> str:
+    places = np.flatnonzero(full)
+    if len(full) > 3 and places.tolist() == [0, len(full) - 1]:
+        return f"at both ends, index [0] and [{len(full) - 1}]"
+    if len(places) == 2:
+        return f"at index [{places[0]}] and [{places[1]}]"
+    if is_range(full):
+        return f"at index [{places[0]}] to [{places[-1]}]"
+    if len(full) > 4 and np.array_equal(places, np.arange(places[0] % 2, len(full), 2)):
+        return f"at {'odd' if places[0] % 2 else 'even'} indices"
+    if len(places) <= MOST_LISTED:
+        return "at index " + ", ".join(f"[{i}]" for i in places)
+    return ""
+
+
+def border_text(full: np.ndarray) -> str | None:
+    """Say that the elements are those along edges of a field, or in its corners."""
+    if min(full.shape) < 4:
+        return None
+    edges: dict[str, Any] = {
+        "top": (0, slice(None)),
+        "bottom": (-1, slice(None)),
+        "left": (slice(None), 0),
+        "right": (slice(None), -1),
+    }
+    border = np.zeros_like(full)
+    for place in edges.values():
+        border[place] = True
+    if (full & ~border).any():
+        return None
+    inner = {name: full[place][1:-1] for name, place in edges.items()}
+    chosen = [name for name, line in inner.items() if line.all()]
+    union = np.zeros_like(full)
+    for name in chosen:
+        union[edges[name]] = True
+    if len(chosen) == 4:
+        return "along all four edges"
+    if chosen and not (full & ~union).any():
+        return f"along the {' and the '.join(chosen)} edge{'s' * (len(chosen) > 1)}"
+    corners = full[[0, 0, -1, -1], [0, -1, 0, -1]]
+    return "in the four corners" if corners.all() and full.sum() == 4 else None
+
+
+def is_range(lines: np.ndarray) -> bool:
+    places = np.flatnonzero(lines)
+    return bool(len(places) and places[-1] - places[0] + 1 == len(places))
+
+
+def slice_text(lines: np.ndarray) -> str:
+    places = np.flatnonzero(lines)
+    if len(places) == len(lines):
+        return ":"
+    return str(places[0]) if len(places) == 1 else f"{places[0]}:{places[-1] + 1}"
+
+
+def ranges(chosen: np.ndarray) -> str:
+    """Return places of True in words: " 3", "s 0 to 4", "s 1, 3 and more"."""
+    places = np.flatnonzero(chosen).tolist()
+    if len(places) == 1:
+        return f" {places[0]}"
+    if places[-1] - places[0] + 1 == len(places):
+        return f"s {places[0]} to {places[-1]}"
+    return f"s {', '.join(map(str, places[:MOST_LISTED]))}{' and more' * (len(places) > MOST_LISTED)}"
+
+
+def index_of(block: InputBlock, column: int) -> str:
+    _, index, part = block.flat.label(int(block.flat.edges[block.k]) + column)
+    where = f"index {list(index)}" if index else "its only element"
+    return {"": "", "re": "the real part at ", "im": "the imaginary part at "}[part] + where
+
+
+def places_of_wrong(block: InputBlock, evidence: Evidence) -> list[Finding]:
+    """Return where the wrong elements are, if that is a simple place."""
+    wrong = block.wrong
+    count, total = int(wrong.sum()), int(entries_that_count(block.a, wrong).sum())
+    if not block.complete:
+        return guessed_places(block, evidence)
+    if total < 2:
+        return []
+    if count == 1:
+        return [Finding("single element", f"{block.name}: {single_text(block, total)}", block.name)]
+    if minus := mostly_negative(block):
+        return [Finding("sign", f"{block.name}: {minus}", block.name)]
+    zero = ": the claim is 0 there" if not block.a[wrong].any() else ""
+    pattern = pattern_of(block)
+    if pattern:
+        others = "" if "only" in pattern or count == total else f"; {others_text(total - count)}"
+        text = f"all wrong elements lie {pattern}{zero}{others}"
+        return [Finding("some elements", f"{block.name}: {text}", block.name)]
+    if zero:
+        text = "the claim is 0 in all wrong elements: this contribution is missing (detached?)"
+        return [Finding("zero", f"{block.name}: {text}", block.name)]
+    return []
+
+
+def mostly_negative(block: InputBlock) -> str:
+    """Say that most wrong elements have the wrong sign, and where the few others are."""
+    with np.errstate(invalid="ignore"):
+        minus = block.wrong & (np.abs(block.a + block.r) <= MARGIN * block.error + RELATIVE * np.abs(block.r))
+    others, count = block.wrong & ~minus, int(minus.sum())
+    if len(block.a) > 1 or not others.any() or count < max(MOSTLY * block.wrong.sum(), 1 / (1 - MOSTLY)):
+        return ""
+    place = place_text(block, others.any(axis=0)) or f"in {int(others.sum())} others"
+    return f"the sign is wrong in {count} elements; there is another mistake {place}"
+
+
+def single_text(block: InputBlock, total: int) -> str:
+    (row,), (column,) = np.nonzero(block.wrong)
+    where = index_of(block, int(column))
+    if block.diagonal:
+        path, _ = block.flat.row(int(column))
+        where += f" in the derivative of out{list(path)}"
+    elif block.whole and len(block.a) > 1:
+        path, part = block.flat.row(int(row))
+        where += f" in the derivative of {PARTS_OF_OUTPUT[part]}out{list(path) or ''}"
+    return f"a single element is wrong: {where}{times(block)}; {others_text(total - 1)}"
+
+
+def others_text(count: int) -> str:
+    return "the other is right" if count == 1 else f"the other {count} are right"
+
+
+def times(block: InputBlock) -> str:
+    """Return which multiple of the derivative the only wrong element is, to as many digits as are known and matter."""
+    (row,), (column,) = np.nonzero(block.wrong)
+    a, r, error = block.a[row, column], block.r[row, column], block.error[row, column]
+    combined = block.rows != slice(None)  # the other outputs of the combination are right
+    if not a and not combined:
+        return " (the claim is 0)"
+    with np.errstate(all="ignore"):
+        if combined or not np.isfinite(a / r) or not a or not error <= 1e-2 * abs(r) < np.inf:
+            return ""
+    digits = int(np.clip(-np.log10(error / abs(r) + 1e-300), 2, 6))
+    if abs(a / r - 1) < 10.0 ** (1 - digits):
+        return f" (relative error {abs(a / r - 1):.2g})"
+    return f" (the claim is {float(a / r):.{digits}g} times the derivative)"
+
+
+def guessed_places(block: InputBlock, evidence: Evidence) -> list[Finding]:
+    """Return a pattern outside which the claim is right along a random direction, for an input that is not decided."""
+    count = int(block.wrong.sum())
+    place = block.place
+    if place is None or len(block.a) > 1 or block.array.dtype.kind != "f" or count < FEWEST_LOCATED:
+        return []
+    patterns = [p for p in patterns_around(block.wrong[0].reshape(block.array.shape)) if p.mean() <= LARGEST_PART]
+    for pattern in patterns[:MOST_PATTERNS]:
+        direction = np.where(pattern.reshape(-1), 0.0, random_direction(block.flat, block.k))
+        slope = evidence.slope(block, direction)
+        if slope is None or not np.isfinite(slope.value).all():
+            return []
+        room = MARGIN * slope.error + RELATIVE * np.sqrt(((block.a * direction) ** 2).sum(axis=1))
+        if (np.abs(block.a @ direction - slope.value) <= room).all():
+            text = f"all wrong elements lie {describe(pattern, '')}; the others are right along a random direction"
+            return [Finding("some elements", f"{block.name}: {text}", block.name)]
+    return []
+
+
+def patterns_around(wrong: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield simple patterns that contain the wrong elements, the smallest first."""
+    found = []
+    lines = [np.asarray(wrong.any(axis=tuple(i for i in range(wrong.ndim) if i != axis))) for axis in range(wrong.ndim)]
+    spans = [span_of(line) for line in lines]
+    for axis, span in enumerate(spans):
+        shape = [-1 if i == axis else 1 for i in range(wrong.ndim)]
+        found.append(np.broadcast_to(span.reshape(shape), wrong.shape))
+        found.append(np.broadcast_to(lines[axis].reshape(shape), wrong.shape))
+    box = np.zeros(wrong.shape, bool)
+    box[np.ix_(*spans)] = True
+    found.append(box)
+    if wrong.ndim == 2 and min(wrong.shape) > 2:
+        border = np.ones(wrong.shape, bool)
+        border[1:-1, 1:-1] = False
+        found.append(border)
+    usable = [np.array(p) for p in found if not (wrong & ~p).any()]
+    yield from sorted(usable, key=lambda p: int(p.sum()))
+
+
+def span_of(line: np.ndarray) -> np.ndarray:
+    places = np.flatnonzero(line)
+    span = np.zeros_like(line)
+    span[places[0] : places[-1] + 1] = True
+    return span
+
+
+def differences_of(block: InputBlock) -> list[Finding]:
+    """Describe how wrong elements differ from the derivative, if no mistake explains them."""
+    if not block.complete or int(block.wrong.sum()) < 2:
+        return []
+    text = missing_off_diagonal(block) or factor_by_line(block) or range_of_ratios(block) or wrong_pattern(block)
+    return [Finding("some elements", f"{block.name}: {text}", block.name)] if text else []
+
+
+def missing_off_diagonal(block: InputBlock) -> str:
+    if block.diagonal or not block.whole or block.a.shape[0] != block.a.shape[1] or len(block.a) < 3:
+        return ""
+    off = ~np.eye(len(block.a), dtype=bool)
+    if block.a[off].any() or not (block.wrong & off).any():
+        return ""
+    return (
+        "the claim has only the diagonal of the Jacobian; the derivatives of outputs by other elements are missing, as "
+        "through a sum, a mean or a norm"
+    )
+
+
+def factor_by_line(block: InputBlock) -> str:
+    """Say that the claim is a multiple of the derivative that depends on the output only, or on the element only."""
+    if not block.whole or block.diagonal or min(block.a.shape) < 2:
+        return ""
+    with np.errstate(all="ignore"):
+        ratios = np.where(block.known, block.a / block.r, np.nan)
+    for axis, what in ((1, "output"), (0, f"element of {block.name}")):
+        if (np.isfinite(ratios).sum(axis=axis) < 2).any():
+            continue
+        middle = np.nanmedian(ratios, axis=axis)
+        spread = np.nanmax(np.abs(ratios - np.expand_dims(middle, axis)), axis=axis)
+        if (spread <= 1e-5 * np.abs(middle)).all() and np.ptp(middle) > 1e-3 * np.abs(middle).max():
+            listed = ", ".join(f"{c:.6g}" for c in middle[:MOST_LISTED]) + ", ..." * (len(middle) > MOST_LISTED)
+            return f"the claim is a multiple of the derivative that depends only on the {what}: {listed}"
+    return ""
+
+
+def wrong_pattern(block: InputBlock) -> str:
+    """Count the wrong elements whose claim is not 0 but should be, or is 0 but should not be."""
+    zero = np.isfinite(block.r) & (np.abs(block.r) <= MARGIN * block.error)
+    counts = {
+        "not 0 where the derivative is": block.wrong & zero,
+        "0 where the derivative is not": block.wrong & (block.a == 0),
+        "another number than the derivative": block.wrong & ~zero & (block.a != 0),
+    }
+    listed = [f"{int(where.sum())} are {words}" for words, where in counts.items() if where.any()]
+    return f"of the wrong claims, {', '.join(listed)}" if len(listed) > 1 or "another" not in listed[0] else ""
+
+
+def range_of_ratios(block: InputBlock) -> str:
+    where = block.wrong & block.known
+    if where.sum() < 2 or not (block.wrong <= where).all():
+        return ""
+    with np.errstate(all="ignore"):
+        ratios = (block.a / block.r)[where]
+    low, high = float(ratios.min()), float(ratios.max())
+    if max(abs(low - 1), abs(high - 1)) < NEAR_ONE:
+        off = np.abs(ratios - 1)
+        return f"the wrong elements are off by relative errors of {off.min():.2g} to {off.max():.2g}"
+    everything = "all" if block.wrong.all() else "the wrong"
+    return (
+        f"{everything} elements are off by different factors: the claim is {low:.3g} to {high:.3g} times the derivative"
+    )
