@@ -62,6 +62,9 @@ class Request(NamedTuple):
     no_as_called: bool = False
     calls: int | None = None
     taylor: bool = False
+    fix: bool = False
+    candidates: int = 5_000
+    seconds: float = 10.0
     digits: int | None = None
     symbolic: bool = False
     rtol: float | None = None
@@ -143,4 +146,4 @@ class Request(NamedTuple):
 
 
 HOW_CHECKED = """order samples seed dtype calls taylor digits symbolic rtol atol eps nondet_tol strict search engine
-device no_as_called level draws"""
+device no_as_called level draws fix candidates seconds"""

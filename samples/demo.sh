@@ -19,6 +19,9 @@ show() {
 echo 'Is my gradient right? This one is wrong, and the report says why:'
 show gradcheck samples/gradients.py:mean_square --grad mean_square_gradient x='[1, 2, 4]'
 echo
+echo 'Which edit of the source repairs it?'
+show fix samples/gradients.py:mean_square --grad mean_square_gradient --shape x=3
+echo
 echo 'These gradients are right at the points that the file declares:'
 show gradcheck samples/gradients.py
 echo

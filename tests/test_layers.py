@@ -8,8 +8,8 @@ PACKAGE = Path(__file__).parents[1] / "gradcli"
 RANKS = [
     ["errors", "files"], ["results"], ["request"], ["schema"], ["rules"], ["tape"], ["api"],
     ["linalg", "fft", "special"], ["func", "nn", "lang", "optim", "utils"], ["user"], ["exact"], ["code"],
-    ["program", "manifolds"], ["claims"], ["numeric"], ["explain"], ["analysis"], ["check", "why", "matrix"], ["guard"],
-    ["cli"],
+    ["program", "manifolds"], ["claims"], ["numeric"], ["explain"], ["fix", "analysis"], ["check", "why", "matrix"],
+    ["guard"], ["cli"],
 ]  # fmt: skip
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}
 FREE = {"__init__", "__main__", "autograd", "notebook", "pytest_plugin"}

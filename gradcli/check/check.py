@@ -27,10 +27,11 @@ from ..program.arguments import by_name, is_named, is_number, map_leaves, takes_
 from ..program.target import Target
 from ..request import ENGINES, LEAST_DRAWS, SHORT_TYPES, TYPES, Request
 from ..results.checks import CheckReport
-from ..user.frameworks import FRAMEWORKS, engine_of, framework_of
+from ..user.frameworks import FRAMEWORKS, cuts_graph, engine_of, framework_of
 from .judge import Place, observe, run_check
 
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
+CUT_OFF = "the function uses detach or stop_gradient; if its gradient is meant to differ, pass --reference NAME"
 WHOLE_NUMBERS = "for integers, pass --arg NAME='[2, 0]', or annotate the parameter with int or NDArray[np.int64]"
 LEAST_SPARSE = 2000  # with fewer elements of inputs, a sparse Jacobian is small enough to be made dense: a choice
 MOST_SHOWN = 12  # most elements of an array that a report, or the command line that repeats it, writes out
@@ -274,17 +275,51 @@ class Check:
                 with enforce(self.bound), device or contextlib.nullcontext():
                     report = self.worst()
                     compared = self.reference is not None or self.request.stochastic is not None
-                    searched = (self.request.search or self.saved) and not compared
-                    if not searched or report.verdict == "error":
-                        return report
-                    from .search import search
+                    if (self.request.search or self.saved) and not compared and report.verdict != "error":
+                        from .search import search
 
-                    return search(self, report, self.request.search, self.saved)
+                        report = search(self, report, self.request.search, self.saved)
+                    return self.with_patch(report) if self.request.fix else report
             except GradcliError as error:
                 return self.error(error.message, time.perf_counter() - start)
             finally:
                 if self.opened is not None:
                     self.opened.close()
+
+    def with_patch(self, report: CheckReport) -> CheckReport:
+        """Add to the report of a fail or error an edit of the derivative with which the check passes, if any."""
+        if report.verdict not in ("fail", "error") or self.reference is not None or self.request.order != 1:
+            return report
+        from ..fix.search import Limits, find_patch, remembering
+
+        limits = Limits(self.request.candidates, self.request.seconds)
+        plain = copy.copy(self)
+        plain.request = self.request._replace(fix=False, search=0, taylor=False, show="worst")
+        once = copy.copy(plain)
+        once.f = remembering(self.f)
+        for k in range(self.sample_count):
+            drawn = self.point(np.random.default_rng(self.request.seed + k), k)
+            at = drawn if report.found is None else dict(report.found.at)
+            try:
+                patch = find_patch(once.claim(at), self.origin, report, functools.partial(plain.at_inputs, at), limits)
+            except GradcliError as error:
+                if report.verdict == "error":
+                    return report
+                hint = f" ({error.hint})" if error.hint else ""
+                return replace(report, no_patch=f"{error.message}{hint}")
+            if patch is not None:
+                return replace(report, patch=patch)
+        return report
+
+    def at_inputs(self, usual: Mapping[str, Any], other: Mapping[str, np.ndarray] | None) -> CheckReport:
+        """Return the report at the usual inputs (other is None), or at others, if these are plain arrays."""
+        moved = copy.copy(self)
+        moved.at = dict(usual)
+        if other is not None:
+            if set(other) != set(usual):
+                return self.error("the inputs are nested")
+            moved.at = {name: x if x.ndim else x.item() for name, x in other.items()}
+        return moved.worst()
 
     def error(self, message: str, seconds: float = 0.0) -> CheckReport:
         return CheckReport(self.name, self.file, self.line, "error", seconds, message=message)
@@ -339,6 +374,9 @@ class Check:
             report = replace(report, hint=BY_HAND)
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
             report = replace(report, hint=WHOLE_NUMBERS)
+        wrong = report.verdict in ("fail", "inconclusive")  # a rounded copy may hide the numeric derivative
+        if wrong and not (report.hint or self.request.claims or judges) and cuts_graph(self.f):
+            report = replace(report, hint=CUT_OFF)
         return report
 
     def judge_estimator(self, drawn: Mapping[str, Any]) -> Callable[..., CheckReport]:

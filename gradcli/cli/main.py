@@ -55,6 +55,7 @@ GROUPS = {
     },
     "Check": {
         "gradcheck": "Check that derivatives are right.",
+        "fix": "Search for an edit that repairs a wrong derivative.",
         "watch": "Check the derivatives a program uses while it runs.",
         "mutate": "How many wrong gradients the tests notice.",
         "lock": "Write gradients to a file, and compare with them later.",
@@ -75,6 +76,7 @@ HOMES = {
     **dict.fromkeys(("graph", "trace", "why", "run"), "commands.runs"),
     **dict.fromkeys(("lock", "mutate", "watch"), "commands.guard"),
     **dict.fromkeys(("ops", "schema"), "commands.help"),
+    "fix": "commands.repair",
     "completion": "complete",
 }
 """The modules of commands that share one."""

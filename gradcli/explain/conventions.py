@@ -104,7 +104,7 @@ def find_convention(blocks: list[InputBlock]) -> tuple[Finding, ...]:
         return ()
     found = []
     for block in blocks:
-        if block.wrong.any() and np.isfinite(block.a[block.wrong]).all():
+        if block.wrong.any() and not block.diagonal and np.isfinite(block.a[block.wrong]).all():
             with contextlib.suppress(CallError, OutOfCallsError):
                 found += explained(block, claim)
     return tuple(found)
@@ -147,7 +147,7 @@ def known_of(block: InputBlock, claim: OnManifolds, flat: Flat, claimed: np.ndar
     if flat is block.flat and np.isfinite(block.r[:, columns]).all():
         r, error = block.r[:, columns], block.error[:, columns]
     else:
-        weights = block.elsewhere.rows.weights if block.elsewhere is not None else None
+        weights = block.place.rows.weights if block.place is not None else None
         begin = flat.columns(block.k).start
         r, error = estimated_columns(Sampler(flat), begin + columns, weights)
         r, error = r[block.rows], error[block.rows]
@@ -204,9 +204,9 @@ def at_another_point(block: InputBlock, claim: OnManifolds) -> Known | None:
         size = np.where(x == 0, 1.0, np.abs(x)) if moved else x
         at[name] = (x + ELSEWHERE * size * rng.standard_normal(x.shape)).astype(x.dtype) if moved else x
     flat = Flat(claim.based_at(at))
-    if not np.isfinite(flat.f0).all() or flat.out_shape != block.flat.out_shape or block.elsewhere is None:
+    if not np.isfinite(flat.f0).all() or flat.out_shape != block.flat.out_shape or block.place is None:
         return None
-    weights = block.elsewhere.rows.weights
+    weights = block.place.rows.weights
     rows = flat.matrix() if weights is None else flat.pull(weights)
     return known_of(block, claim, flat, rows[block.rows, flat.columns(block.k)])
 

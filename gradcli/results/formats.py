@@ -46,6 +46,7 @@ FORMATS = {
     "sarif": Format((".sarif",), "reports"),
     "junit": Format(module="reports"),
     "concise": Format(module="reports", streamed=True),
+    "diff": Format((".diff", ".patch"), "reports"),
     "gitlab": Format((".json",), "reports"),
     "report": Format(module="table"),  # these two are for str() and notebooks, not for -f
     "notebook": Format(module="html"),

@@ -14,6 +14,8 @@ from ..errors import lines_of_file, visible
 from ..results.causes import causes
 from ..results.checks import CheckList, CheckReport, CheckSummary
 from ..results.formats import Style
+from ..results.patches import Patch
+from ..results.repairs import FixReport
 from .checks import LEVELS, reasons, summary_line
 from .data import json_line, write_tsv
 
@@ -165,16 +167,41 @@ def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
     }
     file, line = check.wrong_at
     if file:
-        path = Path(relative_path(file))  # relative paths, as code scanning expects
-        address = {"uri": quote(bytes(path)), "uriBaseId": "SRCROOT"}
-        place: dict[str, Any] = {"artifactLocation": {"uri": path.as_uri()} if path.is_absolute() else address}
+        place: dict[str, Any] = {"artifactLocation": address_of(file)}
         if line:
             place["region"] = {"startLine": line}
         result["locations"] = [{"physicalLocation": place}]
+    if check.patch is not None:
+        result["fixes"] = [fix_of(check.patch)]
     return result
 
 
+def address_of(file: str) -> dict[str, str]:
+    """Return the place of a file: relative, as code scanning expects, if it is inside the current folder."""
+    path = Path(relative_path(file))
+    return {"uri": path.as_uri()} if path.is_absolute() else {"uri": quote(bytes(path)), "uriBaseId": "SRCROOT"}
+
+
+def fix_of(patch: Patch) -> dict[str, Any]:
+    replacements = [
+        {
+            "deletedRegion": {
+                "startLine": r.line, "startColumn": r.column, "endLine": r.end_line, "endColumn": r.end_column
+            },
+            "insertedContent": {"text": r.text},
+        }
+        for r in patch.replacements
+    ]  # fmt: skip
+    change = {"artifactLocation": address_of(patch.path), "replacements": replacements}
+    return {"description": {"text": patch.summary}, "artifactChanges": [change]}
+
+
+def write_diff(result: FixReport, style: Style) -> str:
+    return result.diff
+
+
 WRITERS = {
+    "diff": {FixReport: write_diff},
     "github": {CheckReport: annotate_check, CheckSummary: annotate_checks, CheckList: write_tsv},
     "sarif": {CheckSummary: write_sarif, CheckList: write_tsv},
     "junit": {CheckSummary: write_junit},

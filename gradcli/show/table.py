@@ -18,6 +18,7 @@ from ..results.causes import Explained, Explanation
 from ..results.checks import CheckList, CheckReport, CheckSummary, Element, InputCheck
 from ..results.formats import Style
 from ..results.graphs import Graph, Sampled, Tabulated, Trace
+from ..results.repairs import FixReport
 from ..results.steps import StepSummary
 from ..results.studies import Operation, Operations, WatchSummary
 from .arrays import Row, Shown, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
@@ -233,6 +234,20 @@ def check_text(check: CheckReport, style: Style) -> Text:
     return text.append(details_text(check, style))
 
 
+DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def diff_text(diff: str, indent: str = "") -> list[tuple[str, str]]:
+    """Return the lines of a diff, each with its colour."""
+    return [(indent + visible(line), DIFF_COLOURS.get(line[:1], "dim")) for line in diff.splitlines()]
+
+
+def render_fixes(result: FixReport, style: Style) -> Group:
+    """Return the diffs, and the reports on checks that no edit repairs."""
+    items: list[Any] = [Text.assemble(*((line + "\n", look) for line, look in diff_text(result.diff)), end="")]
+    return Group(*items * bool(result.diff), *(check_text(check, style) for check in result.unrepaired))
+
+
 def details_text(check: CheckReport, style: Style) -> Text:
     indent, (reason, *found) = "\n    ", reasons(check, style.precision)
     reason = reason if style.unicode else reason.replace("±", "+-")
@@ -249,6 +264,9 @@ def details_text(check: CheckReport, style: Style) -> Text:
     lines += [("note: " + note, "dim") for note in check.notes if note not in reason]
     lines += [("found: " + visible(check.found.line), "bold")] if check.found is not None else []
     lines += [("hint: " + visible(check.hint), "cyan")] if check.hint else []
+    if check.patch is not None:
+        lines += [("fix: " + visible(check.patch.summary), "bold"), *diff_text(check.patch.diff)]
+    lines += [("no fix: " + visible(check.no_patch), "dim")] if check.no_patch else []
     lines += [(text.replace("\n", indent), "") for text in (visible(check.trace or ""), check.blame) if text]
     return Text.assemble(*((indent + text, look) for text, look in lines))
 
@@ -391,6 +409,7 @@ WRITERS = {
         Operations: render_operations,
         CheckList: render_checklist,
         CheckSummary: render_checksummary,
+        FixReport: render_fixes,
         CheckReport: render_checkreport,
         WatchSummary: render_watchsummary,
         StepSummary: render_stepsummary,

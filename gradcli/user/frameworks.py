@@ -71,6 +71,16 @@ def reachable_from(function: Any) -> Iterator[Any]:
             waiting += leads_from(x, names)
 
 
+CUTS = frozenset({"detach", "stop_gradient"})
+"""Functions that cut a value off from the graph, in PyTorch and JAX."""
+
+
+def cuts_graph(function: Any) -> bool:
+    """Report whether the user's code behind a function cuts values off from the graph."""
+    codes = (getattr(x, "__code__", None) for x in reachable_from(function))
+    return any(isinstance(code, CodeType) and not CUTS.isdisjoint(code.co_names) for code in codes)
+
+
 def framework_behind(x: Any) -> str | None:
     """Return the framework that defines a module, class, function or object; gradcli as `torch` does not count."""
     if isinstance(x, ModuleType):

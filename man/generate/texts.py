@@ -20,6 +20,14 @@ EXIT_STATUS_OF = {
     **dict.fromkeys(("graph", "plot", "precision", "run", "sweep", "symbolic", "trace"), NO_CHECKS),
     **dict.fromkeys(("completion", "help", "ops", "schema"), NO_TARGET),
     "eval": {**NO_CHECKS, "1": "With `--strict`, the result contains nan or infinity."},
+    "fix": {
+        "0": "Every derivative is right, or an edit that repairs it was found.",
+        "1": "At least one derivative is wrong, and no edit was found.",
+        "2": "The command line or an input is invalid, the derivative has no source that can be edited, or a file "
+        "could not be written.",
+        "3": "The function or derivative of at least one check raised an error, and no edit was found.",
+        "4": "At least one check is inconclusive; the others passed or were repaired.",
+    },
     "gradcheck": {
         "0": "Every check passed.",
         "1": "At least one check failed.",
@@ -171,6 +179,61 @@ those of SciPy, numdifftools and jacobi.
 
 `jacobian`, `hessian`, `jvp`, `plot` and `sweep` have this option, too. A second derivative takes about 20 calls for
 each pair of elements. In Python, `value, error = gradcli.numeric(f, x)` does the same.
+""",
+    "fix": """
+fix checks a derivative as gradcheck does. If it is wrong, fix changes its source in many small ways until the check
+passes, and prints the change as a unified diff. You decide whether to apply it.
+
+# What fix can edit
+
+fix edits Python functions that have a source file: a function named by `--grad`, `--vjp` or `--jvp` or declared in the
+file, the `backward` of an `autograd.Function`, and the rules of `custom_vjp` and `custom_jvp`. It also edits functions
+of the same file that only the derivative calls. The file may wrap the derivative in a decorator. fix cannot edit a
+lambda, a formula, a compiled function, or one without a source file. For these, it prints one error and exits with 2.
+
+# Which edits it tries
+
+An edit changes one expression, adds or removes one statement, or replaces one name throughout a statement:
+
+    sign        x becomes -x, + becomes -
+    constant    another number, also those of the function; a factor such as 2 or 1/2
+    length      / len(x), / x.size, / x.shape[0]
+    factor      times or over a name, or a piece of the function
+    term        a term more or less, such as the second term of a product rule
+    path        the part that goes through a mean, a sum, a norm or a softmax
+    matrix      transposed, exchanged, a @ b + a.T @ b
+    axis        another axis of a sum or mean, keepdims
+    index       a shifted or reversed index, another slice
+    mask        a comparison, the condition of a maximum, a clip or a where()
+    name        another variable, another function such as cos for sin
+
+fix tries the edits that the diagnosis of gradcheck suggests first, then the likely ones, then the others. By default,
+it tries at most 5,000 edits in at most 10 seconds for each derivative; `--candidates` and `--seconds` change this.
+
+# Which edits it accepts
+
+fix computes numeric derivatives along a few directions, once for each point. An edit must agree with them at the point
+of the check, at several other points, and, if the function accepts other shapes, in another shape. Then the whole
+check must pass with the edit. Of the edits that remain, fix prints the shortest, and says how many others are equal.
+They agree at all points that were tried, and may still be different formulas.
+
+An edit never calls the function itself. If the function accepts one shape only, fix does not propose a number that is
+equal to a length, because it would be wrong in other shapes.
+
+fix may run the derivative thousands of times. A derivative that writes files or sends messages does so each time.
+
+# Files
+
+Without `--write`, no file is changed. With it, fix changes only the edited piece; comments, spaces and line ends stay.
+If a file was changed in the meantime, or cannot be written, fix writes none of the files.
+
+Save the diff to apply it later:
+
+    gradcli fix grads.py:f --grad g --shape x=3 > f.patch
+    git apply f.patch
+
+`gradcli gradcheck --fix` adds the same edit to its report: the key `patch` in JSON, and `fixes` in SARIF, which some
+editors and code hosts show as a suggestion.
 """,
     "gradcheck": """
 gradcheck compares a claimed derivative with a numeric one. The claimed derivative, or claim, is the derivative that is
@@ -372,6 +435,12 @@ its path under `artifacts: reports: codequality:`.
 A file may need a package that is not always installed. It can then skip itself, as a test file does: with `raise
 unittest.SkipTest("needs umap-learn 0.5.12")`, `pytest.skip` or `pytest.importorskip`. Its verdict is `skipped`. The
 summary counts skipped files, and the exit code ignores them.
+
+# Repairs
+
+For a wrong derivative written in Python, `--fix` also searches for an edit of its source with which the check passes.
+The report shows this edit as a unified diff; in JSON, it is the key `patch`, and in SARIF `fixes`. gradcli-fix(1)
+describes the search. `gradcli fix --write` changes the file.
 
 # Comparison with other checkers
 
@@ -670,6 +739,7 @@ LINES = {
     "gradcheck": "In `tsv`, each line is a check: verdict, name, file, line, seconds and reason. With `--show all`, "
     "lines that begin with `element` follow, one for each element. With `--taylor`, lines that begin with `taylor` "
     "follow.",
+    "fix": "In `diff`, the output is a unified diff. What was found is printed to standard error.",
     "watch": "In `tsv`, each line describes one derivative, in these columns: verdict, role, function, file, line, "
     "points, calls and reason. With `--loss`, each line describes steps with the same result: verdict, steps, "
     "optimizer, loss, file, line, batches, finding and reason.",

@@ -40,8 +40,9 @@ EXIT_SKIP = 125
     "gradcli gradcheck grads.py:f --grad g --shape x=3; gradcli gradcheck tests/ -j 4 --junit report.xml; "
     "gradcli gradcheck tests/ -o report.html",
     "wrt out grad vjp jvp hess value_and_grad elementwise on reference stochastic level draws device engine shape arg "
-    "samples order fast calls no_as_called taylor check_symbolic check_digits rtol atol eps nondet_tol check_strict "
-    "show keyword list stop jobs search save_points config stress junit allow_inconclusive exit_zero bisect",
+    "samples order fast calls fix no_as_called taylor check_symbolic check_digits rtol atol eps nondet_tol "
+    "check_strict show keyword list stop jobs search save_points config stress junit allow_inconclusive exit_zero "
+    "bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
     common=COMMON.replace("dtype", "check_dtype"),
     metavar="TARGET... [NAME=VALUE]...",
@@ -189,6 +190,16 @@ def run_checks(
     summary = CheckSummary(names_of_targets(call), tuple(reports), now - start, now - began)
     output.show(summary._replace(shown=streamed))
     return summary, interrupted
+
+
+def run_quietly(call: Call, checks: Sequence[Check | CheckReport]) -> list[CheckReport]:
+    """Run checks without showing them, and return their reports in order; those on broken files come first."""
+    waiting = [c for c in checks if isinstance(c, Check)]
+    progress = Waiting([check.name for check in waiting])
+    on_progress = None if messages.settings.quiet else progress.report_progress
+    found = dict(run_all(waiting, jobs=call.request.jobs or 1, on_progress=on_progress))
+    progress.line.clear()
+    return [*(c for c in checks if isinstance(c, CheckReport)), *(found[place] for place in sorted(found))]
 
 
 def list_checks(call: Call, checks: Sequence[Check | CheckReport]) -> int:
@@ -352,7 +363,7 @@ def refuse_small_step(eps: float | None, values: Mapping[str, Any]) -> None:
 
 
 APART = """words expression format output precision color quiet verbose jobs junit list stop keyword
-allow_inconclusive exit_zero bisect seed samples timeout show"""
+allow_inconclusive exit_zero bisect seed samples timeout show write fix candidates seconds"""
 """Options that do not change what is checked, or that a replay line contains anyway."""
 
 

@@ -1,0 +1,75 @@
+"""gradcli fix: search for an edit of a derivative's source with which its check passes, and write it down."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, EXIT_TARGET, GradcliError
+from ...results.repairs import FixReport
+from .. import messages
+from ..options import COMMON, Call, target_command
+from .gradcheck import names_of_targets, run_quietly, select_checks
+
+if TYPE_CHECKING:
+    from ...results.checks import CheckReport
+
+
+@target_command(
+    "Examples: gradcli fix grads.py:f --grad g x='[1, 2]'; gradcli fix grads.py:f --grad g --shape x=3 --write",
+    "write candidates seconds wrt out grad vjp jvp elementwise engine shape arg samples keyword jobs",
+    formats=("table", "diff", "json"),
+    common=COMMON.replace("dtype", "check_dtype"),
+    metavar="TARGET [NAME=VALUE]...",
+)
+def fix(call: Call, *, write: bool) -> int:
+    """Search for a small edit of a wrong derivative's source with which its check passes.
+
+    TARGET is the same as for gradcheck. The derivative is a function written by hand (--grad, --vjp, --jvp, or declared
+    in the file), the backward() of a custom Function, or a rule of custom_vjp or custom_jvp.
+
+    The numeric derivative is computed once for each point. Then each edit is compared with it: another sign or
+    constant, a missing factor or term, a transposed matrix, another name, index, axis or mask. Edits that the diagnosis
+    of gradcheck suggests come first. An edit counts if it agrees at several points and, where shapes are free, in
+    another shape, and if the whole check passes with it. An edit never calls the function itself.
+
+    The shortest such edit is printed as a unified diff, for `git apply` or `patch -p1`. Only --write changes a file.
+    The exit code is 0 if an edit was found or the derivative is right, and 1 if it is wrong and no edit was found.
+    """
+    began = time.perf_counter()
+    output = call.output
+    output.check()
+    call.request = call.request._replace(fix=True, named=call.request.named | {"fix"})
+    checks = select_checks(call)
+    reports = run_quietly(call, checks)
+    refuse_alone(reports)
+    written = write_patches(reports) if write else ()
+    result = FixReport(names_of_targets(call), tuple(reports), written, time.perf_counter() - began)
+    output.show(result)
+    for line in result.sentences():
+        messages.say(line)
+    for report in result.unrepaired if output.form == "diff" else ():
+        messages.say(str(report).rstrip())
+    return exit_code(reports)
+
+
+def refuse_alone(reports: list[CheckReport]) -> None:
+    """Raise GradcliError if the only derivative is wrong, and its source cannot be edited."""
+    if len(reports) == 1 and reports[0].no_patch:
+        raise GradcliError(f"{reports[0].name} is wrong, but cannot be edited: {reports[0].no_patch}", kind="target")
+
+
+def exit_code(reports: list[CheckReport]) -> int:
+    """Return 1 if a derivative stays wrong, else 3 for an error, 4 for an inconclusive check, else 0."""
+    wrong = [report for report in reports if report.verdict == "fail" and report.patch is None]
+    if wrong:
+        return EXIT_FAIL
+    verdicts = {report.verdict for report in reports if report.patch is None}
+    return EXIT_TARGET if "error" in verdicts else EXIT_INCONCLUSIVE if "inconclusive" in verdicts else EXIT_OK
+
+
+def write_patches(reports: list[CheckReport]) -> tuple[str, ...]:
+    """Change the files of all patches, each completely or not at all; return their names. Raises GradcliError."""
+    from ...fix.write import write_all
+
+    return write_all([report.patch for report in reports if report.patch is not None])

@@ -1,0 +1,231 @@
+"""Search the edits of a derivative's source for one with which its check passes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import io
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..claims.claim import CallError, Claim, OutOfCallsError
+from ..errors import GradcliError, TimeIsUp
+from ..explain.points import resized
+from ..lang.limits import within
+from ..results.checks import CheckReport
+from ..results.patches import Patch, Replacement
+from ..user.source import Edit, FunctionSource, apply_edits
+from .candidates import Candidate, candidates
+from .scope import scope_of
+from .subject import Subject, installed, raising, subject_of
+from .trial import Trial, other_trials, reshaped_trial
+
+CANDIDATES, SECONDS = 5_000, 10.0  # edits tried by default, and time for them
+SHORTEST, LONGEST = 0.1, 1.0  # CPU seconds that one edit may take at least and at most: an edited loop may never end
+SLOWER = 20.0  # how many times longer than the derivative as it is an edit may take, within these bounds
+WAITING = 5.0  # seconds that one edit may wait for something
+MOST_CHECKED = 5  # most edits that are checked as a whole: a choice
+FEWEST_NAMED = 3  # from this number on, a constant that equals a length is suspect if no other shape shows what it is
+
+
+class Limits(NamedTuple):
+    candidates: int = CANDIDATES
+    seconds: float = SECONDS
+
+
+def find_patch(
+    claim: Claim,
+    origin: Any,
+    report: CheckReport,
+    check: Callable[[Mapping[str, Any] | None], CheckReport],
+    limits: Limits = Limits(),
+) -> Patch | None:
+    """Return the shortest edit with which a failed check passes; None if there is none. Raises GradcliError.
+
+    claim: the wrong claim at the checked point; origin: the checked function. check: runs the whole check at the same
+    point (None), or at other inputs.
+    """
+    with quiet():
+        try:
+            trial = Trial(claim, 0)
+        except (CallError, OutOfCallsError):
+            return None
+        if not trial.is_known or trial.accepts():
+            return None
+        subject = subject_of(claim, origin)
+        subject = used_in(subject, trial)
+        return Search(subject, trial, {finding.kind for finding in report.diagnosis}, limits).run(check)
+
+
+MOST_REMEMBERED = 32  # values that are kept: one for each point
+
+
+def remembering(function: Callable) -> Callable:
+    """Return a function that calls another once for the same arguments, for backward functions that need a cache."""
+    kept: dict[tuple, Any] = {}
+
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        key = tuple((np.shape(x), np.asarray(x).tobytes()) for x in (*arguments, *named.values()))
+        if key not in kept and len(kept) < MOST_REMEMBERED:
+            kept[key] = function(*arguments, **named)
+        return copy.deepcopy(kept[key]) if key in kept else function(*arguments, **named)
+
+    return call
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Drop what the user's functions print, and their warnings."""
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def used_in(subject: Subject, trial: Trial) -> Subject:
+    """Return the subject with the functions that the claim calls each time. Raises GradcliError if there is none.
+
+    Compiled and cached functions keep what they were made from. If only recording the function calls the rules, the
+    trial records it again for each edit. A derivative that raises an error may be in any of the functions.
+    """
+    if not trial.runs():
+        trial.recorded = False
+        return subject
+    used = called_by(trial, subject.sources)
+    if not used:
+        trial.recorded = False
+        used = called_by(trial, subject.sources)
+    if not used:
+        first = subject.sources[0]
+        name, file = first.node.name, os.path.relpath(first.file)
+        message = f"edits of {name} ({file}:{first.node.lineno}) have no effect: it is compiled or cached"
+        raise GradcliError(message, hint="remove the decorator, and run the command again", kind="target")
+    return Subject(subject.claim, subject.forward, tuple(used))
+
+
+def called_by(trial: Trial, sources: Sequence[FunctionSource]) -> list[FunctionSource]:
+    used = []
+    for source in sources:
+        with installed(source, raising(source)):
+            if not trial.runs():
+                used.append(source)
+    return used
+
+
+class Search:
+    """The search for an edit. each: CPU seconds that one edit may take; tried: how many edits were tried."""
+
+    def __init__(self, subject: Subject, trial: Trial, findings: Collection[str], limits: Limits):
+        self.subject, self.trial, self.limits = subject, trial, limits
+        self.findings = findings
+        self.end = time.monotonic() + limits.seconds
+        began = time.process_time()
+        trial.accepts()
+        self.each = min(max(SLOWER * (time.process_time() - began), SHORTEST), LONGEST)
+        self.tried = 0
+
+    def run(self, check: Callable[[Mapping[str, Any] | None], CheckReport]) -> Patch | None:
+        hits = [candidate for candidate in self.in_order() if self.agrees(candidate, [self.trial])]
+        if not hits:
+            return None
+        others = list(other_trials(self.subject.claim, self.trial.recorded))
+        reshaped = reshaped_trial(self.subject.claim, self.trial.recorded)
+        trials = others if reshaped is None else [*others, reshaped]
+        if not others:
+            return None
+        if reshaped is None:
+            hits = [hit for hit in hits if not self.names_a_length(hit)]
+        hits = [hit for hit in hits if self.agrees(hit, trials)]
+        hits.sort(key=lambda hit: hit.preference)
+        for hit in hits[:MOST_CHECKED]:
+            report = self.checked(hit, check, reshaped is not None)
+            if report is not None:
+                return patch_of(hit, len(hits) - 1, self.tried, report.resolution)
+        return None
+
+    def in_order(self) -> Iterator[Candidate]:
+        """Yield the candidates of all functions, as many as the limits allow."""
+        every: list[Candidate] = []
+        for source in self.subject.sources:
+            every += candidates(source, scope_of(source, self.subject.forward), self.findings)
+        every.sort(key=lambda candidate: candidate.rank)
+        for candidate in every[: self.limits.candidates]:
+            if time.monotonic() > self.end:
+                return
+            self.tried += 1
+            yield candidate
+
+    def agrees(self, candidate: Candidate, trials: Sequence[Trial]) -> bool:
+        """Report whether an edited function agrees with the numeric slopes at points."""
+        try:
+            code = candidate.source.compile(candidate.edits)
+        except (SyntaxError, ValueError):
+            return False
+        if len(code.co_freevars) != len(candidate.source.function.__code__.co_freevars):
+            return False
+        try:
+            limit = self.each * len(trials)
+            with installed(candidate.source, code), within(limit, cpu=True), within(max(limit, WAITING)):
+                return all(trial.accepts() for trial in trials)
+        except (TimeIsUp, Exception):  # an edited function may raise anything
+            return False
+
+    def names_a_length(self, candidate: Candidate) -> bool:
+        """Report whether an edit puts in a number that equals a length, which may be right for one shape only."""
+        flat = self.trial.flat
+        shapes = [x.shape for x in self.subject.claim.at.values()] + [flat.out_shape]
+        lengths = {n for shape in shapes for n in (*shape, int(np.prod(shape))) if n >= FEWEST_NAMED}
+        old = numbers_in("".join(candidate.source.text[e.start : e.end] for e in candidate.edits))
+        new = numbers_in("".join(e.text for e in candidate.edits))
+        return candidate.kind == "constant" and bool((new - old) & lengths)
+
+    def checked(
+        self, hit: Candidate, check: Callable[[Mapping[str, Any] | None], CheckReport], reshaped: bool
+    ) -> CheckReport | None:
+        """Run the whole check on an edited function, and in another shape if shapes are free; None if it fails."""
+        with installed(hit.source, hit.source.compile(hit.edits)):
+            report = check(None)
+            if report.verdict != "pass":
+                return None
+            if reshaped:
+                claim = self.subject.claim
+                again = next((r for at in resized(claim.at, claim.wrt) if (r := check(at)).verdict != "error"), None)
+                if again is not None and again.verdict == "fail":
+                    return None
+            return report
+
+
+def numbers_in(text: str) -> set[float]:
+    return {float(word) for word in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", text)}
+
+
+def patch_of(hit: Candidate, others: int, tried: int, resolution: float) -> Patch:
+    source = hit.source
+    relative = os.path.relpath(source.file)
+    shown = source.file if relative.startswith(os.pardir) else relative
+    after = apply_edits(source.text, hit.edits)
+    replacements = tuple(replacement(source, edit) for edit in sorted(hit.edits))
+    line = replacements[0].line
+    return Patch(shown, source.file, line, source.text, after, replacements, others, tried, resolution)
+
+
+def replacement(source: FunctionSource, edit: Edit) -> Replacement:
+    (line, column), (end_line, end_column) = (place_of(source, offset) for offset in (edit.start, edit.end))
+    return Replacement(line, column, end_line, end_column, edit.text, edit.start, edit.end)
+
+
+def place_of(source: FunctionSource, offset: int) -> tuple[int, int]:
+    """Return line and column of an offset, both from 1."""
+    line = max(k for k, start in enumerate(source.starts) if start <= offset)
+    return line + 1, offset - source.starts[line] + 1

@@ -1,0 +1,217 @@
+"""The edits of a function: they parse, they fit where they are put, and they use only what is there."""
+
+import ast
+import importlib.util
+import textwrap
+
+import numpy as np
+import pytest
+
+from gradcli.claims.hand_written import HandWritten
+from gradcli.fix.candidates import candidates
+from gradcli.fix.edits import fitted
+from gradcli.fix.scope import scope_of
+from gradcli.fix.search import Limits, find_patch
+from gradcli.fix.trial import Trial
+from gradcli.results.checks import CheckReport, Finding
+from gradcli.user.source import apply_edits, source_of
+
+HEADER = """
+import numpy as np
+
+def helper(x):
+    return 1 / (1 + np.exp(-x))
+
+"""
+
+
+def load(tmp_path, code):
+    path = tmp_path / "edited_module.py"
+    path.write_text(HEADER + textwrap.dedent(code))
+    spec = importlib.util.spec_from_file_location("edited_module", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def texts_of(module, f="f", g="g", findings=()):
+    """Return the definitions that the edits of g result in, in the order in which they are tried."""
+    source = source_of(getattr(module, g), g)
+    start, end = source.definition
+    found = candidates(source, scope_of(source, getattr(module, f)), findings)
+    return [apply_edits(source.text, c.edits)[start : len(source.text) + c.length - (len(source.text) - end)]
+            for c in found]  # fmt: skip
+
+
+def bodies(module, **more):
+    return [text.partition("return ")[2] for text in texts_of(module, **more)]
+
+
+@pytest.mark.parametrize(
+    ("whole", "inner", "text", "fits"),
+    [
+        ("a * x", "x", "x + y", "(x + y)"),
+        ("a + x", "x", "x + y", "x + y"),
+        ("a - x", "x", "x + y", "(x + y)"),
+        ("a / x", "x", "x * y", "(x * y)"),
+        ("x ** 2", "x", "-x", "(-x)"),
+        ("x.T", "x", "x + y", "(x + y)"),
+        ("x[0]", "x", "x.T", "x.T"),
+        ("f(x)", "x", "x + y", "x + y"),
+        ("-x", "x", "x + y", "(x + y)"),
+    ],
+)
+def test_a_new_text_is_in_parentheses_only_where_it_needs_them(whole, inner, text, fits):
+    tree = ast.parse(whole, mode="eval").body
+    parent, node = next(
+        (p, n) for p in ast.walk(tree) for n in ast.iter_child_nodes(p) if isinstance(n, ast.Name) and n.id == inner
+    )
+    assert fitted(text, parent, node) == fits
+
+
+EDITED = """
+def f(x, w):
+    return np.sum(np.tanh(x @ w) ** 3) + 0.25 * np.sum(w)
+
+def g(x, w):
+    s = helper(x @ w)
+    return x.T @ (s * (1 - s)) / len(x)
+"""
+
+
+def test_edits_parse_and_each_occurs_once(tmp_path):
+    texts = texts_of(load(tmp_path, EDITED))
+    assert len(texts) == len(set(texts)) > 500
+    for text in texts:
+        ast.parse(text)
+
+
+def test_edits_never_call_the_function(tmp_path):
+    for text in texts_of(load(tmp_path, EDITED)):
+        calls = [n.func for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Call)]
+        called = {n.id for n in calls if isinstance(n, ast.Name)}
+        assert called <= {"helper", "len"}
+
+
+def test_edits_use_names_numbers_and_pieces_that_are_there(tmp_path):
+    found = bodies(load(tmp_path, EDITED))
+    assert "x.T @ (s * (1 - s)) * 0.25 / len(x)" in found or "0.25 * (x.T @ (s * (1 - s)) / len(x))" in found
+    assert "x.T @ (s * (1 - s)) / len(w)" in found
+    assert "x @ (s * (1 - s)) / len(x)" in found
+
+
+def test_suggested_edits_come_first(tmp_path):
+    module = load(tmp_path, EDITED)
+    wanted = "x @ (s * (1 - s)) / len(x)"
+    assert bodies(module, findings=["transposed"]).index(wanted) < bodies(module).index(wanted)
+
+
+def test_docstrings_and_decorators_are_not_edited(tmp_path):
+    code = '''
+    def f(x):
+        return x
+
+    def g(x):
+        """2 * x"""
+        return x
+    '''
+    assert all('"""2 * x"""' in text for text in texts_of(load(tmp_path, code)))
+
+
+class Report:
+    """A report, as far as the search reads it."""
+
+    def __init__(self, verdict):
+        self.verdict, self.resolution, self.diagnosis = verdict, 1e-9, (Finding("factor", "half"),)
+
+
+def patch_for(module, at, check=lambda inputs: Report("pass"), limits=Limits(seconds=60.0), grad="g"):
+    claim = HandWritten(module.f, at, grad=getattr(module, grad))
+    report: CheckReport = Report("fail")
+    return find_patch(claim, module.f, report, check, limits)
+
+
+LENGTHS = """
+def f(x):
+    return np.sum(x**2) / len(x)
+
+def g(x):
+    return 2 * x
+
+def only(x):
+    if len(x) != 7:
+        raise ValueError("7 numbers")
+    return np.sum(x**2) / len(x)
+
+def only_grad(x):
+    if len(x) != 7:
+        raise ValueError("7 numbers")
+    return 2 * x / 6
+"""
+
+
+def test_a_length_is_not_a_constant(tmp_path):
+    module = load(tmp_path, LENGTHS)
+    patch = patch_for(module, {"x": np.arange(1.0, 8.0) ** 0.5})
+    assert "len(x)" in patch.after.partition("def g")[2].partition("def only")[0]
+
+
+def test_a_constant_that_is_a_length_is_not_proposed_where_no_other_shape_shows_it(tmp_path):
+    module = load(tmp_path, LENGTHS)
+    module.f = module.only
+    patch = patch_for(module, {"x": np.arange(1.0, 8.0) ** 0.5}, grad="only_grad")
+    assert patch.after.endswith("return 2 * x / len(x)\n")
+
+
+def test_an_edit_that_fails_the_whole_check_is_not_proposed(tmp_path):
+    module = load(tmp_path, LENGTHS)
+    assert patch_for(module, {"x": np.arange(1.0, 4.0)}, check=lambda inputs: Report("fail")) is None
+    assert patch_for(module, {"x": np.arange(1.0, 4.0)}, check=lambda inputs: Report("inconclusive")) is None
+
+
+def test_limits_bound_the_search(tmp_path):
+    module = load(tmp_path, LENGTHS)
+    at = {"x": np.arange(1.0, 4.0)}
+    patch = patch_for(module, at)
+    assert patch_for(module, at, limits=Limits(candidates=patch.tried, seconds=60.0)).after == patch.after
+    assert patch_for(module, at, limits=Limits(candidates=1, seconds=60.0)) is None
+
+
+def test_the_function_is_as_before_after_the_search(tmp_path):
+    module = load(tmp_path, LENGTHS)
+    code = module.g.__code__
+    patch_for(module, {"x": np.arange(1.0, 4.0)})
+    assert module.g.__code__ is code
+
+
+LOOP = """
+def f(x):
+    return np.sum(x**4)
+
+def g(x):
+    y, k = x, 0
+    while k < 2:
+        y = y * x
+        k = k + 1
+    return 2 * y
+"""
+
+
+def test_an_edited_loop_that_does_not_end_is_stopped(tmp_path, monkeypatch):
+    def endless_first(*given):
+        found = {edit.text: c for c in candidates(*given) for edit in c.edits}
+        return [found["k - 1"], found["4"]]
+
+    monkeypatch.setattr("gradcli.fix.search.candidates", endless_first)
+    patch = patch_for(load(tmp_path, LOOP), {"x": np.array([1.5, -0.5, 2.0])})
+    assert patch.tried == 2
+    assert "return 4 * y" in patch.after
+
+
+def test_a_trial_computes_slopes_once(tmp_path):
+    module = load(tmp_path, LENGTHS)
+    claim = HandWritten(module.f, {"x": np.arange(1.0, 4.0)}, grad=module.g)
+    trial = Trial(claim, 0)
+    made = claim.budget.made
+    assert not trial.accepts()
+    assert claim.budget.made == made
