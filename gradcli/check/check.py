@@ -30,6 +30,7 @@ from ..results.checks import CheckReport
 from ..user.frameworks import FRAMEWORKS, cuts_graph, engine_of, framework_of
 from .judge import Place, observe, run_check
 
+OWN_ENGINE = "the engine that the file defines was checked; --engine gradcli checks the function with gradcli's own"
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
 CUT_OFF = "the function uses detach or stop_gradient; if its gradient is meant to differ, pass --reference NAME"
 WHOLE_NUMBERS = "for integers, pass --arg NAME='[2, 0]', or annotate the parameter with int or NDArray[np.int64]"
@@ -211,6 +212,8 @@ class Check:
                 raise CallError("order=2 needs a function of Tensors, without a derivative by hand")
             claims = {way: in_order(x, at, int(way != "grad")) for way, x in claims.items()}
             by_hand = claim_by_hand(in_order(f, at), at, claims, request.wrt, request.elementwise)
+            if request.engine == "object":
+                by_hand.notes = (*by_hand.notes, OWN_ENGINE)
             size = sum(by_hand.at[name].size for name in by_hand.wrt if name in by_hand.at)
             if request.grad is None or size < LEAST_SPARSE:
                 return by_hand

@@ -186,6 +186,8 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
         return [hand_written_check(target, request)]
     if target.name is not None and request.engine != "gradcli" and (check := by_framework(target, request)) is not None:
         return [check]
+    if target.name is not None and request.engine is None and defines_engine(target, request):
+        return [hand_written_check(target, request._replace(engine="object"))]
     if is_python_file(target) and declares_checks(text):
         return of_file(text, target, request)
     if by_hand:
@@ -289,6 +291,15 @@ def hand_written_check(target: Target, request: Request) -> Check:
     line = code.co_firstlineno if code else None
     asked = request._replace(wrt=wrt, **claims)
     return Check(f, at, request=asked, name=target.name, file=path, line=line, target=target)
+
+
+def defines_engine(target: Target, request: Request) -> bool:
+    """Return whether the file of a function defines an engine of its own: objects with data, grad and backward()."""
+    with enforce(bound_of_import(request.timeout)):
+        function = load_named(target)
+    from ..claims.hand_written import own_engine
+
+    return inspect.isfunction(function) and own_engine(function) is not None
 
 
 def by_framework(target: Target, request: Request) -> Check | CheckReport | None:

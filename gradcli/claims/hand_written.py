@@ -428,6 +428,17 @@ def plain_part(_: Path, x: Any) -> Any:
     return x if array is None else array
 
 
+def own_engine(function: Callable) -> type | None:
+    """Return the class in a function's own file whose objects have data, grad and backward(), if there is one."""
+    function = inspect.unwrap(function)
+    for kind in getattr(function, "__globals__", {}).values():
+        if isinstance(kind, type) and kind.__module__ == function.__module__ and hasattr(kind, "backward"):
+            code = getattr(inspect.getattr_static(kind, "__init__"), "__code__", None)
+            if code is not None and {"data", "grad"} <= {*code.co_names} and not hasattr(kind, "forward"):
+                return kind
+    return None
+
+
 def maker_in(function: Callable, title: str) -> Callable[[Any], Any]:
     """Return the constructor of objects with data, grad and backward(), from the function's file or its modules."""
     known = list(getattr(inspect.unwrap(function), "__globals__", {}).values())
