@@ -8,7 +8,7 @@ PACKAGE = Path(__file__).parents[1] / "gradcli"
 RANKS = [
     ["errors", "files"], ["results"], ["request"], ["schema"], ["rules"], ["tape"], ["api"],
     ["linalg", "fft", "special"], ["func", "nn", "lang", "optim", "utils"], ["user"], ["exact"], ["code"],
-    ["program", "manifolds"], ["claims"], ["numeric"], ["explain"], ["fix", "analysis"], ["check", "why", "matrix"],
+    ["program", "manifolds"], ["claims"], ["numeric"], ["explain"], ["repair", "analysis"], ["check", "why", "matrix"],
     ["guard"], ["cli"],
 ]  # fmt: skip
 RANK = {name: i for i, names in enumerate(RANKS) for name in names}

@@ -293,7 +293,7 @@ class Check:
         """Add to the report of a fail or error an edit of the derivative with which the check passes, if any."""
         if report.verdict not in ("fail", "error") or self.reference is not None or self.request.order != 1:
             return report
-        from ..fix.search import Limits, find_patch, remembering
+        from ..repair.search import Limits, find_patch, remembering
 
         limits = Limits(self.request.candidates, self.request.seconds)
         plain = copy.copy(self)

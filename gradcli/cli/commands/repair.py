@@ -70,6 +70,6 @@ def exit_code(reports: list[CheckReport]) -> int:
 
 def write_patches(reports: list[CheckReport]) -> tuple[str, ...]:
     """Change the files of all patches, each completely or not at all; return their names. Raises GradcliError."""
-    from ...fix.write import write_all
+    from ...repair.write import write_all
 
     return write_all([report.patch for report in reports if report.patch is not None])

@@ -8,7 +8,7 @@ import tempfile
 import pytest
 
 from gradcli.errors import GradcliError
-from gradcli.fix.write import write_all
+from gradcli.repair.write import write_all
 from gradcli.results.patches import Patch, Replacement
 from gradcli.results.repairs import FixReport
 

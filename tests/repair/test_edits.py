@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from gradcli.claims.hand_written import HandWritten
-from gradcli.fix.candidates import candidates
-from gradcli.fix.edits import fitted
-from gradcli.fix.scope import scope_of
-from gradcli.fix.search import Limits, find_patch
-from gradcli.fix.trial import Trial
+from gradcli.repair.candidates import candidates
+from gradcli.repair.edits import fitted
+from gradcli.repair.scope import scope_of
+from gradcli.repair.search import Limits, find_patch
+from gradcli.repair.trial import Trial
 from gradcli.results.checks import CheckReport, Finding
 from gradcli.user.source import apply_edits, source_of
 
@@ -202,7 +202,7 @@ def test_an_edited_loop_that_does_not_end_is_stopped(tmp_path, monkeypatch):
         found = {edit.text: c for c in candidates(*given) for edit in c.edits}
         return [found["k - 1"], found["4"]]
 
-    monkeypatch.setattr("gradcli.fix.search.candidates", endless_first)
+    monkeypatch.setattr("gradcli.repair.search.candidates", endless_first)
     patch = patch_for(load(tmp_path, LOOP), {"x": np.array([1.5, -0.5, 2.0])})
     assert patch.tried == 2
     assert "return 4 * y" in patch.after
