@@ -22,6 +22,7 @@ A package imports only packages above it in this list; a test checks that.
     claims             what states a derivative: by hand, recorded, a formula, and adapters for code elsewhere
     numeric            a real matrix and values in, a state for each element out; no options, reports or files
     explain            from wrong elements to a mistake in words
+    repair             edits of a wrong derivative that a check confirms
     analysis           gradients, vector products, formulas, lost digits, graphs, traces, curves and sweeps
     check              finds checks, runs them, and reports
     why                records a script and finds where a gradient is lost

@@ -71,7 +71,7 @@ def test_shell_example(code, tmp_path):
     done = shell(f"set -e\n{PYTEST}{code}", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "gradcheck.xml").exists()
-    assert "6 passed" in done.stdout
+    assert "10 passed" in done.stdout
 
 
 def test_every_block_is_run():

@@ -198,11 +198,12 @@ replaces stages 3 to 10. It compares the claim with the derivative of a referenc
 """,
     "The diagnosis": """
 `gradcli/explain/diagnose.py` tries hypotheses about the mistake. A hypothesis computes the expected claim from the
-true derivative, for example twice its value. An `InputBlock` (`gradcli/explain/input_block.py`) has the claimed and
-the numeric derivatives with respect to one input, at the checked point and at further points. A hypothesis must explain
-all wrong elements at all of these points. `gradcli/explain/factors.py` fits missing factors and terms.
-`gradcli/explain/shortcuts.py` records the function with gradcli's engine, and finds an operation whose derivative is
-left out or applied twice. Every finding has a name and a page in `gradcli/results/causes.toml`.
+true derivative, for example twice its value. An `InputBlock` (`gradcli/explain/block.py`) has the claimed and the
+numeric derivatives with respect to one input at one point. `Evidence` (`gradcli/explain/evidence.py`) has those of
+further points. A hypothesis must explain all wrong elements at all of these points: the corrected claim must pass.
+`gradcli/explain/factors.py` fits missing factors and terms. `gradcli/explain/shortcuts.py` records the function with
+gradcli's engine, and finds an operation whose derivative is left out or applied twice. Every finding has a name and a
+page in `gradcli/results/causes.toml`. `gradcli/repair/` edits the source of the derivative until the check passes.
 """,
     "Lost gradients": """
 `gradcli why` runs a script under a recorder, which notes each operation and each backward pass. The recorder is in
