@@ -24,7 +24,7 @@ from .estimate import Estimate, estimate
 from .flat import Flat
 from .integral import Claimed
 from .rows import ClaimedRows, draw_signs
-from .sampler import Line, Sampler, rounding_of
+from .sampler import TINY, Line, Sampler, rounding_of
 
 CAP = 15.95  # number of digits of float64: -log10 of its rounding unit, 2**-53
 ROUNDING = 32  # how many of its own rounding units a claimed value may be off by (calibrated)
@@ -106,6 +106,7 @@ class Judgement:
         self.own_rounding += OWN_NOISE * rows.between_calls
         self.least_accused = least_accused(unit) * size
         self.scatter_known = False
+        self.scattered = np.zeros(shape, bool)  # where the claim scatters by too much to agree with anything
 
     def room(self, where: Any = ...) -> Any:
         """Return how far claimed entries may be from their estimates without being wrong."""
@@ -181,10 +182,16 @@ class Judgement:
         largest = size.max(axis=1, keepdims=True, initial=0.0)
         steady = OWN_NOISE * np.where(scatter <= JUMPS * np.maximum(size, JUMPS * largest), scatter, 0.0)
         self.own_rounding = np.maximum(self.own_rounding, steady)
+        self.scattered = steady > JUMPS * largest
 
     def state_of(self, found: Comparison, j: int, i: int) -> int:
         """Return the state of entry (j, i) by the comparison along its element."""
         scale, word, slopes = float(self.flat.scales[i]), found.words[j], found.slopes
+        if word == "agrees" and self.scattered[j, i]:
+            by = self.own_rounding[j, i] / OWN_NOISE / max(abs(self.claimed[j, i]), TINY)
+            lost = f"the claimed derivative is lost in rounding: between close points, it scatters by about {by:.1g}"
+            self.reasons[j, i] = Observation("noise", f"{lost} (relative)")
+            return state_by(values="unknown")
         if word == "kink":
             self.sides[j, i] = slopes.left[j] / scale, slopes.right[j] / scale
             return self.at_kink(j, i, float(slopes.side_error[j]) / scale)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gradcli import check_gradient
 from gradcli.check.input_checks import block_of, worst_element
 from gradcli.numeric.compare import allowed
 from gradcli.numeric.rows import ClaimedRows
@@ -154,3 +155,11 @@ def test_the_named_element_has_the_largest_error_whatever_the_rounding():
     judgement = judged(lambda x: x**2, [1.0, 2.0], np.diag([2.02, 4.04]))
     worst = worst_element(judgement, block_of(judgement, slice(0, 2)))
     assert worst.place == (1,)  # the relative errors are equal, so the larger absolute error counts
+
+
+@pytest.mark.parametrize("x", [257.295724, 300.1, 411.7])
+def test_a_claim_that_scatters_by_a_thousandth_between_neighbours_does_not_pass(x):
+    """Off by up to 1 %, which ten times its scatter between close points would allow."""
+    rough = check_gradient(np.log, lambda x: (1 + 0.01 * np.sin(1e12 * x + 1)) / x, at={"x": x})
+    assert rough.verdict != "pass"
+    assert check_gradient(np.log, lambda x: 1 / x, at={"x": x}).verdict == "pass"
