@@ -133,18 +133,21 @@ class Check:
                 limited = f"the limit is {limit} (see --max-elements)"
                 raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
         drawn = {
-            name: self.draw_input(name, x, rng) if is_shape(x) else self.as_typed(name, x) for name, x in at.items()
+            name: self.draw_input(name, x, rng) if is_shape(x) else self.as_typed(name, x, at) for name, x in at.items()
         }
         if self.request.dtype in (None, *SHORT_TYPES):  # `rounded` takes care of short types
             return drawn
         dtype = self.request.input_dtype
         return {name: map_leaves(lambda _, part: in_type(part, dtype), x) for name, x in drawn.items()}
 
-    def as_typed(self, name: str, x: Any) -> Any:
-        """Return integers in a list as floating-point numbers, as on the command line, also single ones for a claim."""
+    def as_typed(self, name: str, x: Any, at: Mapping[str, Any]) -> Any:
+        """Return integers in a list as floating-point numbers, as on the command line.
+
+        For a claim, also single ones if all inputs are: beside others, a whole number is a constant such as a power.
+        """
         by_hand = self.request.claims or self.request.value_and_grad
         listed = isinstance(x, list) and len(x) and is_number(x)
-        if not (listed or (by_hand and is_whole(x))) or self.takes_whole(name):
+        if not (listed or (by_hand and all(map(is_whole, at.values())))) or self.takes_whole(name):
             return x
         with contextlib.suppress(ValueError):  # lists of different lengths, which the claim refuses
             raw = np.asarray(x)

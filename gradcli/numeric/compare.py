@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain import PAIR_SIGMAS
+from .chain import FIRST, PAIR_SIGMAS
 from .decide import FAIL, PASS, Observation, Row, decide
 from .estimate import Estimate, estimate
 from .integral import CLEAR, GLANCES, STAGES, Answer, Claimed, Window, conclude, is_rough, look
@@ -29,6 +29,7 @@ MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on 
 ALIKE = 10.0  # how many times more than its jumps elsewhere a slope may be off because of a tolerance: a choice
 WIDEST = max(max(widths) for widths in STAGES)
 FINE = 1e-4  # structure closer than this, in units of the scale, may be steps of few digits: a choice
+FLAT_UNITS = 4.0  # rounding units of its values by which a constant function may seem to change: a choice
 SETTLED = ("agrees", "negligible", "differs slightly", "kink")
 
 
@@ -312,18 +313,30 @@ class Comparison:
         if not np.isfinite(a):
             return "contradicts"
         constant = all(f.constant[j] for f in slopes.fits)
-        if (slopes.lost[j] and self.line.measured is None) or (constant and not self.tried):
+        lost = slopes.lost[j] and self.line.measured is None
+        flat = bool(lost) and a == 0 and self.is_flat(j)
+        if (lost and not flat) or (constant and not self.tried):
             if slopes.lost[j] and max(abs(a), abs(value)) + MARGIN * error <= self.limits.negligible[j]:
                 return "negligible"
             return self.unknown(j, "noise", self.text_of_noise(value, error))  # rounding may hide what changes
         gap, room = abs(a - value), float(self.limits.around(slopes.error)[j])
         if gap <= room:
-            return self.word_within(j, room)
+            return "agrees" if flat else self.word_within(j, room)
         if max(abs(a), abs(value)) <= self.limits.negligible[j]:
             return "negligible"
         if gap < SLIGHT * abs(value) and not self.strict:
             return "differs slightly"
         return "contradicts" if excluded else "disagrees"
+
+    def is_flat(self, j: int) -> bool:
+        """Return whether function j is constant next to x, and that is no step from rounding inside.
+
+        Such steps are shorter than FIRST, and end with a jump.
+        """
+        room = FLAT_UNITS * self.line.rounding(self.line.base[None])[j]
+        wide = [f for f in self.slopes.fits if f.width >= FIRST]
+        still = any(abs(f.value[j]) <= f.error[j] and f.noise[j] <= room for f in wide)
+        return still or not self.jumps(j, 0.0, WIDEST)  # it ends at a kink
 
     def word_within(self, j: int, room: float) -> str:
         """Return the word for a claim inside the interval: it agrees only if the interval is narrow enough."""

@@ -16,7 +16,7 @@ def verdict_just_above(seed):
     with np.errstate(all="ignore"):
         right = check_gradient(function.value, function.gradient, at={"x": function.x}, strict=True)
         assert right.verdict != "fail", function
-        if right.verdict != "pass":
+        if right.verdict != "pass" or right.inputs[0].resolution is None:
             return None
         gradient = np.asarray(function.gradient(function.x))
         off = np.ones_like(gradient)
