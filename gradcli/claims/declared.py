@@ -1,8 +1,9 @@
-"""What an adapter computes of a loss that is declared for a training step."""
+"""What an adapter computes of a loss that is declared for a training step, and how it is called."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,3 +28,26 @@ class Declared(NamedTuple):
     def total(self) -> dict[str, np.ndarray]:
         first, *others = self.gradients.values()
         return {name: sum((term[name] for term in others), start=x) for name, x in first.items()}
+
+
+def first_that_works(step: Any, ways: Iterable[tuple[Any, bool]], evaluate: Callable[[], Declared]) -> Declared:
+    """Evaluate the loss of a step with the first model and form of its batches that it accepts, and keep these.
+
+    ways: models, each with whether the loss gets the batches spread. If none works, the first error is raised, and the
+    step has the first way again.
+    """
+    first: Exception | None = None
+    ways = list(ways)
+    for step.model, step.spread in ways:
+        try:
+            found = evaluate()
+        except NotDeclaredError:
+            raise
+        except Exception as error:
+            first = first or error
+            continue
+        step.chosen = True
+        return found
+    assert first is not None
+    step.model, step.spread = ways[0]
+    raise first

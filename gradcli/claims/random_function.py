@@ -120,6 +120,22 @@ class RandomFunction:
             self.roles = self.roles._replace(number="", optional=False)
             self.find_maker(1)
 
+    def settle_gradients(self, framework: str) -> None:
+        """Find out how the function is called, and whether it is a loss to differentiate. Raises CallError.
+
+        It is one if it returns one number for each sample and the inputs have more.
+        """
+        if not self.is_loss:
+            try:
+                RandomFunction.settle(self)
+            except WrongShapeError:
+                if sum(x.size for x in self.arguments.arrays.values()) == 1 or not isinstance(self.fit, AsGradients):
+                    raise
+                self.is_loss = True
+        if self.is_loss:
+            self.find_maker(1)
+            self.note = f"{self.title} is a loss: the samples are its gradients, computed by {framework}"
+
     @functools.cached_property
     def loops_inside(self) -> bool:
         """Whether a call for n samples runs Python code for each of them."""

@@ -24,6 +24,7 @@ from ..errors import GradcliError, did_you_mean
 from ..program.target import read_source
 from ..results.studies import MutantRun, Mutation
 from ..user.address import split_name
+from ..user.source import own_nodes, walk_code
 from .watch import environment_with, start_command
 
 MUTANT_HOST = '__import__("gradcli_mutant_host")'
@@ -107,14 +108,6 @@ def rebuilt(x: Any, changes: Mapping[Any, ast.AST]) -> Any:
     return ast.copy_location(type(x)(**{name: rebuilt(y, changes) for name, y in ast.iter_fields(x)}), x)
 
 
-def own_nodes(scope: ast.AST) -> Iterator[Any]:
-    """Yield the nodes of a module, class or function, but not those inside its functions and classes."""
-    for node in ast.iter_child_nodes(scope):
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from own_nodes(node)
-
-
 def defines(node: Any, name: str, last: bool) -> bool:
     """Report whether a statement defines a class with this name or, for the last name, a function."""
     if not last:
@@ -152,16 +145,6 @@ def source_mutants(function: SourceFunction) -> list[Mutant]:
                 mutants.setdefault(text, Mutant(name, text, line=node.lineno))
     step = -(-len(mutants) // MOST_MUTANTS) if mutants else 1
     return list(mutants.values())[::step]
-
-
-def walk_code(node: ast.AST) -> Iterator[Any]:
-    """Yield the nodes of code that computes, without annotations, f-strings, raise and assert."""
-    yield node
-    for field, value in ast.iter_fields(node):
-        if field not in ("annotation", "returns", "decorator_list", "type_comment"):
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr | ast.Raise | ast.Assert):
-                    yield from walk_code(child)
 
 
 def short_text(node: ast.AST) -> str:

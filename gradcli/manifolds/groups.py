@@ -50,18 +50,6 @@ class Group(Manifold):
         words = frozenset({*self.words.difference(SIDES), side})
         return type(self)(self.name, words)
 
-    def refuse(self, x: np.ndarray, name: str) -> None:
-        self.refuse_shape(x, name)
-        if not np.isfinite(x).all():
-            raise bad_point(name, "contains nan or infinity")
-        self.refuse_numbers(x, name)
-
-    def refuse_shape(self, x: np.ndarray, name: str) -> None:
-        raise NotImplementedError
-
-    def refuse_numbers(self, x: np.ndarray, name: str) -> None:
-        raise NotImplementedError
-
     def rotation(self, x: np.ndarray) -> np.ndarray:
         """Return the rotation matrix of a point."""
         raise NotImplementedError

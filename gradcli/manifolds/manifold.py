@@ -41,10 +41,17 @@ class Manifold:
 
     def refuse(self, x: np.ndarray, name: str) -> None:
         """Raise GradcliError if x is not a point (or a batch of points) of the manifold. name: of the input."""
-        raise NotImplementedError
+        self.refuse_shape(x, name)
+        if not np.isfinite(x).all():
+            raise bad_point(name, "contains nan or infinity")
+        self.refuse_numbers(x, name)
 
     def refuse_shape(self, x: np.ndarray, name: str) -> None:
         """Raise GradcliError if an array of this shape cannot be a point."""
+
+    def refuse_numbers(self, x: np.ndarray, name: str) -> None:
+        """Raise GradcliError if finite numbers in a suitable shape are not those of a point."""
+        raise NotImplementedError
 
     def nearest(self, x: np.ndarray) -> np.ndarray:
         """Return the point that is closest to an array of a suitable shape."""

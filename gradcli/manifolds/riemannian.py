@@ -71,18 +71,9 @@ class Riemannian(Manifold):
     def entries(self, x: np.ndarray, d: np.ndarray) -> np.ndarray:
         return self.raised(x, d)
 
-    def refuse(self, x: np.ndarray, name: str) -> None:
-        self.refuse_shape(x, name)
-        if not np.isfinite(x).all():
-            raise bad_point(name, "contains nan or infinity")
-        self.refuse_numbers(x, name)
-
     def refuse_shape(self, x: np.ndarray, name: str) -> None:
         if x.ndim < 1 or not x.size:
             raise bad_point(name, f"has shape {x.shape}; {self.name} takes a vector")
-
-    def refuse_numbers(self, x: np.ndarray, name: str) -> None:
-        raise NotImplementedError
 
     def metrics(self) -> list[Riemannian]:
         """Return the same manifold with its other metrics."""

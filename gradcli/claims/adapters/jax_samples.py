@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..claim import Arrays, CallError, WrongShapeError
-from ..random_function import AsGradients, RandomFunction
+from ..claim import Arrays, CallError
+from ..random_function import RandomFunction
 from .jax import enable_x64
 
 CHUNK = 1024  # samples of one compiled call, always the same number, so that a function is compiled once: a choice
@@ -21,25 +21,13 @@ ALIKE = 1e-6  # their largest relative difference: compiled code may round diffe
 
 
 class Samples(RandomFunction):
-    """Samples by compiled code, with vmap over keys if a call returns one, if they are those of calls as written.
-
-    An estimator is a loss if it returns one number for each sample and the inputs have more.
-    """
+    """Samples by compiled code, with vmap over keys if a call returns one, if they are those of calls as written."""
 
     makers = (jax.random.PRNGKey, *RandomFunction.makers)
     compiles = False  # whether compiled code gives the same samples
 
     def settle(self) -> None:
-        if not self.is_loss:
-            try:
-                super().settle()
-            except WrongShapeError:
-                if sum(x.size for x in self.arguments.arrays.values()) == 1 or not isinstance(self.fit, AsGradients):
-                    raise
-                self.is_loss = True
-        if self.is_loss:
-            self.find_maker(1)
-            self.note = f"{self.title} is a loss: the samples are its gradients, computed by JAX"
+        self.settle_gradients("JAX")
         self.compiles = self.takes_keys and self.can_compile()
 
     @property

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
 import numpy as np
 
 from ...errors import GradcliError
-from ..declared import Declared, NotDeclaredError
+from ..declared import Declared, NotDeclaredError, first_that_works
 
 DEEP = 3  # levels of containers in which the parameters are searched: the argument, a state, a dict
 
@@ -116,24 +117,10 @@ class JaxStep:
     ) -> Declared:
         """Evaluate the loss on some batches (default: all), and differentiate each term."""
         which = list(range(len(self.batches))) if some is None else list(some)
+        evaluate = partial(self.evaluate, which, wide, at)
         if self.chosen:
-            return self.evaluate(which, wide, at)
-        first: Exception | None = None
-        for model in self.candidates:
-            for spread in (True, False):
-                self.model, self.spread = model, spread
-                try:
-                    found = self.evaluate(which, wide, at)
-                except NotDeclaredError:
-                    raise
-                except Exception as error:
-                    first = first or error
-                    continue
-                self.chosen = True
-                return found
-        assert first is not None
-        self.model, self.spread = self.candidates[0], True
-        raise first
+            return evaluate()
+        return first_that_works(self, itertools.product(self.candidates, (True, False)), evaluate)
 
     def evaluate(self, which: Sequence[int], wide: bool, at: str) -> Declared:
         with precision(wide):

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
-from ..claim import Arrays, CallError, WrongShapeError
-from ..random_function import TRIAL, AsGradients, RandomFunction
+from ..claim import Arrays, CallError
+from ..random_function import TRIAL, RandomFunction
 from .torch import in_precision, tensors_behind
 from .torch_calls import gradients, tensor
 
@@ -41,10 +41,7 @@ class Batched(TorchFunctionMode):
 
 
 class Samples(RandomFunction):
-    """Samples by vmap if a call returns one sample and vmap supports it.
-
-    An estimator is a loss if it returns one number for each sample and the inputs have more.
-    """
+    """Samples by vmap if a call returns one sample and vmap supports it."""
 
     makers = (generator_from, *RandomFunction.makers)
     maps: bool | None = None  # whether vmap supports the function; None if it was not tried
@@ -52,16 +49,7 @@ class Samples(RandomFunction):
 
     def settle(self) -> None:
         self.reached = tensors_behind(self.function)
-        if not self.is_loss:
-            try:
-                super().settle()
-            except WrongShapeError:
-                if sum(x.size for x in self.arguments.arrays.values()) == 1 or not isinstance(self.fit, AsGradients):
-                    raise
-                self.is_loss = True
-        if self.is_loss:
-            self.find_maker(1)
-            self.note = f"{self.title} is a loss: the samples are its gradients, computed by PyTorch"
+        self.settle_gradients("PyTorch")
         self.samples(self.arguments.arrays, 0, TRIAL)  # finds out whether vmap supports it
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import torch
 
 from ...errors import GradcliError, count_of
-from ..declared import Declared, NotDeclaredError
+from ..declared import Declared, NotDeclaredError, first_that_works
 from .torch_batches import CallArguments, RemoteBatch, RemoteCall, counts_of, form_of
 from .torch_replay import Draws, Replay, ReplayedBatches, StandIns, swapped, uncompiled, unwrap
 from .torch_sharded import shards_of, unshard
@@ -143,24 +144,11 @@ class TorchStep:
         "call" of the model. replayed: with the random numbers of the run.
         """
         which = list(range(len(self.batches))) if some is None else list(some)
+        evaluate = functools.partial(self.evaluate, which, wide, at, replayed)
         if self.chosen:
-            return self.evaluate(which, wide, at, replayed)
-        first: Exception | None = None
-        for model in self.candidates:
-            for spread in (True, False) if self.has_no_loader else (True,):
-                self.model, self.spread = model, spread
-                try:
-                    found = self.evaluate(which, wide, at, replayed)
-                except NotDeclaredError:
-                    raise
-                except Exception as error:
-                    first = first or error
-                    continue
-                self.chosen = True
-                return found
-        assert first is not None
-        self.model, self.spread = self.candidates[0], True
-        raise first
+            return evaluate()
+        forms = (True, False) if self.has_no_loader else (True,)
+        return first_that_works(self, itertools.product(self.candidates, forms), evaluate)
 
     @property
     def has_no_loader(self) -> bool:
