@@ -15,7 +15,7 @@ import numpy as np
 from .chain import FIRST, PAIR_SIGMAS
 from .decide import FAIL, PASS, Observation, Row, decide
 from .estimate import Estimate, estimate
-from .integral import CLEAR, GLANCES, STAGES, Answer, Claimed, Window, conclude, is_rough, look
+from .integral import CLEAR, STAGES, Answer, Claimed, Window, conclude, is_rough, look
 from .sampler import TINY, Line
 
 MARGIN = 2.5  # how many error estimates a claim may be off by (calibrated)
@@ -27,7 +27,8 @@ MOST_INTEGRATED = 4  # functions whose claims are integrated along one line, tho
 SEVERAL = 2  # scales at which fits must exclude a claim that the numeric derivative alone contradicts
 MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on a tolerance (calibrated)
 ALIKE = 10.0  # how many times more than its jumps elsewhere a slope may be off because of a tolerance: a choice
-WIDEST = max(max(widths) for widths in STAGES)
+PAIRED = (1e-4, 1e-6)  # half-widths of central differences, for a second scale if one fit excludes a claim: a choice
+USUAL = tuple(width for widths in STAGES for width in widths)  # half-widths at which every claim in doubt is tested
 FINE = 1e-4  # structure closer than this, in units of the scale, may be steps of few digits: a choice
 FLAT_UNITS = 4.0  # rounding units of its values by which a constant function may seem to change: a choice
 SETTLED = ("agrees", "negligible", "differs slightly", "kink")
@@ -134,10 +135,9 @@ class Comparison:
         Steps may be wider than all of them, too, if values are equal close to the point only.
         """
         known = np.sort([float(self.slopes.width[j]) for j in chosen if self.words[j] == "disagrees"])
-        widths = [width for widths in STAGES for width in widths]
-        wide, narrow = known[known > max(widths)][-1:], known[known < min(widths)][:1]
+        wide, narrow = known[known > max(USUAL)][-1:], known[known < min(USUAL)][:1]
         reach = [max(1.0, self.line.scale) / self.line.scale / 3] if self.slopes.lost[chosen].any() else []
-        far = [w / k for w in reach for k in (1, 10, 100) if w / k > max(widths)]
+        far = [w / k for w in reach for k in (1, 10, 100) if w / k > max(USUAL)]
         return [*(w / k for w in wide for k in (1, 3, 10)), *(w / k for w in narrow for k in (1, 3)), *far]
 
     def excess(self, j: int) -> float:
@@ -151,7 +151,7 @@ class Comparison:
         if word == "unknown" and self.slopes.lost[j]:  # narrow windows see a single step, or rounding
             constant = max(f.width for f in self.slopes.fits if f.constant[j])
             beyond = [w for w in self.windows if w.width > constant]
-            usual = [w for w in beyond if w.width <= WIDEST]  # others tell only of steps that are wider
+            usual = [w for w in beyond if w.width <= max(USUAL)]  # others tell only of steps that are wider
             answer = conclude(usual or beyond, j, size)
             return answer if answer.says == "agrees" else answer._replace(says="unclear")
         answer = conclude(self.windows, j, size)
@@ -177,7 +177,7 @@ class Comparison:
     def agrees_with_trend(self, j: int) -> bool:
         """Return whether the claim agrees with fits that are wide enough to see many steps of the function."""
         a, value, limit = float(self.claimed.here[j]), float(self.slopes.value[j]), float(self.slopes.limit[j])
-        if self.looked < sum(map(len, STAGES)) or not limit < np.inf:
+        if self.looked < len(USUAL) or not limit < np.inf:
             return False
         clear = [f for f in self.slopes.fits if f.width >= limit and f.error[j] <= CLEAR * abs(a - value)]
         right = [f for f in clear if abs(f.value[j] - a) <= f.error[j]]
@@ -205,7 +205,7 @@ class Comparison:
 
     def kind_of_structure(self, j: int, answer: Answer) -> str:
         """Return the answer for a claim that is right in some windows only, or wrong by a small amount."""
-        if self.looked < sum(map(len, STAGES)):
+        if self.looked < len(USUAL):
             return "unclear"  # there are more windows to look at first
         a, value = float(self.claimed.here[j]), float(self.slopes.value[j])
         if answer.says == "right in wide windows":
@@ -282,7 +282,7 @@ class Comparison:
         slopes, a = self.slopes, self.claimed.here
         own = self.limits.own + np.minimum(self.limits.least, LEEWAY * slopes.error)
         count = slopes.excluded_by(a, own, MARGIN)
-        for width in GLANCES if (count == 1).any() else ():
+        for width in PAIRED if (count == 1).any() else ():
             value, error = self.central_difference(width)
             with np.errstate(invalid="ignore"):
                 agrees = (np.abs(value - slopes.value) <= error + slopes.error) & (width < slopes.limit)
@@ -329,14 +329,14 @@ class Comparison:
         return "contradicts" if excluded else "disagrees"
 
     def is_flat(self, j: int) -> bool:
-        """Return whether function j is constant next to x, and that is no step from rounding inside.
+        """Return whether function j is constant next to x for another reason than rounding inside it.
 
-        Such steps are shorter than FIRST, and end with a jump.
+        Steps from rounding are shorter than FIRST, and end with a jump.
         """
         room = FLAT_UNITS * self.line.rounding(self.line.base[None])[j]
         wide = [f for f in self.slopes.fits if f.width >= FIRST]
         still = any(abs(f.value[j]) <= f.error[j] and f.noise[j] <= room for f in wide)
-        return still or not self.jumps(j, 0.0, WIDEST)  # it ends at a kink
+        return still or not self.jumps(j, 0.0, max(USUAL))  # it ends at a kink
 
     def word_within(self, j: int, room: float) -> str:
         """Return the word for a claim inside the interval: it agrees only if the interval is narrow enough."""

@@ -70,7 +70,7 @@ ELEMENT = (
     row(PASS, "a claimed value at a kink must lie in the generalized gradient", kink="inside"),
     row(OPEN, "it is not known whether the claimed value lies in the generalized gradient", kink="unknown"),
     row(PASS, "directions bound its error, to the stated resolution", bound="is tight"),
-    row(PASS, "the effect of the element is small beside the effects of others", bound="is small"),
+    row(PASS, "the effect of the element is small compared with those of others", bound="is small"),
     row(OPEN, "the bound of directions is too wide, and nothing else is known", bound="is wide"),
     row(FAIL, "the integral of the claim does not follow the values", values="agrees", integral="disagrees"),
     row(OPEN, "the function is computed in short steps here, and the claim is right on one of them only",

@@ -22,7 +22,6 @@ from .fit import chebyshev_matrix, nodes
 from .sampler import TINY, Line
 
 DEGREE = 8  # points of a window, without 0: those of the fits with few points, so that these have sampled some of them
-GLANCES = (1e-4, 1e-6)  # half-widths of the windows at which a pass is looked at once more: those of the close points
 STAGES = ((2e-2, 2e-2 / 900), (2e-2 / 30, 2e-2 / 27e3), (0.6, 0.11, 2e-2 / 81e4))
 """Half-widths of the windows of a full test, 30 times narrower each as the fits are, in the order of the need."""
 SIGMAS = 6.0  # standard deviations of the regression that an error covers (prototype: 0 of 188 right claims accused)
@@ -133,19 +132,15 @@ class Claimed(NamedTuple):
     size: np.ndarray
 
 
-def look(
-    line: Line, width: float, claimed: Claimed, noise: np.ndarray, chosen: Sequence[int], ends: bool = False
-) -> Window | None:
+def look(line: Line, width: float, claimed: Claimed, noise: np.ndarray, chosen: Sequence[int]) -> Window | None:
     """Return the test in one window; None if the function or the claim has no value at one of its points.
 
     noise: error of the values, (R,), from rounding or between calls. chosen: the functions to test; the others are nan.
-    ends: use only the values at both ends of the window; then the scatter is not known, and noise has to cover it.
     """
     t = line.representable(width * window_points())
     if len(set(t.tolist()) - {0.0}) < DEGREE:
         return None
-    some = [int(np.argmax(t)), int(np.argmin(t))] if ends else list(range(DEGREE))
-    values, base = line.values(t[some])[1][:, chosen], line.base[chosen]
+    values, base = line.values(t)[1][:, chosen], line.base[chosen]
     around = claimed.at(t, chosen)
     if not (np.isfinite(values).all() and np.isfinite(around).all()):
         return None
@@ -153,20 +148,18 @@ def look(
     with_points = usual_operators() if exact else operators(t / width)
     series = with_points.series @ around
     tail = TAIL * np.abs(series[-3:]).max(axis=0)
-    rho = (values - base) / width - (with_points.integrals @ series)[some]
-    lines = with_points.lines[some]
-    solve = np.linalg.pinv(lines) if ends else with_points.solve
-    fitted = solve @ rho
-    left = rho - lines @ fitted
-    scatter = np.sqrt((left**2).sum(axis=0) / max(len(some) - 2, 1))
+    rho = (values - base) / width - with_points.integrals @ series
+    fitted = with_points.solve @ rho
+    left = rho - with_points.lines @ fitted
+    scatter = np.sqrt((left**2).sum(axis=0) / (DEGREE - 2))
     unit, largest = line.flat.unit, np.maximum(np.abs(values).max(axis=0), np.abs(base))
     moved = 0.0 if line.alone else line.unit_of_x / width  # x + t d is rounded in each element
     own = (OWN_UNITS * max(unit, line.flat.claim_unit) + moved) * claimed.size[chosen]
-    error = SIGMAS * scatter * np.sqrt(solve[1] @ solve[1]) + tail + own
+    error = SIGMAS * scatter * np.sqrt(with_points.solve[1] @ with_points.solve[1]) + tail + own
     error += (VALUE_UNITS * unit * largest + NOISES * noise[chosen]) / width
     gap = claimed.here[chosen] - with_points.at_zero @ series
     full = np.full((7, len(claimed.here)), np.nan)
-    bend = (rho[some.index(int(np.argmax(t)))] + rho[some.index(int(np.argmin(t)))]) / 2
+    bend = (rho[np.argmax(t)] + rho[np.argmin(t)]) / 2
     full[:, chosen] = fitted[1], error, gap, tail + own, bend, np.abs(around).mean(axis=0), tail
     return Window(width, *full)
 

@@ -99,8 +99,7 @@ class Judgement:
         self.proven = self.rough = False
         self.changes = np.zeros(shape[0])
         self.sampled: np.ndarray | None = None
-        size = np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
-        unit = flat.claim_unit
+        size, unit = self.size, flat.claim_unit
         own = ROUNDING * unit * size
         self.own_rounding = (np.minimum(own, HALF_COARSE * size) if unit > 1e-5 else own) + coarse * size
         self.own_rounding += OWN_NOISE * rows.between_calls
@@ -113,10 +112,14 @@ class Judgement:
         return allowed(self.error[where], self.own_rounding[where], self.least_accused[where])
 
     @property
+    def size(self) -> np.ndarray:
+        """Sizes of the claimed entries, 0 for those that are not finite: (R, n)."""
+        return np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
+
+    @property
     def effects(self) -> np.ndarray:
         """Claimed change of each row over the scale of each element: (R, n)."""
-        size = np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
-        return size * self.flat.scales
+        return self.size * self.flat.scales
 
     def limits_of(self, i: int, line: Line, slopes: Estimate) -> Limits:
         """Return by how much the entries of element i may be off, along its line."""
@@ -133,9 +136,8 @@ class Judgement:
     def judge_element(self, i: int) -> None:
         """Compare the claim with the function along element i by itself, and decide its entries."""
         line, scale = self.sampler.element(i, self.rows.weights), float(self.flat.scales[i])
-        size = np.abs(self.claimed[:, i]) * scale
         at = functools.partial(self.rows.slopes_at, line)
-        claimed = Claimed(at, self.claimed[:, i] * scale, np.where(np.isfinite(size), size, 0.0))
+        claimed = Claimed(at, self.claimed[:, i] * scale, self.size[:, i] * scale)
         limits = functools.partial(self.limits_of, i)
         found = Comparison(line, claimed, limits, strict=self.strict, tolerance_of=self.tolerance_of)
         self.look_again(found)
@@ -177,8 +179,7 @@ class Judgement:
         if self.scatter_known:
             return
         self.scatter_known = True
-        scatter = self.rows.measure_scatter()
-        size = np.where(np.isfinite(self.claimed), np.abs(self.claimed), 0.0)
+        scatter, size = self.rows.measure_scatter(), self.size
         largest = size.max(axis=1, keepdims=True, initial=0.0)
         steady = OWN_NOISE * np.where(scatter <= JUMPS * np.maximum(size, JUMPS * largest), scatter, 0.0)
         self.own_rounding = np.maximum(self.own_rounding, steady)

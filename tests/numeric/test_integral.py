@@ -60,10 +60,10 @@ def test_noise_makes_the_interval_wider_and_not_wrong(seed):
     assert abs(wide.slope[0]) <= wide.error[0] < 0.2
 
 
-def test_noise_between_calls_is_part_of_the_error_if_only_the_ends_are_used():
+def test_noise_between_calls_is_part_of_the_error():
     line = sampler_of(np.sin, 0.7).line(np.ones(1))
     claimed = Claimed(lambda t, chosen: np.cos(0.7 + t)[:, None], np.cos([0.7]), np.cos([0.7]))
-    quiet, noisy = (look(line, 1e-2, claimed, np.array([noise]), [0], ends=True) for noise in (0.0, 1e-6))
+    quiet, noisy = (look(line, 1e-2, claimed, np.array([noise]), [0]) for noise in (0.0, 1e-6))
     assert quiet.error[0] < 1e-9 and 1e-4 < noisy.error[0] < 1e-2
 
 
