@@ -143,7 +143,7 @@ class Check:
     def as_typed(self, name: str, x: Any, at: Mapping[str, Any]) -> Any:
         """Return integers in a list as floating-point numbers, as on the command line.
 
-        For a claim, also single ones if all inputs are: beside others, a whole number is a constant such as a power.
+        For a claim, also single integers if all inputs are integers. Otherwise, they are constants, such as powers.
         """
         by_hand = self.request.claims or self.request.value_and_grad
         listed = isinstance(x, list) and len(x) and is_number(x)

@@ -124,7 +124,7 @@ class InputBlock:
         return beyond | (np.isfinite(self.r) & ~np.isfinite(self.a))
 
     def accepts(self, claim: np.ndarray) -> bool | None:
-        """Return whether a corrected claim is right here; None if that cannot be told from what is known here.
+        """Return whether a corrected claim is right here; None if what is known here does not show that.
 
         It must equal the numeric derivative wherever that is known, within the error at that very element, and leave
         at most a small part of each wrong element's difference. It counts only if the claim itself is refuted here.

@@ -74,7 +74,7 @@ def other_directions(
         points = [at, {**at, **nearby_point({name: at[name] for name in wrt})}]
         try:
             values = [evaluate(point) for point in points]
-        except Exception:  # there is no value at the other point
+        except Exception:  # the function has no value at the other point
             return
         for divergence in divergences(at, wrt, constants):
             for here, other in (divergence, divergence[::-1]):

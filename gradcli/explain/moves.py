@@ -248,7 +248,7 @@ def permutations_of(block: InputBlock) -> Iterator[Hypothesis]:
 
 
 def order_of(claimed: np.ndarray, known: np.ndarray, error: np.ndarray) -> np.ndarray | None:
-    """Return for each known row the place of the only claimed row that equals it; None if there is no such order."""
+    """Return the place of a claimed row for each known row; None unless these are the same rows in another order."""
     count = len(claimed)
     if count > MOST_MATCHED or np.abs(known).max(initial=0.0) == 0:
         return None

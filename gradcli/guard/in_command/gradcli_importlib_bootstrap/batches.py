@@ -166,7 +166,7 @@ def tensors_in(x, depth=MOST_NESTED):
 
 
 def map_tensors(x, convert, depth=MOST_NESTED):
-    """Return nested containers of the same kinds with converted tensors; what is no container is kept."""
+    """Return nested containers of the same kinds, with converted tensors; everything else is kept."""
     if isinstance(x, sys.modules["torch"].Tensor):
         return convert(x)
     if not depth or parts_of(x) is None:

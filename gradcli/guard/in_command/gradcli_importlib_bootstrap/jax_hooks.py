@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """Hooks into JAX for steps of optax: compiled functions, gradients outside of them, and the update of an optimizer.
 
-Inside jit there are no numbers. A function that takes a step there is traced a second time on the same arguments, and
+Inside jit, arrays have no values. A function that takes a step there is traced a second time on the same arguments, and
 returns the gradients that it hands to optax. The program's own compiled function stays as it is.
 """
 

@@ -16,7 +16,7 @@ from .step_check import Moment, check_step, write
 from .torch_state import autocast_state, inside_autocast, place_among_processes, random_state
 
 SECONDS = 60.0  # for checking without --steps, in addition to the duration of the run
-MOST_CALLS = 4096  # calls between two steps that are kept: more are no accumulation
+MOST_CALLS = 4096  # calls kept between two steps: nobody accumulates the gradients of more
 
 
 class Call:
