@@ -14,7 +14,7 @@ INSTALL := pip install --quiet --disable-pip-version-check --no-compile
 # pip 25.1 is the first version with dependency groups.
 UPGRADE := $(INSTALL) --upgrade 'pip>=25.1'
 
-.PHONY: demo test test-all test-oldest test-elsewhere test-found lint format man site bank bench calibrate clean
+.PHONY: demo test test-all test-oldest test-elsewhere test-found lint format man site changelog bank bench calibrate clean
 
 # The tests already run on all cores, so threads of BLAS and PyTorch would only wait for each other.
 test test-%: export OMP_NUM_THREADS := 1
@@ -64,6 +64,10 @@ man: $(READY)
 site: $(SITE)/.ready
 	@mkdir -p build/site-sources
 	$(SITE)/bin/python -m sphinx -q -W --keep-going -E -c man/site build/site-sources build/site
+
+# Move the files of man/news into CHANGELOG.md, as in `make changelog VERSION=0.2.0`.
+changelog: $(SITE)/.ready
+	$(SITE)/bin/python -m towncrier build --yes --version $(VERSION)
 
 # Count how often the verdict is right, for the table in gradcli-verdict(7).
 calibrate: $(READY) $(ELSEWHERE)/.ready

@@ -1,13 +1,15 @@
 """The documentation site: `make site` writes its sources to build/site-sources and its pages to build/site.
 
-The README, the manual, the findings and the changelog become pages; the others are in pages/. This file does not
-import gradcli: `make man` writes the manual, it is committed, and pandoc converts it.
+The README, the manual, the findings and the changelog with the news of man/news become pages; the others are in
+pages/. This file does not import gradcli: `make man` writes the manual, it is committed, and pandoc converts it.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 import tomllib
 import zipfile
 from pathlib import Path
@@ -86,6 +88,15 @@ def findings() -> str:
     return "\n\n".join(parts)
 
 
+def changelog() -> str:
+    """Return the changelog, with the changes since the last version in front."""
+    command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "Unreleased"]
+    news = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    news = re.sub(r"\A## .*", "## Unreleased\n", news)
+    head, mark, versions = (ROOT / "CHANGELOG.md").read_text().partition("<!-- towncrier release notes start -->")
+    return linked(f"{head}{mark}\n\n{news}{versions}")
+
+
 def home() -> str:
     """Return the README with the list of all pages, which the theme shows in the sidebar."""
     trees = (f"```{{toctree}}\n:hidden:\n:caption: {head}\n" for head in SECTIONS)
@@ -114,7 +125,7 @@ def setup(_: object) -> None:
         titled = re.sub(r'^```(\w+) title="(.*)"$', r"```{code-block} \1\n:caption: \2", path.read_text(), flags=re.M)
         path.write_text(titled)
     texts = {f"manual/{page.name}": manual_page(page) for page in MANUAL}
-    texts |= {"index": home(), "findings": findings(), "changelog": linked((ROOT / "CHANGELOG.md").read_text())}
+    texts |= {"index": home(), "findings": findings(), "changelog": changelog()}
     (SOURCES / "manual").mkdir()
     for name, text in texts.items():
         (SOURCES / f"{name}.md").write_text(text)
