@@ -227,8 +227,8 @@ def evidence(probe: Probe, verdict: str) -> Evidence:
         j = int(np.argmax(p.excess))
         rows.append(Direction(float(p.claimed[j]), float(p.slopes.value[j]), float(p.slopes.error[j])))
     needed = probe.locator.calls_needed if verdict == "inconclusive" and probe.out_of_calls else None
-    alone = len(judgement.estimates) * len(flat.f0)
-    return Evidence(len(flat.f0) * flat.size, alone, flat.claim.budget.made, tuple(rows), needed)
+    estimated = len(judgement.estimates) * len(flat.f0)
+    return Evidence(len(flat.f0) * flat.size, estimated, flat.claim.budget.made, tuple(rows), needed)
 
 
 LINE = 81  # points of the function along the worst element: a choice

@@ -88,7 +88,7 @@ def take(judgement: Judgement, j: int, column: int, value: float, error: float) 
 def what_it_says(judgement: Judgement, j: int, column: int, value: float, error: float) -> str:
     """Return what an estimate says of a claimed entry: a word of the table in decide.py, "" if nothing certain.
 
-    It contradicts only if a second witness found an entry wrong: a fit of few points can mistake steps for a slope.
+    It contradicts only if a second test found an entry wrong: a fit of few points can mistake steps for a slope.
     """
     claimed, room = float(judgement.claimed[j, column]), float(judgement.room((j, column)))
     gap = abs(claimed - value)

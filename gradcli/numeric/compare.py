@@ -199,7 +199,7 @@ class Comparison:
 
     @property
     def proves(self) -> bool:
-        """Whether a claim is wrong according to two witnesses, and no tolerance explains it."""
+        """Whether a claim is wrong according to both tests, and no tolerance explains it."""
         wrong = [j for j in self.answers if self.decision(j).verdict == FAIL]
         return any(self.tolerance_of is not None or not self.is_small(j) for j in wrong)
 

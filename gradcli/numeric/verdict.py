@@ -41,7 +41,7 @@ BEYOND_DOUBT = 100.0  # of entries off by more errors, the one with the largest 
 JUMPS = 1e-3  # a claim with more relative change over a few rounding units has a jump, not noise (calibrated)
 
 PASS, FAIL, UNDECIDED, NEGLIGIBLE, OPEN = 0, 1, 2, 3, 4
-VERDICTS = np.array([decide.PASS, decide.FAIL, decide.OPEN, "hidden", decide.PASS])
+VERDICTS = np.array([decide.PASS, decide.FAIL, decide.OPEN, "negligible", decide.PASS])
 STATES = {decide.PASS: PASS, decide.FAIL: FAIL, decide.OPEN: UNDECIDED}
 AT_KINK = "a kink: the claimed value lies between the one-sided derivatives"
 UNDERFLOW = 1e-290  # changes below this may have lost all digits to underflow: 2.2e-308 / 2**-53 is 2e-292
@@ -78,7 +78,7 @@ class Judgement:
     bound: how far entries may be off according to directions and integrals. sides: one-sided slopes at kinks; reasons:
     why entries are undecided; kinks: columns with a kink, by row. coarse: relative uncertainty of the claim. slight:
     columns that pass although they differ by more than rounding, with the relative difference. proven: whether some
-    entry is wrong according to two witnesses. rough: whether a wrong claim jumps from point to point.
+    entry is wrong according to both tests. rough: whether a wrong claim jumps from point to point.
     """
 
     def __init__(self, flat: Flat, sampler: Sampler, rows: ClaimedRows, coarse: float = 0.0, strict: bool = False):
@@ -148,14 +148,14 @@ class Judgement:
             self.state[j, i] = self.state_of(found, j, i)
 
     def look_again(self, found: Comparison) -> None:
-        """Look for a second witness where the numeric derivative does not agree."""
+        """Integrate the claim where the numeric derivative does not agree."""
         if not found.in_doubt:
             return
         with contextlib.suppress(OutOfCallsError):  # then, what was seen decides
             self.measure_scatter()
             found.measure_rounding()
             left = found.unsettled
-            if self.proven:  # one wrong entry with two witnesses is enough
+            if self.proven:  # one entry that both tests find wrong is enough
                 left = [j for j in left if found.words[j] != "contradicts"]
             if left:
                 found.integrate(left)

@@ -31,7 +31,7 @@ def label_part(name: str, index: tuple[int | str, ...], part: str) -> str:
     return PARTS[part] + label(name, index)
 
 
-@declare(json="output index=place analytic=claimed numeric numeric_error output_part? part? one_sided=sides? verdict?")
+@declare(json="output index=place claimed numeric numeric_error output_part? part? one_sided=sides? verdict?")
 class Element(NamedTuple):
     """An element of a Jacobian: the claimed derivative, the numeric one, and the half-width of its interval.
 
@@ -74,7 +74,7 @@ class Elements(NamedTuple):
 
     rows, columns: index and part ("", "re" or "im") of the output element of each row and the input element of each
     column. numeric, error: the numeric derivative and the half-width of its interval. verdicts: pass, fail,
-    inconclusive, or hidden for elements below the function's rounding.
+    inconclusive, or negligible for elements below the function's rounding.
     """
 
     rows: tuple[tuple[tuple[int | str, ...], str], ...]
@@ -244,7 +244,7 @@ class Finding(NamedTuple):
         return f"{self.text} [{self.rule}]"
 
 
-@declare(json="analytic=claimed numeric numeric_error")
+@declare(json="claimed numeric numeric_error")
 class Direction(NamedTuple):
     """The claimed and the numeric derivative along a random direction, and the error of the numeric one."""
 
@@ -253,17 +253,17 @@ class Direction(NamedTuple):
     numeric_error: float
 
 
-@declare(json="elements closely=alone points directions? calls_needed=needed?")
+@declare(json="elements estimated points directions? calls_needed=needed?")
 class Evidence(NamedTuple):
     """The evidence for a verdict.
 
-    elements: of the Jacobian; alone: how many of them were estimated one by one; points: at how many points the
+    elements: of the Jacobian; estimated: how many of them were estimated one by one; points: at how many points the
     function was called; directions: those probed instead of elements. needed: the call budget that would decide
     elements left undecided for lack of calls.
     """
 
     elements: int
-    alone: int
+    estimated: int
     points: int
     directions: tuple[Direction, ...] = ()
     needed: int | None = None
@@ -329,7 +329,7 @@ class CheckReport:
 
     json = (
         "name file line verdict seconds~4 inputs{} diagnosis message notes replay blame trace hint evidence "
-        "witnesses=agreeing_digits taylor? found? patch?"
+        "cross_checks=agreeing_digits taylor? found? patch?"
     )
     name: str
     file: str | None

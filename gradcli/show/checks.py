@@ -79,10 +79,10 @@ def basis(check: CheckReport) -> str:
     if evidence is None or not evidence.elements:
         return ""
     elements = "1 element" if evidence.elements == 1 else f"{evidence.elements} elements"
-    alone = f", {evidence.alone} of them one by one" if 0 < evidence.alone < evidence.elements else ""
+    estimated = f", {evidence.estimated} of them one by one" if 0 < evidence.estimated < evidence.elements else ""
     if count := len(evidence.directions):
         elements += f" along {count_of(count, 'direction')}"
-    return f"checked {elements}{alone}, with {evidence.points} calls of the function"
+    return f"checked {elements}{estimated}, with {evidence.points} calls of the function"
 
 
 def reasons(check: CheckReport, precision: int | None = None) -> list[str]:

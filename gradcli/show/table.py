@@ -348,8 +348,8 @@ def again_text(check: CheckReport) -> list[Text]:
     return [Text(f"    again: {visible(check.replay)}", "cyan", no_wrap=True, overflow="ignore")]
 
 
-COLOURS = {"fail": "bold red", "inconclusive": "yellow", "hidden": "dim", "pass": ""}
-WORDS = {"pass": "ok", "fail": "FAIL", "inconclusive": "inconclusive", "hidden": "not decidable"}
+COLOURS = {"fail": "bold red", "inconclusive": "yellow", "negligible": "dim", "pass": ""}
+WORDS = {"pass": "ok", "fail": "FAIL", "inconclusive": "inconclusive", "negligible": "not decidable"}
 
 
 def tally(item: InputCheck) -> str:

@@ -42,7 +42,7 @@ gradcheck would have detected any larger relative error, in any element.""",
         "Cm fail",
         """At least one of these is true:
 
-- Two witnesses say that an element of the claim is wrong: the numeric derivative, and the integral of the claim.
+- The numeric derivative and the integral of the claim both disagree with an element of the claim.
 - The numeric derivative is smooth at several scales, and the claim differs from it by more than rounding explains.
 - One of the tests above failed.
 - A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
@@ -87,17 +87,17 @@ the function along a few directions.
 
 # Integrate
 
-Where the numeric derivative and the claim do not agree, or the function has structure near the point, gradcheck asks a
-second witness. It computes the claim at eight points next to the checked one, and integrates it along the line. What
+Where the numeric derivative and the claim do not agree, or the function has structure near the point, gradcheck makes
+a second test. It computes the claim at eight points next to the checked one, and integrates it along the line. What
 the integral leaves over of the change of the function has no trend if the claim is right, whatever the noise of the
 values is. A regression gives the trend and its error. gradcheck does so on intervals of several widths, 30 times
-narrower each. Integration averages errors where differentiation amplifies them. The two witnesses therefore fail in
+narrower each. Integration averages errors where differentiation amplifies them. The two tests therefore fail in
 different places.
 
 If values jump or cancel, gradcheck also measures their rounding: it computes the function once more in long double
 (NumPy) or with more digits (formulas and what gradcli records). The steps of a staircase are then either a property of
 the function, or its rounding. Where no other type is available, as for programs and C libraries, steps leave the claim
-undecided unless both witnesses agree.
+undecided unless both tests agree.
 
 # Probe
 
@@ -175,7 +175,7 @@ A check can pass in spite of these errors:
 # False alarms
 
 A right claim can fail if the function contains an integrator or a solver with a loose tolerance, and its error changes
-smoothly with the inputs. The slope of the computed values then differs from the exact slope, and both witnesses see
+smoothly with the inputs. The slope of the computed values then differs from the exact slope, and both tests see
 that. Tighten the tolerance inside the function, or allow the difference with `--rtol`.
 """
 TABLE = """

@@ -83,7 +83,7 @@ def test_counts_of_elements_use_singular_and_plural(count, words):
 
 
 def test_all_elements_that_are_nan_are_counted():
-    """Only ten are examined closely, which nan does not need if the derivative is known."""
+    """Only ten are estimated one by one, which nan does not need if the derivative is known."""
     report = check_gradient(lambda x: (x**2).sum(), lambda x: np.nan * x, at={"x": np.ones(30)})
     assert "30 elements are nan" in report.diagnosis[0].text
     assert report.inputs[0].counts.wrong == 30

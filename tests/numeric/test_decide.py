@@ -20,7 +20,7 @@ def test_every_row_can_decide(table):
         assert decide(some) is row or not row.seen, row
 
 
-def test_no_single_witness_fails_a_claim_unless_it_is_smooth_at_several_scales():
+def test_no_single_test_fails_a_claim_unless_it_is_smooth_at_several_scales():
     for values, integral in itertools.product(VALUES, INTEGRAL):
         verdict = decide({"values": values, "integral": integral}).verdict
         if verdict == FAIL:
