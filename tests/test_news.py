@@ -4,21 +4,22 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 
 import pytest
 
 from .command import ROOT
-from .test_packaging import PYPROJECT
 
 NEWS = sorted((ROOT / "man/news").glob("*"))
-SETTINGS = PYPROJECT["tool"]["towncrier"]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["towncrier"]
+KINDS = [kind["directory"] for kind in SETTINGS["type"]]
 FRAGMENTS = [path for path in NEWS if path.name != "template.md"]
 
 
 @pytest.mark.parametrize("path", FRAGMENTS, ids=lambda path: path.name)
 def test_a_fragment_is_a_list_of_its_kind(path):
-    assert re.fullmatch(rf"[a-z-]+\.({'|'.join(SETTINGS['fragment'])})\.md", path.name)
+    assert re.fullmatch(rf"[a-z-]+\.({'|'.join(KINDS)})\.md", path.name)
     text = path.read_text()
     assert re.fullmatch(r"(- \S.*\n(  \S.*\n)?(  \S.*\n)?)+", text), "a list; each item has at most three lines"
     assert max(map(len, text.splitlines())) <= 145
