@@ -42,7 +42,7 @@ def test_the_news_become_a_section_of_the_changelog(tmp_path):
     for name in ("CHANGELOG.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     shutil.copytree(ROOT / "man/news", tmp_path / "man/news")
-    command = [sys.executable, "-m", "towncrier", "build", "--yes", "--keep", "--version", "9.9.9"]
+    command = [sys.executable, "-m", "towncrier", "build", "--yes", "--version", "9.9.9"]
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     section = (tmp_path / "CHANGELOG.md").read_text().partition("## [9.9.9]")[2].partition("\n## ")[0]
