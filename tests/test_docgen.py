@@ -9,9 +9,12 @@ import pytest
 from gradcli.cli.main import COMMANDS
 from gradcli.lang.limits import CONSTANTS
 from gradcli.lang.parse import PROPERTIES
+from gradcli.numeric import decide
 from gradcli.rules import full_table
 from gradcli.schema import names, schema_of
 from man.generate import pages
+from man.generate.site import PAGES as SITE
+from man.generate.site import site_pages
 
 from .command import ROOT, gradcli, run, shell
 
@@ -37,6 +40,15 @@ def examples(page: str) -> list[str]:
 @pytest.mark.parametrize("name", PAGES)
 def test_page_is_current(name):
     assert (MAN / name).read_text() == PAGES[name], "run make man"
+
+
+def test_the_tables_of_the_site_are_current():
+    """They are those of decide, row by row."""
+    pages = site_pages()
+    assert pages.keys() == {"decisions.md"}
+    assert pages["decisions.md"] == (SITE / "decisions.md").read_text(), "run make man"
+    for row in (*decide.ELEMENT, *decide.CHECK):
+        assert f" | {row.verdict} | {row.why} |\n" in pages["decisions.md"]
 
 
 def test_there_are_no_stale_pages():

@@ -16,7 +16,8 @@ from ..rules.shapes import fit
 from ..rules.table import Primitive
 from ..tape.modes import state
 from ..tape.node import AccumulateGrad, Node, Rule, Slots, new_node, to_parents
-from ..tape.record import Engine, make_node, outline, record_several, recording, run_rules, saved_values
+from ..tape.record import Engine, make_node, outline, record_several, recording, saved_values
+from ..tape.send import run_rules
 from ..tape.tensor import Tensor, track_view, views_of
 from ..tape.torch_errors import as_pytorch
 from .field import COMPARISONS, ExactArray, Field, Literal, as_plain, exact, exact_numbers, settle_conditions

@@ -16,7 +16,7 @@ from ..tape.function import FunctionNode, push_tangents
 from ..tape.memory import newest
 from ..tape.modes import enable_grad, set_grad_enabled
 from ..tape.node import Node, OutputNode, Slots
-from ..tape.record import times_partial
+from ..tape.send import times_partial
 from ..tape.tensor import Tensor
 from .trace import (
     Argnums,

@@ -24,9 +24,12 @@ Cotangent = Any
 def walk(roots: Pairs, plan: Plan) -> None:
     """Run every node reachable from the roots, newest first.
 
-    An entry [node, sum, owned] waits for more cotangents. owned: the sum may be changed in place, because its memory
-    was allocated here or by a rule marked as fresh. The newest parent of the node just run is not queued unless a newer
-    node is waiting, which halves the time for a chain.
+    An operation is recorded after its operands. So if the newest waiting node runs next, all cotangents of that node
+    have arrived: nothing that runs later can send it another one.
+
+    waiting: by sequence number, an entry [node, sum, owned] for each node that has received cotangents and has not run.
+    heap: the sequence numbers of these nodes; a newer node has a smaller number. owned: the sum may be changed in
+    place, because its memory was allocated here or by a rule marked as fresh.
     """
     frees, latest, is_special, pending, wanted = not plan.retain, newest, plan.is_special, plan.pending, plan.wanted
     waiting: dict[int, list] = {}
@@ -35,10 +38,12 @@ def walk(roots: Pairs, plan: Plan) -> None:
     for start, vector in roots if pending is None else plan.deliver(roots, waiting):
         send(start, vector, waiting, heap)
     while True:
+        # Choose the node to run: a parent of the last one, if no newer node waits, else the newest waiting node.
         if node is None:
             if not heap:
                 break
             node, g, owned = waiting.pop(heappop(heap))
+        # Run it. A leaf keeps its cotangent; any other node turns it into pairs of a parent and its cotangent.
         rule = node.rule
         if is_special or node.hooks is not None:
             pairs = plan.visit(node, g, owned)
@@ -63,6 +68,8 @@ def walk(roots: Pairs, plan: Plan) -> None:
             node.rule = rule.used_up or used_up_rule(rule.name)
         if pending is not None:
             pairs = plan.deliver(pairs, waiting)
+        # Add each cotangent to the sum that waits for its parent. The newest parent without such a sum is held back in
+        # `node` instead of being queued, which halves the time for a chain of operations.
         received, node = g, None
         for parent, part in pairs:
             if parent is None or part is None:

@@ -19,7 +19,8 @@ from .dtypes import imitation
 from .memory import next_seq
 from .modes import moded, state, suspended
 from .node import Node, Rule
-from .record import LARGE, dispatch, elementwise_sender, keep_flags
+from .record import dispatch, keep_flags
+from .send import LARGE, elementwise_sender
 from .tensor import Parameter, Tensor, as_operand, is_operand
 
 

@@ -1,12 +1,13 @@
 """Recording: run a primitive on raw arrays and, if a gradient is wanted, leave a node behind.
 
-Operands of mixed types are first cast to their common type, by PyTorch's rules.
+`Engine.record` is the whole of it; it reads the operands (`unpack_operands`), computes, and makes a node (`make_node`)
+that keeps what the rules will read (`saved_values`). Operands of mixed types are first cast to their common type, by
+PyTorch's rules. A mode is a recorder in the place of `ENGINE`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import threading
 import warnings
 import weakref
@@ -16,131 +17,12 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.shapes import fit
-from ..rules.table import ARRAY, SHAPE, SKIP, Primitive, first_operand, recorder_of, second_operand
+from ..rules.table import ARRAY, SHAPE, SKIP, Primitive, recorder_of
 from .dtypes import defaults, result_type
 from .modes import moded, report_event, state
-from .node import Node, OutputNode, Rule, Slots, new_node, to_parents
+from .node import Node, OutputNode, Rule, new_node
+from .send import send_by_rules, send_partials
 from .tensor import Tensor, as_operand, track_view
-
-
-def run_rules(node: Node, g: Any) -> tuple:
-    """Call the vector-Jacobian product of every operand that wants a cotangent."""
-    primitive, params = node.rule.primitive, node.rule.params
-    saved, parents = node.all_kept, node.all_parents
-    if isinstance(g, Slots):  # rules get a list, None for an unused output
-        g = [g.get(i) for i in range(primitive.outputs)]
-    if primitive.arity is None:
-        (rule,) = primitive.rules
-        out, *xs = saved
-        return tuple([None if p is None else rule(g, i, out, xs, **params) for i, p in enumerate(parents)])
-    return tuple(
-        [None if p is None else rule(g, *saved, **params) for p, rule in zip(parents, primitive.rules, strict=True)]
-    )
-
-
-def multiply_by_partials(node: Node, g: Any) -> tuple:
-    """Multiply by the partial derivatives of an elementwise operation, and undo broadcasting."""
-    rule = node.rule
-    shapes, ndim, conjugate = rule.broadcast  # type: ignore[misc]
-    if rule.primitive.pair is not None and not conjugate:
-        p, q = node.all_parents
-        products = rule.primitive.pair(g, *node.all_kept, p is not None, q is not None)
-    else:
-        pairs = zip(node.all_parents, rule.primitive.rules, strict=True)
-        how = node.all_kept, rule.params, conjugate
-        products = tuple([None if p is None else times_partial(g, partial, *how) for p, partial in pairs])
-    return tuple([x if x is None else fit(x, shape, ndim) for x, shape in zip(products, shapes, strict=True)])
-
-
-def times_partial(g: Any, partial: Any, saved: tuple, params: dict, conjugate: bool = False) -> Any:
-    """Multiply a cotangent or tangent by one partial derivative: a function of (out, *operands), or a number."""
-    if not callable(partial):
-        return scale_by_constant(g, partial)
-    factor = partial(*saved, **params)
-    return times_factor(g, np.conj(factor) if conjugate else factor, saved)
-
-
-def times_factor(g: Any, factor: Any, saved: tuple) -> Any:
-    """Return g * factor. Large arrays take no new memory if g is 1 or nothing else refers to the factor.
-
-    At five million elements, a gradient would otherwise take 1.25 times as long, and a fifth more memory.
-    """
-    if type(factor) is not np.ndarray or factor.size < LARGE or type(g) is not np.ndarray:
-        return g * factor
-    if factor.shape != g.shape or factor.dtype != g.dtype:
-        return g * factor
-    is_own = factor.base is None and factor.flags.writeable and not any(factor is x for x in saved)
-    if not any(g.strides) and g.item(0) == 1:  # the cotangent of a summed loss
-        return factor if is_own else factor.view()
-    return np.multiply(g, factor, out=factor) if is_own else g * factor
-
-
-LARGE = 16384  # number of elements above which memory access takes longer than Python code
-
-
-def scale_by_constant(g: Any, constant: float) -> Any:
-    """Multiply g by a constant partial derivative; 0 gives zeros even where g is nan or infinite."""
-    if constant == 0:
-        return np.zeros_like(g)
-    return g if constant == 1 else -g if constant == -1 else g * constant
-
-
-def elementwise_sender(primitive: Primitive) -> Callable[[Any, Any], Iterable[tuple]]:
-    """Return the `send` of an elementwise rule, for real operands of the same shape and no parameters."""
-    if primitive.pair is not None:
-        return functools.partial(send_pair, primitive.pair)
-    if primitive.arity == 1:
-        (partial,) = primitive.rules
-        if callable(partial):
-            return lambda node, g: ((node.parent, g * partial(node.kept_out, node.kept_x)),)
-        return lambda node, g: ((node.parent, scale_by_constant(g, partial)),)
-    dx, dy = primitive.rules
-    if dx == 1 and dy == 1:
-        return lambda node, g: ((node.parent, g), (node.other_parent, g))
-    if dx is second_operand and dy is first_operand:
-        return multiply_by_operands  # two calls fewer in the most common operation: 0.8 of the time of a chain
-    dx, dy = (rule if callable(rule) else (lambda *_, value=rule: value) for rule in (dx, dy))
-
-    def send(node: Any, g: Any) -> tuple:
-        p, q, out, x, y = node.parent, node.other_parent, node.kept_out, node.kept_x, node.kept_y
-        return (p, None if p is None else g * dx(out, x, y)), (q, None if q is None else g * dy(out, x, y))
-
-    return send
-
-
-def send_pair(pair: Callable[..., tuple], node: Any, g: Any) -> tuple:
-    """Send both cotangents, which the entry computes together."""
-    p, q = node.parent, node.other_parent
-    first, second = pair(g, node.kept_out, node.kept_x, node.kept_y, p is not None, q is not None)
-    return (p, first), (q, second)
-
-
-def multiply_by_operands(node: Any, g: Any) -> tuple:
-    """Send the cotangents of x y: g y and g x."""
-    p, q = node.parent, node.other_parent
-    return (p, None if p is None else g * node.kept_y), (q, None if q is None else g * node.kept_x)
-
-
-send_by_rules = to_parents(run_rules)
-send_partials = to_parents(multiply_by_partials)
-
-
-def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
-    """Cast the operands that are promoted to their common type, with cast(x, dtype); lists become arrays."""
-    places = range(len(operands)) if primitive.promote is None else primitive.promote
-    chosen = [as_operand(operands[i]) for i in places]
-    dtypes = {x._data.dtype if isinstance(x, Tensor) else getattr(x, "dtype", None) for x in chosen} - {None}
-    numbers = [x for x in chosen if isinstance(x, int | float | complex)]
-    if len(dtypes) == 1 and not numbers:
-        common = next(iter(dtypes))
-    else:
-        common = result_type([x._data if isinstance(x, Tensor) else x for x in chosen])
-    out = list(operands)
-    for i, x in zip(places, chosen, strict=True):
-        out[i] = cast(x, common)
-    return tuple(out)
-
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
 """Operations on Tensors do not cause NumPy's warnings: 1/0 is inf and 0/0 is nan, as in PyTorch."""
@@ -179,18 +61,10 @@ class Engine:
             return record_several(primitive, nodes, out, raws, params)
         if not isinstance(out, ARRAYS):
             out = np.asarray(out)
-        dtype = out.dtype
-        if dtype is FLOAT64 and defaults.float is not FLOAT64:
-            if not {"f", "c"} & {x.dtype.kind for x in raws if isinstance(x, ARRAYS)}:
-                out = out.astype(defaults.float)  # all operands were integers and Python numbers
-        elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
-            raws = [x.astype(defaults.float) if isinstance(x, ARRAYS) else x for x in raws]
-            out = np.asarray(primitive.forward(*raws, **params))  # NumPy makes float16 of small integers
-        elif dtype is INT8 and not any(getattr(x, "dtype", None) == INT8 for x in raws):
-            out = out.astype(bool if primitive.name == "power" else np.int64)  # NumPy makes int8 of booleans
-            dtype = out.dtype
+        if out.dtype is not FLOAT64 or defaults.float is not FLOAT64:
+            raws, out = with_width_of_pytorch(primitive, raws, params, out)
         node = None
-        if primitive.rules and state.grad and nodes.count(None) != len(nodes) and dtype.kind in "fcO":
+        if primitive.rules and state.grad and nodes.count(None) != len(nodes) and out.dtype.kind in "fcO":
             node = make_node(primitive, tuple(nodes), out, raws, params)
         result = Tensor._wrap(out, node)
         if primitive.view:
@@ -307,6 +181,20 @@ def dispatch(primitive: Primitive, operands: tuple, params: dict | None = None) 
     return recorder(primitive, operands, params or {})
 
 
+def with_width_of_pytorch(primitive: Primitive, raws: list, params: dict, out: Any) -> tuple[list, Any]:
+    """Return operands and result, in PyTorch's type where NumPy chooses another width for integers and booleans."""
+    dtype = out.dtype
+    if dtype is FLOAT64 and defaults.float is not FLOAT64:
+        if not {"f", "c"} & {x.dtype.kind for x in raws if isinstance(x, ARRAYS)}:
+            out = out.astype(defaults.float)  # all operands were integers and Python numbers
+    elif dtype is FLOAT16 and not any(getattr(x, "dtype", None) == FLOAT16 for x in raws):
+        raws = [x.astype(defaults.float) if isinstance(x, ARRAYS) else x for x in raws]
+        out = np.asarray(primitive.forward(*raws, **params))  # NumPy makes float16 of small integers
+    elif dtype is INT8 and not any(getattr(x, "dtype", None) == INT8 for x in raws):
+        out = out.astype(bool if primitive.name == "power" else np.int64)  # NumPy makes int8 of booleans
+    return raws, out
+
+
 def unpack_operands(primitive: Primitive, operands: tuple) -> tuple[list, list]:
     """Return raw operands, cast to one type, and their nodes (None if no gradient is wanted)."""
     if len(operands) == 1 and isinstance(x := operands[0], Tensor):
@@ -337,6 +225,22 @@ def unpack_operands(primitive: Primitive, operands: tuple) -> tuple[list, list]:
         [x._data if isinstance(x, Tensor) else x for x in operands],
         [x._node if isinstance(x, Tensor) else None for x in operands],
     )
+
+
+def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], Any]) -> tuple:
+    """Cast the operands that are promoted to their common type, with cast(x, dtype); lists become arrays."""
+    places = range(len(operands)) if primitive.promote is None else primitive.promote
+    chosen = [as_operand(operands[i]) for i in places]
+    dtypes = {x._data.dtype if isinstance(x, Tensor) else getattr(x, "dtype", None) for x in chosen} - {None}
+    numbers = [x for x in chosen if isinstance(x, int | float | complex)]
+    if len(dtypes) == 1 and not numbers:
+        common = next(iter(dtypes))
+    else:
+        common = result_type([x._data if isinstance(x, Tensor) else x for x in chosen])
+    out = list(operands)
+    for i, x in zip(places, chosen, strict=True):
+        out[i] = cast(x, common)
+    return tuple(out)
 
 
 def cast(x: Any, dtype: Any) -> Any:

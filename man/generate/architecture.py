@@ -135,8 +135,10 @@ The entry also has the exact form of the function (`exact`, or `twin`, written i
 that an element depends on (`pattern`), and the size of the result (`size`). No other code knows functions by name.
 """,
     "The tape": """
+The page `man/site/pages/differentiation.md` lists the 600 lines to read first.
+
 A node keeps arrays, its parents and its rule, but never Tensors, so there are no reference cycles. Each new node gets
-the next number of a sequence. The backward pass always takes the node with the highest number from a heap, adds
+the next number of a sequence. The backward pass always takes the newest node from a heap, adds
 cotangents where paths meet, and frees nodes that are done. It does not need recursion.
 
 Each in-place change gets a number from the same sequence. A saved array is stale if the last change of its memory is

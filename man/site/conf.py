@@ -22,8 +22,9 @@ EXTRA = ROOT / "build/site-extra"
 MANUAL = sorted((ROOT / "man").glob("*.[1-9]"), key=lambda page: page.stem)
 SECTIONS = {
     "Gallery": ["gallery/index", "try"],
+    "How it works": ["decisions", "differentiation"],
     "Evidence": [
-        "How the verdict is found <manual/gradcli-verdict.7>",
+        "The verdict in detail <manual/gradcli-verdict.7>",
         "Benchmarks <manual/gradcli-bench.7>",
         "Bugs found <manual/gradcli-found.7>",
         "bank",

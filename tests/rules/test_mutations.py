@@ -5,7 +5,7 @@ import pytest
 
 from gradcli.rules import shapes
 from gradcli.tape import record
-from gradcli.tape import record as vjps
+from gradcli.tape import send as vjps
 
 from . import test_table as net
 from .calls import calls
