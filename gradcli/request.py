@@ -8,8 +8,8 @@ import numpy as np
 DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements overrides it
 
 ADAPTED = ("torch", "jax", "autograd")
-ENGINES = (*ADAPTED, "gradcli", "object")
-"""Engines of Python functions: frameworks with an adapter in claims/adapters, gradcli, and one in the user's file."""
+ENGINES = (*ADAPTED, "gradcli")
+"""Engines of Python functions: frameworks with an adapter in claims/adapters, and gradcli."""
 SHORT_TYPES = ("bfloat16", "float16")
 """Low-precision types, which are checked against a reference (--reference)."""
 LEAST_DRAWS = 1_000

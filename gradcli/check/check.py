@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ..claims.claim import CallError, Claim, Progress, call_failed, callable_name, second_order
-from ..claims.hand_written import HandWritten, claim_by_hand, value_and_gradient
+from ..claims.hand_written import HandWritten, claim_by_hand, own_engine, value_and_gradient, with_objects
 from ..errors import ENDINGS, GradcliError, did_you_mean, text_of
 from ..lang.limits import MOST_AXES, Bound, enforce
 from ..program.arguments import by_name, is_named, is_number, map_leaves, takes_random, takes_whole
@@ -30,7 +30,7 @@ from ..results.checks import CheckReport
 from ..user.frameworks import FRAMEWORKS, cuts_graph, engine_of, framework_of
 from .judge import Place, observe, run_check
 
-OWN_ENGINE = "the engine that the file defines was checked; --engine gradcli checks the function with gradcli's own"
+OWN_ENGINE = "the engine that the file defines or imports was checked; --engine gradcli uses gradcli's own"
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
 CUT_OFF = "the function uses detach or stop_gradient; if its gradient is meant to differ, pass --reference NAME"
 WHOLE_NUMBERS = "for integers, pass --arg NAME='[2, 0]', or annotate the parameter with int or NDArray[np.int64]"
@@ -206,16 +206,15 @@ class Check:
         at = as_in_signature(f, at)
         if request.value_and_grad:
             f, claims["grad"] = value_and_gradient(in_order(f, at))
-        if request.engine == "object":
-            from ..claims.hand_written import with_objects
-
+        objects = not claims and request.engine is None and self.engine is None and own_engine(f) is not None
+        if objects:
             f, claims["grad"] = with_objects(in_order(f, at), f, self.name)
         if claims:
             if request.order != 1:
                 raise CallError("order=2 needs a function of Tensors, without a derivative by hand")
             claims = {way: in_order(x, at, int(way != "grad")) for way, x in claims.items()}
             by_hand = claim_by_hand(in_order(f, at), at, claims, request.wrt, request.elementwise)
-            if request.engine == "object":
+            if objects:
                 by_hand.notes = (*by_hand.notes, OWN_ENGINE)
             size = sum(by_hand.at[name].size for name in by_hand.wrt if name in by_hand.at)
             if request.grad is None or size < LEAST_SPARSE:

@@ -20,7 +20,7 @@ from .judge import source_place
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames do not belong to the code that declares a check."""
 KNOWN = set(
-    """grad vjp jvp engine wrt name order samples rtol atol eps nondet_tol strict seed fast search calls taylor
+    """grad vjp jvp engine wrt name order samples rtol atol eps nondet_tol strict seed search calls taylor
     value_and_grad elementwise no_as_called reference dtype device on stochastic level draws""".split()
 )
 """The options of a declaration."""
@@ -63,10 +63,10 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
-        options = known_options("check", options, {*KNOWN, "config"})
+        refuse_unknown_options("check", options, {*KNOWN, "config"})
         REGISTRY.append(declared_address(f, at, file=file, line=line, **options))
         return f
-    options = known_options("check", options, KNOWN)
+    refuse_unknown_options("check", options, KNOWN)
     scope = caller().f_globals
 
     def declare(function: Callable) -> Callable:
@@ -79,12 +79,11 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     return declare if f is None else declare(f)
 
 
-def known_options(name: str, options: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    """Return options without `fast`, which no longer has an effect. Raises TypeError for unknown options."""
+def refuse_unknown_options(name: str, options: Mapping[str, Any], known: set[str]) -> None:
+    """Raise TypeError if there are options that a function does not take."""
     for option in sorted(options.keys() - known):
         takes = f"it takes at, {', '.join(sorted(known))}"
         raise TypeError(f"{name}() got an unexpected argument {option!r}; {takes}")
-    return {option: value for option, value in options.items() if option != "fast"}
 
 
 def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
@@ -147,7 +146,7 @@ def check_gradient(
     f and grad are called with plain ndarrays, positionally in the order of `at`. Without grad, vjp and jvp, the
     derivative of the engine that f uses is checked. `at` and the options are as in `check`.
     """
-    options = known_options("check_gradient", options, KNOWN)
+    refuse_unknown_options("check_gradient", options, KNOWN)
     if at is not None and not callable(at) and not isinstance(at, Mapping) and not are_points(at):
         try:
             names = list(inspect.signature(f).parameters) or ["x"]

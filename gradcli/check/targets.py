@@ -170,10 +170,8 @@ def with_reference(target: Target, request: Request) -> list[Check | CheckReport
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     if request.reference is not None:
         return with_reference(target, request)
-    objects = request.engine == "object" and target.name is not None
     request = with_manifolds(target, request)
-    text, by_hand = target.text, request.claims or request.value_and_grad or request.hess or objects
-    by_hand = by_hand or request.stochastic is not None
+    text, by_hand = target.text, bool(request.claims or request.value_and_grad or request.hess or request.stochastic)
     twice = next((option for option, x in request.claims.items() if isinstance(x, tuple)), None)
     if twice and (target.is_address or target.name is not None):
         hint = "formulas for several inputs, x=FORMULA, are for expressions"
@@ -187,7 +185,7 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     if target.name is not None and request.engine != "gradcli" and (check := by_framework(target, request)) is not None:
         return [check]
     if target.name is not None and request.engine is None and defines_engine(target, request):
-        return [hand_written_check(target, request._replace(engine="object"))]
+        return [hand_written_check(target, request)]
     if is_python_file(target) and declares_checks(text):
         return of_file(text, target, request)
     if by_hand:
@@ -294,12 +292,12 @@ def hand_written_check(target: Target, request: Request) -> Check:
 
 
 def defines_engine(target: Target, request: Request) -> bool:
-    """Return whether the file of a function defines an engine of its own: objects with data, grad and backward()."""
+    """Return whether the file of a function has an engine of its own: objects with data, grad and backward()."""
     with enforce(bound_of_import(request.timeout)):
         function = load_named(target)
     from ..claims.hand_written import own_engine
 
-    return inspect.isfunction(function) and own_engine(function) is not None
+    return own_engine(function) is not None
 
 
 def by_framework(target: Target, request: Request) -> Check | CheckReport | None:

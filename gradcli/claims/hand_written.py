@@ -26,7 +26,7 @@ from ..program.arguments import (
     is_under,
     map_leaves,
 )
-from ..user.frameworks import engine_of
+from ..user.frameworks import FRAMEWORKS, LIBRARIES, engine_of
 from .claim import (
     Arrays,
     CallError,
@@ -428,15 +428,22 @@ def plain_part(_: Path, x: Any) -> Any:
     return x if array is None else array
 
 
-def own_engine(function: Callable) -> type | None:
-    """Return the class in a function's own file whose objects have data, grad and backward(), if there is one."""
+def own_engine(function: Any) -> type | None:
+    """Return the class in a function's file whose objects have data, grad and backward(), if there is one."""
+    if not inspect.isfunction(function):
+        return None
     function = inspect.unwrap(function)
-    for kind in getattr(function, "__globals__", {}).values():
-        if isinstance(kind, type) and kind.__module__ == function.__module__ and hasattr(kind, "backward"):
+    for kind in function.__globals__.values():
+        if isinstance(kind, type) and hasattr(kind, "backward") and is_of_user(kind, function.__module__):
             code = getattr(inspect.getattr_static(kind, "__init__"), "__code__", None)
             if code is not None and {"data", "grad"} <= {*code.co_names} and not hasattr(kind, "forward"):
                 return kind
     return None
+
+
+def is_of_user(kind: type, module: str) -> bool:
+    """Report whether a class is from a module, or from another one that is not of a framework or a known library."""
+    return kind.__module__ == module or kind.__module__.partition(".")[0] not in FRAMEWORKS.keys() | LIBRARIES
 
 
 def maker_in(function: Callable, title: str) -> Callable[[Any], Any]:
@@ -465,7 +472,9 @@ def with_objects(f: Callable, origin: Callable, title: str) -> tuple[Callable, C
         objects = [make(x.copy()) if whole and np.ndim(x) else each(x) for x in arrays]
         out = f(*objects)
         if np.size(numbers(out)) != 1:
-            raise CallError(f"{callable_name(f)} returned {np.size(numbers(out))} numbers; --engine object needs one")
+            raise CallError(
+                f"{callable_name(f)} returned {np.size(numbers(out))} numbers; the engine of its file needs one"
+            )
         if hasattr(out, "backward"):
             out.backward()
         return out, objects

@@ -35,8 +35,6 @@ def load_program(target: Target) -> Program:
 
 def load_function(function: Any, title: str, path: str, request: Request) -> Program:
     """Return the program of FILE.py:NAME. Raises GradcliError if it is not a function."""
-    if request.engine == "object":
-        raise GradcliError("--engine object works only with gradcheck")
     dtype, engine = request.input_dtype, engine_of(function, request.engine)
     refuse_foreign(function, title, engine)
     if engine is not None:

@@ -340,7 +340,6 @@ OPTIONS: dict[str, Callable] = {
         type=Count(1_000_000),
     ),
     "order": option("--order N", "Check derivatives of order N [1]; 2 is gradgradcheck in PyTorch.", type=Count(2)),
-    "fast": option("--fast", "Deprecated: it has no effect.", expose_value=False),
     "no_as_called": option(
         "--no-as-called",
         "Do not vary how the derivative is called. By default, gradcheck also tests "
@@ -506,8 +505,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "engine": option(
         "--engine",
-        "Framework for FILE.py:NAME [the one it uses]. `object`, which only gradcheck accepts, means a small "
-        "framework that FILE.py defines or imports, such as micrograd.",
+        "Framework for FILE.py:NAME [the one it uses].",
         choices=" ".join(ENGINES),
         targets="function checks",
         excludes="grad vjp jvp value_and_grad",

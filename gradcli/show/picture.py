@@ -1,4 +1,4 @@
-"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz or, without it, by our own layout.
+"""SVG and PNG pictures: plots by matplotlib, graphs by Graphviz or, as SVG without it, by our own layout.
 
 Taylor remainders as SVG are our own, too (`chart`).
 """
@@ -19,9 +19,8 @@ from ..results.graphs import Graph, Sampled
 from ..results.studies import Precision
 from .chart import render_taylor
 from .data import number
-from .dot import FILLS, HOOKED, run_graphviz
+from .dot import run_graphviz
 from .plot import LARGEST, extent, notes_of, with_breaks
-from .svg import STROKE, lay_out
 from .svg import render_graph as render_svg
 
 MOST_TICKS = 12
@@ -29,7 +28,7 @@ MOST_TICKS = 12
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 
 
-def figure(size: tuple[float, float] = (7.0, 5.0), layout: str = "constrained") -> Any:
+def figure(size: tuple[float, float] = (7.0, 5.0)) -> Any:
     """Return an empty figure. size: in inches. Raises GradcliError if matplotlib is not installed."""
     try:
         from matplotlib.figure import Figure
@@ -38,7 +37,7 @@ def figure(size: tuple[float, float] = (7.0, 5.0), layout: str = "constrained") 
             "drawing pictures needs matplotlib, which is not installed",
             hint="pip install matplotlib (the extra gradcli[plot])",
         ) from None
-    return Figure(size, layout=layout)
+    return Figure(size, layout="constrained")
 
 
 def save_figure(picture: Any, kind: str) -> bytes:
@@ -52,36 +51,10 @@ def render_graph(result: Graph, style: Style) -> bytes:
         return run_graphviz(program, result, style, style.form)
     if style.form == "svg":
         return render_svg(result, style)
-    return draw_graph(result, style)
-
-
-def draw_graph(result: Graph, style: Style) -> bytes:
-    try:
-        from matplotlib.patches import FancyBboxPatch, PathPatch
-        from matplotlib.path import Path
-    except ImportError:
-        raise GradcliError(
-            "a graph as PNG needs Graphviz (its program 'dot') or matplotlib, and neither is installed",
-            hint="install the package graphviz of your system, or pip install matplotlib (the extra gradcli[plot]); "
-            "-o FILE.svg needs neither",
-        ) from None
-    nodes, drawing = lay_out(result, style)
-    height, size = drawing.height, drawing.size
-    picture = figure((size[0] / 72, size[1] / 72), layout="none")
-    axes = picture.add_axes((0, 0, 1, 1), xlim=(0, size[0]), ylim=(size[1], 0))
-    axes.set_axis_off()
-    for start, curves in drawing.edges.values():
-        places = [start, *(point for curve in curves for point in curve)]
-        path = Path(places, [Path.MOVETO] + [Path.CURVE4] * 3 * len(curves))
-        axes.add_patch(PathPatch(path, fill=False, edgecolor=STROKE))
-        axes.plot(*start, "^" if result.direction == "BT" else ">", color=STROKE, markersize=6)
-    for node, lines in nodes:
-        x, y, width = drawing.boxes[node.number]
-        looks = {"facecolor": FILLS[node.kind], "edgecolor": HOOKED if node.hooks else STROKE}
-        round_ = f"round,pad=0,rounding_size={14 if node.kind == 'leaf' else 3}"
-        axes.add_patch(FancyBboxPatch((x - width / 2, y - height / 2), width, height, boxstyle=round_, **looks))
-        axes.text(x, y, plain_text("\n".join(lines)), family="monospace", size=12, ha="center", va="center")
-    return save_figure(picture, style.form)
+    raise GradcliError(
+        "a graph as PNG needs Graphviz (its program 'dot'), which is not installed",
+        hint="write an SVG file, which needs no other program: -o graph.svg; or install the package graphviz",
+    )
 
 
 def plain_text(text: str) -> str:

@@ -242,7 +242,7 @@ def test_an_engine_of_objects_gives_value_and_gradient():
     assert [g.tolist() for g in gradient(X, 2 * X)] == [[2, 4, 6], [1, 2, 3]]
     value, gradient = with_objects(lambda x: (x * x).total(), f, "f")  # an engine of arrays takes whole arrays
     assert value(X) == 14 and gradient(X)[0].tolist() == [2, 4, 6]
-    with pytest.raises(CallError, match="returned 3 numbers; --engine object needs one"):
+    with pytest.raises(CallError, match="returned 3 numbers; the engine of its file needs one"):
         with_objects(lambda x: x * x, f, "f")[0](X)
     with pytest.raises(CallError, match="its file has no class"):
         with_objects(np.sum, eval("lambda x: x", {}), "f")

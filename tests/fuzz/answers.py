@@ -17,7 +17,7 @@ COMMANDS = (
     "gradcheck {target} {values} -f {form} --timeout 1 -j 2",
     "gradcheck {target} {values} -o out.html --timeout 1",
     "gradcheck {target} {values} --taylor --json --timeout 1",
-    "gradcheck {target} {values} --fast --json --timeout 1",
+    "gradcheck {target} {values} --json --timeout 1",
     "gradcheck {target} {values} --search 5 --json --timeout 1",
     "lock {target} {values} -o out.lock --timeout 1",
     "eval {target} {values} --json --timeout 1",

@@ -40,7 +40,7 @@ EXIT_SKIP = 125
     "gradcli gradcheck grads.py:f --grad g --shape x=3; gradcli gradcheck tests/ -j 4 --junit report.xml; "
     "gradcli gradcheck tests/ -o report.html",
     "wrt out grad vjp jvp hess value_and_grad elementwise on reference stochastic level draws device engine shape arg "
-    "samples order fast calls fix no_as_called taylor check_symbolic check_digits rtol atol eps nondet_tol "
+    "samples order calls fix no_as_called taylor check_symbolic check_digits rtol atol eps nondet_tol "
     "check_strict show keyword list stop jobs search save_points config stress junit allow_inconclusive exit_zero "
     "bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),

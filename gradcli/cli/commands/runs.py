@@ -26,8 +26,8 @@ def graph(call: Call, *, with_values: bool, all: bool, direction: str | None) ->
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 
     On a terminal, the graph is a tree. A result that is used several times is written out once. In graphs of more than
-    500 nodes, the operations of one module, or of one line, become one node. -o FILE.svg and .png draw with Graphviz if
-    it is installed. Without it, SVG needs no other package, and PNG needs matplotlib.
+    500 nodes, the operations of one module, or of one line, become one node. -o FILE.svg draws with Graphviz if it
+    is installed, and otherwise needs no other program. -o FILE.png needs Graphviz.
     """
     from ...analysis.graph import graph_program
 
@@ -66,8 +66,7 @@ def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
 @target_command(
     "Examples: gradcli why train.py; gradcli why train.py w; gradcli why --torch tutorial.py x --json",
     formats=TEXT,
-    common="script_dtype script_seed max_elements script_timeout safe torch python format json output color quiet "
-    "verbose",
+    common="script_dtype script_seed script_timeout torch python format json output color quiet verbose",
     metavar="SCRIPT [NAME]...",
 )
 def why(call: Call) -> Explanation:
