@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import which
 
 from .command import ROOT, shell
 from .test_readme import PYTEST, steady
@@ -19,12 +20,21 @@ FOLDER = ROOT / "man/site/pages"
 PAGES = sorted(path for path in FOLDER.rglob("*.md") if "```console" in path.read_text())
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"\n]*)")?\n(.*?)^```$', re.M | re.S)
 FRAMEWORKS = ("torch", "jax")
+PROGRAMS = ("gfortran", "julia", "node", "octave", "rustc")
 PYTHON = 'python() { "$GRADCLI_PYTHON" "$@"; }\n'
 
 
 def frameworks(page: Path) -> tuple[str, ...]:
     """Return the frameworks that the files of a page import."""
     return tuple(name for name in FRAMEWORKS if f"\nimport {name}\n" in page.read_text())
+
+
+def missing(page: Path) -> list[str]:
+    """Return the programs that the commands of a page run and that are not installed."""
+    commands = re.findall(r"^\$ (.*)", page.read_text(), re.M)
+    return [
+        name for name in PROGRAMS if re.search(rf"^{name} |cmd:{name} ", "\n".join(commands), re.M) and not which(name)
+    ]
 
 
 def output(command: str, folder: Path, used: tuple[str, ...]) -> str:
@@ -74,5 +84,8 @@ def update(page: Path) -> None:
 
 if __name__ == "__main__":
     for page in map(Path, sys.argv[1:] or PAGES):
-        update(page)
-        print(page.name)
+        if missing(page):
+            print(f"{page.name}: needs {', '.join(missing(page))}")
+        else:
+            update(page)
+            print(page.name)

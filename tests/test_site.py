@@ -27,6 +27,8 @@ def check_page(page, folder):
     for name in gallery.frameworks(page):
         if find_spec(name) is None:
             pytest.skip(f"needs {name}")
+    if gallery.missing(page):
+        pytest.skip(f"needs {', '.join(gallery.missing(page))}")
     for command, expected, got in gallery.run_page(page, folder):
         assert matches(gallery.comparable(expected), gallery.comparable(got)), f"$ {command}\n{got}"
 

@@ -23,6 +23,7 @@ MANUAL = sorted((ROOT / "man").glob("*.[1-9]"), key=lambda page: page.stem)
 SECTIONS = {
     "Gallery": ["gallery/index", "try"],
     "How it works": ["decisions", "differentiation"],
+    "Recipes": [f"recipes/{name}" for name in ("fortran", "rust", "julia", "octave", "javascript")],
     "Evidence": [
         "The verdict in detail <manual/gradcli-verdict.7>",
         "Benchmarks <manual/gradcli-bench.7>",
