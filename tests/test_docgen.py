@@ -132,7 +132,7 @@ def as_parameter(example: str) -> object:
     return pytest.param(example, marks=[pytest.mark.nightly] if " mutate " in example else [], id=example)
 
 
-@pytest.mark.parametrize("example", map(as_parameter, sorted({example for example, _ in EXAMPLES})))
+@pytest.mark.parametrize("example", [as_parameter(example) for example in sorted({example for example, _ in EXAMPLES})])
 def test_example_runs(example, path, tmp_path):
     if re.search(r"\.png\b", example) and "gradcli graph" in example and shutil.which("dot") is None:
         pytest.skip("graphs as PNG need Graphviz")

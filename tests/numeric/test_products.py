@@ -170,7 +170,7 @@ def test_forms_of_claims(verdict, f, claims, at):
 
 
 def test_a_wrong_element_of_a_sparse_claim_is_named():
-    report = check_gradient(lambda x: x**2, lambda x: jac(x) @ scipy.sparse.diags([1, 1, 0]), at={"x": X})
+    report = check_gradient(lambda x: x**2, lambda x: jac(x) @ scipy.sparse.diags([1.0, 1.0, 0.0]), at={"x": X})
     assert report.verdict == "fail"
     assert (report.inputs[0].worst.output, report.inputs[0].worst.place) == ((2,), (2,))
 

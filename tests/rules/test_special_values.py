@@ -13,6 +13,7 @@ from gradcli.tape.backward import grad
 from gradcli.tape.tensor import Tensor
 
 INF, NAN = math.inf, math.nan
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy warns at poles and of means of nothing
 
 # name, operands, gradients of the sum of the result
 FIRST = [

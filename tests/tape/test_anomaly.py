@@ -36,6 +36,7 @@ def test_nan_is_reported_with_the_forward_lines():
     assert len(texts) == 2
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly")
 def test_other_errors_are_reported_even_if_warnings_are_errors(capsys):
     x = leaf(1.0)
     with warnings.catch_warnings(), detect_anomaly():
@@ -48,6 +49,7 @@ def test_other_errors_are_reported_even_if_warnings_are_errors(capsys):
     assert "Error detected in PowBackward0" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly")
 def test_nodes_recorded_before_anomaly_mode_have_no_line():
     y = broken.apply(leaf(1.0))
     silent = pytest.warns(UserWarning, match="No forward pass information")
