@@ -270,30 +270,29 @@ def atoms(block: InputBlock) -> Iterator[Quantity]:
 def matrix_products(block: InputBlock) -> Iterator[Quantity]:
     """Yield products of two arrays of the code or inputs that have the shape of the input, such as x.T @ y."""
     given = {name: x for name, x in block.at.items() if x.ndim in (1, 2) and x.size > 1}
-    for first, second in itertools.product(given, given):
-        for word, product in PRODUCTS.items():
-            of = functools.partial(product_of, product, first, second)
-            if (value := of(block)) is not None and value.shape == block.x.shape and first != second:
+    for first, second in itertools.permutations(given, 2):
+        for word, factors in PRODUCTS.items():
+            of = functools.partial(product_of, factors, first, second)
+            if (value := of(block)) is not None and value.shape == block.x.shape:
                 yield Quantity(word.format(first, second), functools.partial(or_nan, of))
 
 
-PRODUCTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
-    "{}.T @ {}": lambda a, b: a.T @ b,
-    "{} @ {}": np.matmul,
-    "{} @ {}.T": lambda a, b: a @ b.T,
-    "outer({}, {})": np.outer,
+Factors = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+PRODUCTS: dict[str, Factors] = {
+    "{}.T @ {}": lambda a, b: (a.T, b),
+    "{} @ {}": lambda a, b: (a, b),
+    "{} @ {}.T": lambda a, b: (a, b.T),
+    "outer({}, {})": lambda a, b: (a.reshape(-1, 1), b.reshape(1, -1)),
 }
+"""The arrays to multiply, from two arrays."""
 
 
-def product_of(product: Callable, first: str, second: str, at: InputBlock) -> np.ndarray | None:
-    a, b = at.at[first], at.at[second]
-    if a.ndim == b.ndim == 1 and product is not np.outer:
+def product_of(factors: Factors, first: str, second: str, at: InputBlock) -> np.ndarray | None:
+    """Return a product as values of the elements if it has the shape of the input; other products may be huge."""
+    a, b = factors(at.at[first], at.at[second])
+    if a.shape[-1] != b.shape[0] or a.shape[:-1] + b.shape[1:] != at.array.shape or a.ndim == b.ndim == 1:
         return None
-    try:
-        value = product(a, b)
-    except ValueError:
-        return None
-    return value.reshape(-1)[at.columns].astype(float) if value.shape == at.array.shape else None
+    return (a @ b).reshape(-1)[at.columns].astype(float)
 
 
 def or_nan(of: Callable[[InputBlock], np.ndarray | None], at: InputBlock) -> np.ndarray:

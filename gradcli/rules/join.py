@@ -185,7 +185,12 @@ def _depth_and_rank(arrays) -> tuple[int, int]:
     return 1 + max(d for d, _ in pairs), max(n for _, n in pairs)
 
 
-@numpy_function(rounds=lambda x, sections, axis=0: sections)
+def count_parts(x, indices_or_sections, axis=0):
+    """Return the number of parts, which is given itself or follows from the indices of the cuts."""
+    return indices_or_sections if rank(indices_or_sections) == 0 else len(indices_or_sections) + 1
+
+
+@numpy_function(rounds=count_parts)
 def array_split(x, indices_or_sections, axis=0):
     """x cut along axis, into a number of parts of nearly equal size or at given indices (several results)."""
     axis = negative_axis(axis, rank(x))
@@ -201,7 +206,7 @@ def array_split(x, indices_or_sections, axis=0):
     return tuple(x[at_axis(axis, slice(a, b))] for a, b in pairwise([0, *places, length]))
 
 
-@numpy_function(rounds=lambda x, sections, axis=0: sections)
+@numpy_function(rounds=count_parts)
 def split(x, indices_or_sections, axis=0):
     """x cut along axis, into equal parts or at given indices (several results)."""
     if rank(indices_or_sections) == 0:

@@ -28,7 +28,7 @@ LISTS = (
     "concatenate([v, s])", "concatenate([[1, 2], v], axis=0)", "hstack([v, s])", "vstack([v, v])", "stack([v, 2*v])",
     "block([v, s])", "block([v, v])", "block([[a, a], [a, a*0]])", "take(v, [0, 0, 1])", "take(x, [[0, 1], [5, 2]])",
     "take(x, [1, 1], axis=0)", "x.take([0, 2])", "delete(v, [0])", "delete(x, [0, 1], axis=1)", "pad(v, [1, 2])",
-    "pad(x, [[1, 0], [0, 2]])", "choose([1, 0, 1], [v, 2])", "split(v, [1])[1]",
+    "pad(x, [[1, 0], [0, 2]])", "choose([1, 0, 1], [v, 2])", "split(v, [1])[1]", "split(v, [20000])[0]",
     "repeat(v, [1, 0, 2])", "cat([v, s, v])", "select([v > 3, v > 1], [v, v^2], 0)",
     "take_along_axis(v, [0, 0, 1], 0)", "choose([1, 0, 1], (v, v^2))",
 )  # fmt: skip
