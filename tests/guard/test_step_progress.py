@@ -1,6 +1,7 @@
 """While a step is checked, a line says so; a check that will take long is announced."""
 
 import io
+import itertools
 import json
 import threading
 
@@ -9,18 +10,21 @@ from gradcli.guard.step_progress import following
 
 
 def follow_one(tmp_path, monkeypatch, seconds, shows):
+    """Follow until the status of a step has been read twice, and therefore handled once."""
+    noted, stream, handled, reads = [], io.StringIO(), threading.Event(), itertools.count()
+    read = step_progress.read_status
+
+    def reading(folder):
+        for status in read(folder):
+            if next(reads):
+                handled.set()
+            yield status
+
     monkeypatch.setattr(step_progress, "POLL", 0.001)
-    noted, drawn, stream = [], threading.Event(), io.StringIO()
-    write = stream.write
-    stream.write = lambda text: (write(text), drawn.set())
-
-    def note(text):
-        noted.append(text)
-        drawn.set()
-
-    with following(str(tmp_path), note, shows, stream):
+    monkeypatch.setattr(step_progress, "read_status", reading)
+    with following(str(tmp_path), noted.append, shows, stream):
         (tmp_path / "step-7.json").write_text(json.dumps({"step": 4, "optimizer": "SGD", "seconds": seconds}))
-        assert drawn.wait(60) or not shows
+        assert handled.wait(60)
     return noted, stream.getvalue()
 
 
