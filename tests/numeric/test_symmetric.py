@@ -36,8 +36,8 @@ def largest_gradient(a):
 
 
 def ways(calls):
-    """Return the options of all ways to check; `fast` runs nightly only."""
-    return [{}, {"calls": calls}, pytest.param({"fast": True}, marks=pytest.mark.nightly)]
+    """Return the options of all ways to check."""
+    return [{}, {"calls": calls}]
 
 
 RIGHT = {
