@@ -76,7 +76,7 @@ def cases_of(path: Path) -> list[Case]:
 
 def is_document_elsewhere(command: str) -> bool:
     words = "json" in command and "gradcli" in command
-    others = "gradcli schema" in command or "sarif" in command
+    others = any(word in command for word in ("gradcli schema", "sarif", "gitlab"))
     return words and not others and bool(re.search(r"[|>]|-o |--output", command))
 
 

@@ -7,6 +7,7 @@ import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +21,7 @@ from ...check.workers import run_all
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError, count_of, visible
 from ...lang.limits import CPU_SECONDS, Bound, enforce
 from ...request import SHORT_TYPES, Request
-from ...results.checks import CheckList, CheckReport, CheckSummary, ListedCheck
+from ...results.checks import CheckList, CheckReport, CheckSummary, Finding, ListedCheck
 from ...results.formats import FORMATS, PICTURES, TEXT, Style, render
 from ...show.checks import details, summary_line
 from .. import messages
@@ -116,10 +117,9 @@ def gradcheck(
         write_file(saved.path, text)
     if junit:
         write_file(junit, render(summary, "junit", Style()))
-    if interrupted is not None:
-        for name, known in interrupted:
-            messages.say(f"{name}: interrupted; {known}")
-        messages.say(f"interrupted: {len(summary.checks)} of {count_of(len(checks), 'check')} done")
+    if interrupted:
+        done = len(summary.checks) - interrupted
+        messages.say(f"interrupted: {done} of {count_of(len(checks), 'check')} done")
         return EXIT_INTERRUPTED
     project = call.request.project
     allowed = allow_inconclusive or (project is not None and project.settings.get("allow-inconclusive"))
@@ -140,13 +140,11 @@ def use_points(checks: Sequence[Check | CheckReport], path: str, search: int) ->
     return saved
 
 
-def run_checks(
-    call: Call, checks: Sequence[Check | CheckReport], began: float, stop: bool
-) -> tuple[CheckSummary, list[tuple[str, str]] | None]:
+def run_checks(call: Call, checks: Sequence[Check | CheckReport], began: float, stop: bool) -> tuple[CheckSummary, int]:
     """Run checks, show their reports in order, and return all reports. Files that could not be imported come first.
 
-    The second value is None unless Ctrl-C interrupted the checks. Then it lists the checks that were running, by name,
-    and what they had found. began: when the command started. stop: whether to stop at the first fail.
+    If Ctrl-C interrupts the checks, those that were running are inconclusive. The second value is their number.
+    began: when the command started. stop: whether to stop at the first fail.
     """
     start, output = time.perf_counter(), call.output
     streamed = FORMATS[output.form].streamed and output.path is None
@@ -154,9 +152,8 @@ def run_checks(
     reports = [c for c in checks if isinstance(c, CheckReport)]
     broken = len(reports)
     early: dict[int, CheckReport] = {}
-    progress = Waiting([check.name for check in waiting])
-    on_progress = None if messages.settings.quiet else progress.report_progress
-    interrupted: list[tuple[str, str]] | None = None
+    progress, jobs = Waiting([check.name for check in waiting]), call.request.jobs or 1
+    interrupted = 0
 
     def show(ready: list[CheckReport]) -> None:
         progress.line.clear()
@@ -176,15 +173,16 @@ def run_checks(
     print_reports(0, reports)
     try:
         progress.count()
-        running = run_all(waiting, jobs=call.request.jobs or 1, stop_at_fail=stop, on_progress=on_progress)
-        for following, (place, report) in enumerate(running, 1):
-            early[place], progress.done = report, following
-            progress.known.pop(place, None)
+        running = run_all(waiting, jobs=jobs, stop_at_fail=stop, on_progress=progress.report_progress)
+        for place, report in running:
+            early[place] = progress.finish(place, report)
             progress.count()
             while (place := len(reports) - broken) in early:
                 show([early.pop(place)])
     except KeyboardInterrupt:
-        interrupted = [(waiting[place].name, known) for place, known in sorted(progress.known.items())]
+        stopped = {place: progress.interrupted(waiting[place], place) for place in progress.unfinished[:jobs]}
+        interrupted = len(stopped)
+        early |= stopped
     show([early[place] for place in sorted(early)])
     now = time.perf_counter()
     summary = CheckSummary(names_of_targets(call), tuple(reports), now - start, now - began)
@@ -196,8 +194,7 @@ def run_quietly(call: Call, checks: Sequence[Check | CheckReport]) -> list[Check
     """Run checks without showing them, and return their reports in order; those on broken files come first."""
     waiting = [c for c in checks if isinstance(c, Check)]
     progress = Waiting([check.name for check in waiting])
-    on_progress = None if messages.settings.quiet else progress.report_progress
-    found = dict(run_all(waiting, jobs=call.request.jobs or 1, on_progress=on_progress))
+    found = dict(run_all(waiting, jobs=call.request.jobs or 1, on_progress=progress.report_progress))
     progress.line.clear()
     return [*(c for c in checks if isinstance(c, CheckReport)), *(found[place] for place in sorted(found))]
 
@@ -233,11 +230,14 @@ MANY = 5
 class Waiting:
     """Shows the progress of checks on standard error, in one line that is rewritten; nothing without a terminal.
 
-    names: the names of all checks. done: how many have finished. known: what running checks have found, by number.
+    names: the names of all checks. done: the numbers of those that have finished. known: what running checks have
+    found, by number.
     """
 
     def __init__(self, names: list[str]):
-        self.names, self.done, self.last, self.line = names, 0, time.monotonic(), StatusLine()
+        self.names, self.last, self.line = names, time.monotonic(), StatusLine()
+        self.done: set[int] = set()
+        self.finished = self.last
         self.starts: dict[tuple[int, str, int], tuple[float, int]] = {}
         self.known: dict[int, str] = {}
 
@@ -256,12 +256,32 @@ class Waiting:
         text = f"{what} {done}/{total}, {duration(left)} left" if total else f"{what} {done}"
         text += f"  {visible(self.names[place])}"
         if len(self.names) > 1:
-            text = f"{self.done}/{len(self.names)} checks, {text}"
+            text = f"{len(self.done)}/{len(self.names)} checks, {text}"
         self.line.write(text)
 
     def count(self) -> None:
         if len(self.names) >= MANY:
-            self.line.write(f"checking {self.done}/{len(self.names)}")
+            self.line.write(f"checking {len(self.done)}/{len(self.names)}")
+
+    @property
+    def unfinished(self) -> list[int]:
+        """The numbers of checks that have not finished, in the order in which they start."""
+        return [place for place in range(len(self.names)) if place not in self.done]
+
+    def finish(self, place: int, report: CheckReport) -> CheckReport:
+        """Return the report on a check that has finished; one that failed to end keeps what it had found."""
+        self.done.add(place)
+        self.finished = time.monotonic()
+        known = self.known.pop(place, None)
+        return replace(report, notes=(*report.notes, known)) if known and report.verdict == "error" else report
+
+    def interrupted(self, check: Check, place: int) -> CheckReport:
+        """Return an inconclusive report on a check that was running, with what it had found."""
+        known = self.known.get(place)
+        reason = Finding("interrupted", f"interrupted; {known}" if known else "interrupted")
+        seconds = time.monotonic() - self.finished
+        report = CheckReport(check.name, check.file, check.line, "inconclusive", seconds, message=reason.text)
+        return replace(report, diagnosis=(reason,))
 
 
 VALUE = re.compile(r"@.|(?:\d+\.)*[^\W\d][\w.\[\]]*=[^=]")
