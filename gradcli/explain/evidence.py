@@ -226,10 +226,16 @@ class Evidence:
         for sign in SIGNS:
             if len(found) == wanted or self.left() < self.cost:
                 break
-            found += self.place_at(nearby(claim.at, claim.wrt, sign), in_same_shape=True)
+            found += self.place_at(self.free(nearby(claim.at, claim.wrt, sign)), in_same_shape=True)
         if found and wanted > 1 and self.left() >= self.cost:
-            found += self.place_at(faraway(claim.at, claim.wrt), in_same_shape=True)
+            found += self.place_at(self.free(faraway(claim.at, claim.wrt)), in_same_shape=True)
         return found
+
+    def free(self, at: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
+        """Return the inputs that may move. A strain, say, stays 0: its derivative is the stress only there."""
+        assert self.place is not None
+        moving = self.place.flat.claim.jitter
+        return {name: x for name, x in at.items() if not moving or name in moving}
 
     @functools.cached_property
     def shapes(self) -> list[Place]:
