@@ -32,7 +32,6 @@ from .judge import Place, observe, run_check
 
 OWN_ENGINE = "the engine that the file defines or imports was checked; --engine gradcli uses gradcli's own"
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
-CUT_OFF = "the function uses detach or stop_gradient; if its gradient is meant to differ, pass --reference NAME"
 WHOLE_NUMBERS = "for integers, pass --arg NAME='[2, 0]', or annotate the parameter with int or NDArray[np.int64]"
 LEAST_SPARSE = 2000  # with fewer elements of inputs, a sparse Jacobian is small enough to be made dense: a choice
 MOST_SHOWN = 12  # most elements of an array that a report, or the command line that repeats it, writes out
@@ -380,8 +379,12 @@ class Check:
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
             report = replace(report, hint=WHOLE_NUMBERS)
         wrong = report.verdict in ("fail", "inconclusive")  # a rounded copy may hide the numeric derivative
-        if wrong and not (report.hint or self.request.claims or judges) and cuts_graph(self.f):
-            report = replace(report, hint=CUT_OFF)
+        if wrong and not (report.hint or self.request.claims or judges):
+            from ..explain.surrogate import CUT_OFF, with_surrogate
+
+            report = report if self.engine is None or request.order != 1 else with_surrogate(report, self.claim(drawn))
+            if not report.hint and cuts_graph(self.f):
+                report = replace(report, hint=CUT_OFF)
         return report
 
     def judge_estimator(self, drawn: Mapping[str, Any]) -> Callable[..., CheckReport]:

@@ -7,6 +7,7 @@ Read its modules in this order:
     block       one input's block of the Jacobian, and whether a corrected claim is right there
     evidence    the blocks at the checked point and elsewhere; a hypothesis passes at all of them, or is not printed
     diagnose    the order of the hypotheses; what shows without one (nan, zeros, lost digits, exchanged inputs)
+    surrogate   gradients of frameworks that replace the derivative on purpose: straight-through, past detached values
 
 The hypotheses are, in the order in which they are tried: constants (a factor, and what it stands for), moves (values in
 the wrong place), regions (masks and branches), places (a part of the elements), factors with quantities (functions of

@@ -80,6 +80,13 @@ class FrameworkCall(Claim):
         """Yield rounding unit and name of each type of at most two bytes that the function computes in."""
         yield from ()
 
+    def surrogates_at(self, at: Arrays) -> Iterator[Any]:
+        """Yield the function with steps, or detached values, replaced by what they are at a point.
+
+        These are claims without a derivative, in a fixed order; None where there is nothing to replace.
+        """
+        yield from ()
+
     def settle(self) -> bool:
         """Report whether the function takes double precision; if not, use single precision. Raises CallError."""
         try:

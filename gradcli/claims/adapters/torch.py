@@ -188,6 +188,11 @@ class Adapter(FrameworkCall):
     def as_called(self) -> Iterator[Difference]:
         return differences(self)
 
+    def surrogates_at(self, at: Arrays) -> Iterator[Claim | None]:
+        from .torch_surrogate import surrogates_of
+
+        return surrogates_of(self, at)
+
     def parts(self) -> Iterator[tuple[Claim, Callable[[], str]]]:
         with self.running(self.single), torch.enable_grad():
             calls = calls_in(self)

@@ -1,0 +1,74 @@
+"""Gradients that replace the derivative on purpose: straight through roundings, and past detached values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..claims.adapters.framework import FrameworkCall
+from ..claims.claim import CallError, Claim, OutOfCallsError
+from ..numeric.compare import MARGIN
+from ..numeric.flat import Flat
+from ..numeric.rows import ClaimedRows
+from ..results.checks import CheckReport, Finding
+from .block import RELATIVE
+from .evidence import Place, random_direction
+from .points import nearby
+
+ENOUGH = 1e-3  # relative error up to which an agreement counts: a choice
+DIRECTIONS = 2  # for each input and point: a choice
+SIGNS = (1.0, -1.0)  # where other points are
+CUT_OFF = "the function uses detach or stop_gradient; if its gradient is meant to differ, pass --reference NAME"
+MEANT = "if this is meant, --reference NAME compares the gradient with that of another function"
+
+
+def with_surrogate(report: CheckReport, claim: Claim) -> CheckReport:
+    """Name the surrogate whose gradient a framework computes, if there is one, in place of other findings."""
+    if not isinstance(claim, FrameworkCall) or claim.budget.allowed is not None:
+        return report
+    found = find_surrogate(claim)
+    if found is None:
+        return report
+    message = report.message if report.verdict == "fail" else found.text
+    return replace(report, message=message, diagnosis=(found,), hint=MEANT)
+
+
+def find_surrogate(claim: FrameworkCall) -> Finding | None:
+    """Return which surrogate's gradient a claim is, at the checked point and at others."""
+    points = [claim.at, *(nearby(claim.at, claim.wrt, sign) for sign in SIGNS)]
+    for several in zip(*map(claim.surrogates_at, points), strict=True):
+        if all(s is not None and has_gradient(s, claim.moved(at)) for s, at in zip(several, points, strict=True)):
+            return describe(several[0].names)
+    return None
+
+
+def describe(names: tuple[str, ...]) -> Finding:
+    """Describe a surrogate. names: of the functions that it replaces."""
+    steps = " and ".join(name for name in names if name != "detach")
+    cut = "the results of detach are constants"
+    if not steps:
+        return Finding("surrogate", f"the gradient is that of the function in which {cut}")
+    text = (
+        f"straight-through: the gradient is that of the function with {steps} replaced by the identity plus a constant"
+    )
+    return Finding("straight-through", f"{text}, and {cut}" if "detach" in names else text)
+
+
+def has_gradient(surrogate: Claim, claim: Claim) -> bool:
+    """Report whether a claim is the derivative of another function, which has values only, at the claim's point."""
+    try:
+        rows = ClaimedRows(Flat(claim), np.random.default_rng(0))
+        place = Place(Flat(surrogate), rows, rows.claimed)
+        return all(follows(place, k, seed) for k in range(len(claim.wrt)) for seed in range(DIRECTIONS))
+    except (CallError, OutOfCallsError):
+        return False
+
+
+def follows(place: Place, k: int, seed: int) -> bool:
+    """Report whether the claim agrees with the derivative along a random direction of an input, in enough digits."""
+    direction = random_direction(place.flat, k, seed)
+    slope, part = place.slope(k, direction), place.claimed[:, place.flat.columns(k)]
+    size = np.sqrt(((part * direction) ** 2).sum(axis=1))
+    room = MARGIN * slope.error + RELATIVE * size
+    return bool((np.abs(part @ direction - slope.value) <= room).all() and (room <= ENOUGH * size.max()).all())
