@@ -22,7 +22,7 @@ from typing import Any
 from ..claims.claim import Progress, ProgressCallback
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, has_processes, within
-from ..results.checks import CheckReport
+from ..results.checks import CheckReport, Finding
 from ..user.forks import control, flush_streams
 from .check import Check
 from .judge import DEFECT
@@ -121,6 +121,12 @@ def in_turn(checks: Sequence[Check], on_progress: ProgressCallback | None) -> It
             report = check.run()
             keeper.done(place, report)
             yield place, report
+
+
+def interrupted_report(check: Check, known: str, seconds: float) -> CheckReport:
+    """Return an inconclusive report on a check that ran when the command was interrupted. known: what it had found."""
+    reason = Finding("interrupted", f"interrupted; {known}" if known else "interrupted")
+    return replace(check.error(reason.text, seconds), verdict="inconclusive", diagnosis=(reason,))
 
 
 class Worker:

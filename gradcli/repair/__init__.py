@@ -1,4 +1,4 @@
-"""Repair a derivative that a check has found wrong, by one small edit of its source.
+"""Repair a derivative that a check has found wrong, by a small edit of its source, or two.
 
 Read its modules in this order:
 
@@ -6,6 +6,7 @@ Read its modules in this order:
     scope        the names, numbers and pieces of the forward function that an edit may use
     edits        the small edits of one expression or one statement
     candidates   all edits of a function, those that the diagnosis suggests first
+    pairs        two edits, of which each repairs a part of the derivative
     trial        whether the edited function agrees with numeric derivatives, which are computed once for each point
     search       try the candidates, check the best ones as a whole, and write down the shortest as a patch
 

@@ -47,12 +47,16 @@ WITHOUT_FACTORS = ast.Constant | ast.Tuple | ast.List | ast.Compare
 
 
 class Candidate(NamedTuple):
-    """An edited function. edits: of the text of its file; rank: the order in which it is tried."""
+    """An edited function. edits: of the text of its file; rank: the order in which it is tried.
+
+    together: 2 for two edits of different kinds, 1 for an edit that may change several places.
+    """
 
     source: FunctionSource
     edits: tuple[Edit, ...]
     kind: str
     rank: tuple[int, int]
+    together: int = 1
 
     @property
     def length(self) -> int:

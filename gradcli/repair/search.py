@@ -23,9 +23,10 @@ from ..results.checks import CheckReport
 from ..results.patches import Patch, Replacement
 from ..user.source import Edit, FunctionSource, apply_edits
 from .candidates import Candidate, candidates
+from .pairs import Partial
 from .scope import scope_of
 from .subject import Subject, installed, raising, subject_of
-from .trial import Trial, other_trials, reshaped_trial
+from .trial import DIRECTIONS, Trial, other_trials, reshaped_trial
 
 CANDIDATES, SECONDS = 5_000, 10.0  # edits tried by default, and time for them
 SHORTEST, LONGEST = 0.1, 1.0  # CPU seconds that one edit may take at least and at most: an edited loop may never end
@@ -54,7 +55,7 @@ def find_patch(
     """
     with quiet():
         try:
-            trial = Trial(claim, 0)
+            trial = Trial(claim, 0, in_parts=True)
         except (CallError, OutOfCallsError):
             return None
         if not trial.is_known or trial.accepts():
@@ -136,11 +137,18 @@ class Search:
         self.tried = 0
 
     def run(self, check: Callable[[Mapping[str, Any] | None], CheckReport]) -> Patch | None:
-        hits = [candidate for candidate in self.in_order() if self.agrees(candidate, [self.trial])]
-        if not hits:
-            return None
-        others = list(other_trials(self.subject.claim, self.trial.recorded))
-        reshaped = reshaped_trial(self.subject.claim, self.trial.recorded)
+        hits, partial = [], Partial(self.trial.agreeing())
+        for candidate in self.in_order():
+            right = self.outcome(candidate, self.trial.agreeing)
+            if right is not None and right[:DIRECTIONS].all():
+                hits.append(candidate)
+            elif right is not None:
+                partial.note(candidate, right)
+        return self.best(hits, check) or self.best([*filter(self.agrees_here, partial.pairs())], check)
+
+    def best(self, hits: list[Candidate], check: Callable[[Mapping[str, Any] | None], CheckReport]) -> Patch | None:
+        """Return the shortest of several edits with which the whole check passes, here and elsewhere."""
+        others, reshaped = self.elsewhere if hits else ([], None)
         trials = others if reshaped is None else [*others, reshaped]
         if not others:
             return None
@@ -154,6 +162,12 @@ class Search:
                 return patch_of(hit, len(hits) - 1, self.tried, report.resolution)
         return None
 
+    @functools.cached_property
+    def elsewhere(self) -> tuple[list[Trial], Trial | None]:
+        """Other points in the same shape, and one in another shape."""
+        claim, recorded = self.subject.claim, self.trial.recorded
+        return list(other_trials(claim, recorded)), reshaped_trial(claim, recorded)
+
     def in_order(self) -> Iterator[Candidate]:
         """Yield the candidates of all functions, as many as the limits allow."""
         every: list[Candidate] = []
@@ -166,20 +180,27 @@ class Search:
             self.tried += 1
             yield candidate
 
+    def agrees_here(self, candidate: Candidate) -> bool:
+        return time.monotonic() < self.end and self.agrees(candidate, [self.trial])
+
     def agrees(self, candidate: Candidate, trials: Sequence[Trial]) -> bool:
         """Report whether an edited function agrees with the numeric slopes at points."""
+        return bool(self.outcome(candidate, lambda: all(trial.accepts() for trial in trials), len(trials)))
+
+    def outcome(self, candidate: Candidate, evaluate: Callable[[], Any], points: int = 1) -> Any:
+        """Return what a function returns while an edit is installed; None if the edited function fails."""
         try:
             code = candidate.source.compile(candidate.edits)
         except (SyntaxError, ValueError):
-            return False
+            return None
         if len(code.co_freevars) != len(candidate.source.function.__code__.co_freevars):
-            return False
+            return None
         try:
-            limit = self.each * len(trials)
+            limit = self.each * points
             with installed(candidate.source, code), within(limit, cpu=True), within(max(limit, WAITING)):
-                return all(trial.accepts() for trial in trials)
+                return evaluate()
         except (TimeIsUp, Exception):  # an edited function may raise anything
-            return False
+            return None
 
     def names_a_length(self, candidate: Candidate) -> bool:
         """Report whether an edit puts in a number that equals a length, which may be right for one shape only."""
@@ -217,7 +238,7 @@ def patch_of(hit: Candidate, others: int, tried: int, resolution: float) -> Patc
     after = apply_edits(source.text, hit.edits)
     replacements = tuple(replacement(source, edit) for edit in sorted(hit.edits))
     line = replacements[0].line
-    return Patch(shown, source.file, line, source.text, after, replacements, others, tried, resolution)
+    return Patch(shown, source.file, line, source.text, after, replacements, others, tried, resolution, hit.together)
 
 
 def replacement(source: FunctionSource, edit: Edit) -> Replacement:

@@ -16,6 +16,7 @@ from ..numeric.rows import combinations, draw_signs
 from ..numeric.sampler import Sampler
 
 DIRECTIONS = 2  # random directions at each point, each of all elements
+MOST_ALONE = 24  # most elements that are also moved one by one; of more, each input is moved: a choice
 ROOM = 1e-6  # relative error that a candidate may have along a direction: a choice
 KNOWN = 1e-5  # relative error up to which a numeric slope counts: a choice
 UNITS = 100  # rounding units of a claim that it may be off by, for types of few digits: a choice
@@ -25,12 +26,13 @@ FRESH = 3  # other points with new numbers
 class Trial:
     """A point: numeric slopes of combinations of outputs along directions, and the claim's products with both.
 
-    cotangents: (R, m); directions: (K, n); slopes, errors: (K, R). recorded: whether the function is recorded once for
-    all candidates; a rule for forward mode runs while it is recorded.
+    cotangents: (R, m); directions: (K, n); slopes, errors: (K, R). The first two directions move all elements, further
+    ones a single input or element. recorded: whether the function is recorded once for all candidates; a rule for
+    forward mode runs while it is recorded.
     """
 
-    def __init__(self, claim: Claim, seed: int, recorded: bool = True):
-        """Compute the slopes. Raises CallError, OutOfCallsError."""
+    def __init__(self, claim: Claim, seed: int, recorded: bool = True, in_parts: bool = False):
+        """Compute the slopes. in_parts: also along single inputs and elements. Raises CallError, OutOfCallsError."""
         rng = np.random.default_rng(seed)
         self.recorded = recorded
         self.claim, self.flat = claim, Flat(claim)
@@ -38,6 +40,8 @@ class Trial:
         self.cotangents = np.ones((1, 1)) if m == 1 else combinations(rng, np.abs(self.flat.f0))
         moves = np.where(self.flat.held, 0.0, self.flat.scales)
         self.directions = draw_signs(rng, (DIRECTIONS, n)) * moves
+        if in_parts:
+            self.directions = np.concatenate([self.directions, parts_of(self.flat) * moves])
         sampler = Sampler(self.flat)
         found = [slopes_along(sampler.line(d, self.cotangents)) for d in self.directions]
         self.slopes, self.errors = (np.array(part) for part in zip(*found, strict=True))
@@ -75,19 +79,23 @@ class Trial:
 
     def accepts(self) -> bool:
         """Report whether the claim, as it is now, agrees with all known slopes. An error is a no."""
+        return bool(self.agreeing()[:DIRECTIONS].all())
+
+    def agreeing(self) -> np.ndarray:
+        """Return along which directions the claim, as it is now, agrees with all known slopes: (K,)."""
         try:
             with np.errstate(all="ignore"):
-                return all(self.agrees(claimed, size) for claimed, size in self.products())
+                return np.all([self.agrees(claimed, size) for claimed, size in self.products()], axis=0)
         except (CallError, OutOfCallsError):
-            return False
+            return np.zeros(len(self.directions), bool)
 
-    def agrees(self, claimed: np.ndarray, size: np.ndarray) -> bool:
-        if not np.isfinite(claimed).all():
-            return False
+    def agrees(self, claimed: np.ndarray, size: np.ndarray) -> np.ndarray:
         largest = np.maximum(size, np.abs(self.slopes))
         room = MARGIN * self.errors + (ROOM + UNITS * self.flat.claim_unit) * largest
         known = self.known(np.where(largest > 0, largest, 1.0))
-        return bool(known.any() and (np.abs(claimed - self.slopes) <= room)[known].all())
+        if not known[:DIRECTIONS].any() or not np.isfinite(claimed).all():
+            return np.zeros(len(claimed), bool)
+        return np.all((np.abs(claimed - self.slopes) <= room) | ~known, axis=1)
 
     def runs(self) -> bool:
         """Report whether the claim can be evaluated here at all."""
@@ -95,6 +103,14 @@ class Trial:
             return all(claimed.shape == self.slopes.shape for claimed, _ in self.products())
         except (CallError, OutOfCallsError):
             return False
+
+
+def parts_of(flat: Flat) -> np.ndarray:
+    """Return the masks of single elements if there are few, else those of the inputs: (parts, n)."""
+    if flat.size <= MOST_ALONE:
+        return np.eye(flat.size)
+    inputs = np.repeat(np.arange(len(flat.parts)), [part.size for part in flat.parts])
+    return np.asarray(inputs == np.arange(len(flat.parts))[:, None], float)
 
 
 def other_trials(claim: Claim, recorded: bool = True) -> Iterator[Trial]:

@@ -30,11 +30,11 @@ class Replacement(NamedTuple):
 
 @declare(json="file line diff replacements others tried resolution")
 class Patch(NamedTuple):
-    """One edit of a derivative's source with which its check passes.
+    """An edit of a derivative's source with which its check passes, or two.
 
     file: as the user sees it; path: where it is; line: of the first change. before, after: the whole text of the file.
     others: how many other edits are equal at all points that were tried; tried: how many edits were tried. resolution:
-    of the check that the edited derivative passes.
+    of the check that the edited derivative passes. edits: how many are made together.
     """
 
     file: str
@@ -46,6 +46,7 @@ class Patch(NamedTuple):
     others: int
     tried: int
     resolution: float
+    edits: int = 1
 
     @property
     def diff(self) -> str:
@@ -57,8 +58,9 @@ class Patch(NamedTuple):
         """The patch in words: how large it is, and how many others would do."""
         lines = {r.line for r in self.replacements}
         where = f"line {self.line} of {self.file}" if len(lines) == 1 else f"{len(lines)} lines of {self.file}"
-        others = {0: "no other edit is equal", 1: "1 other edit is equal"}
-        return f"one edit in {where}; {others.get(self.others, f'{self.others} other edits are equal')}"
+        one, several = ("edit", "edits") if self.edits == 1 else ("pair of edits", "pairs of edits")
+        others = f"{self.others} other {several} are" if self.others > 1 else f"{self.others or 'no'} other {one} is"
+        return f"{'one edit' if self.edits == 1 else 'two edits'} in {where}; {others} equal"
 
 
 def unified_diff(file: str, before: str, after: str) -> str:

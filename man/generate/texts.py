@@ -207,6 +207,10 @@ An edit changes one expression, adds or removes one statement, or replaces one n
     mask        a comparison, the condition of a maximum, a clip or a where()
     name        another variable, another function such as cos for sin
 
+Two mistakes in different inputs, elements or branches need two edits. If no single edit repairs the derivative, fix
+tries pairs of edits of which each makes some elements right, and together all of them. If an input has more than 24
+elements, only whole inputs count as parts.
+
 fix tries the edits that the diagnosis of gradcheck suggests first, then the likely ones, then the others. By default,
 it tries at most 5,000 edits in at most 10 seconds for each derivative; `--candidates` and `--seconds` change this.
 

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from gradcli.claims.hand_written import HandWritten
+from gradcli.numeric.flat import Flat
 from gradcli.repair.candidates import candidates
 from gradcli.repair.edits import fitted
 from gradcli.repair.scope import scope_of
 from gradcli.repair.search import Limits, find_patch
-from gradcli.repair.trial import Trial
+from gradcli.repair.trial import Trial, parts_of
 from gradcli.results.checks import CheckReport, Finding
 from gradcli.user.source import apply_edits, source_of
 
@@ -125,8 +126,8 @@ class Report:
         self.verdict, self.resolution, self.diagnosis = verdict, 1e-9, (Finding("factor", "half"),)
 
 
-def patch_for(module, at, check=lambda inputs: Report("pass"), limits=Limits(seconds=60.0), grad="g"):
-    claim = HandWritten(module.f, at, grad=getattr(module, grad))
+def patch_for(module, at, check=lambda inputs: Report("pass"), limits=Limits(seconds=60.0), grad="g", wrt=None):
+    claim = HandWritten(module.f, at, wrt=wrt, grad=getattr(module, grad))
     report: CheckReport = Report("fail")
     return find_patch(claim, module.f, report, check, limits)
 
@@ -215,3 +216,52 @@ def test_a_trial_computes_slopes_once(tmp_path):
     made = claim.budget.made
     assert not trial.accepts()
     assert claim.budget.made == made
+
+
+TWO = """
+def f(x, y):
+    return np.sum(x**2 * y) + np.sum(np.cos(y))
+
+def g(x, y):
+    dx = x * y
+    dy = x**2 + np.sin(y)
+    return dx, dy
+
+def branches(x, y):
+    return np.sum(np.where(x > y, x**3, np.exp(x)))
+
+def grad_of_branches(x, y):
+    return np.where(x > y, 3 * x, x * np.exp(x))
+
+def both_terms(x, y):
+    return np.sum(x**3 + np.cos(x))
+
+def grad_of_both_terms(x, y):
+    return 3 * x + np.sin(x)
+"""
+AT_TWO = {"x": np.array([1.2, -0.7, 2.1]), "y": np.array([0.3, 1.4, 0.8])}
+
+
+def test_two_edits_repair_two_inputs_or_two_branches(tmp_path):
+    module = load(tmp_path, TWO)
+    patch = patch_for(module, AT_TWO)
+    assert "dy = x**2 - np.sin(y)" in patch.after and "2 *" in patch.diff
+    assert patch.edits == 2 and patch.summary.startswith("two edits in ")
+    module.f = module.branches
+    patch = patch_for(module, AT_TWO, grad="grad_of_branches", wrt=["x"])
+    assert patch.edits == 2 and "np.exp(x))\n" in patch.diff
+
+
+def test_two_edits_in_one_term_each_are_not_found(tmp_path):
+    module = load(tmp_path, TWO)
+    module.f = module.both_terms
+    assert patch_for(module, AT_TWO, grad="grad_of_both_terms", wrt=["x"]) is None
+
+
+@pytest.mark.parametrize("n", [3, 30])
+def test_parts_are_single_elements_if_there_are_few(n):
+    at = {"x": np.linspace(1.0, 2.0, n), "y": np.ones(2)}
+    flat = Flat(HandWritten(lambda x, y: np.sum(x) + np.sum(y), at, grad=lambda x, y: (1 + 0 * x, 1 + 0 * y)))
+    parts = parts_of(flat)
+    assert len(parts) == (5 if n == 3 else 2)
+    assert (parts.sum(axis=0) == 1).all()

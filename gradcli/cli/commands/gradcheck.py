@@ -17,11 +17,11 @@ from click.core import ParameterSource
 from ...check.check import Check
 from ...check.keeper import keep_alive, kept
 from ...check.targets import checks_of
-from ...check.workers import run_all
+from ...check.workers import interrupted_report, run_all
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGET, GradcliError, count_of, visible
 from ...lang.limits import CPU_SECONDS, Bound, enforce
 from ...request import SHORT_TYPES, Request
-from ...results.checks import CheckList, CheckReport, CheckSummary, Finding, ListedCheck
+from ...results.checks import CheckList, CheckReport, CheckSummary, ListedCheck
 from ...results.formats import FORMATS, PICTURES, TEXT, Style, render
 from ...show.checks import details, summary_line
 from .. import messages
@@ -180,9 +180,10 @@ def run_checks(call: Call, checks: Sequence[Check | CheckReport], began: float, 
             while (place := len(reports) - broken) in early:
                 show([early.pop(place)])
     except KeyboardInterrupt:
-        stopped = {place: progress.interrupted(waiting[place], place) for place in progress.unfinished[:jobs]}
-        interrupted = len(stopped)
-        early |= stopped
+        running_since = time.monotonic() - progress.finished
+        for place in progress.unfinished[:jobs]:
+            early[place] = interrupted_report(waiting[place], progress.known.get(place, ""), running_since)
+            interrupted += 1
     show([early[place] for place in sorted(early)])
     now = time.perf_counter()
     summary = CheckSummary(names_of_targets(call), tuple(reports), now - start, now - began)
@@ -274,14 +275,6 @@ class Waiting:
         self.finished = time.monotonic()
         known = self.known.pop(place, None)
         return replace(report, notes=(*report.notes, known)) if known and report.verdict == "error" else report
-
-    def interrupted(self, check: Check, place: int) -> CheckReport:
-        """Return an inconclusive report on a check that was running, with what it had found."""
-        known = self.known.get(place)
-        reason = Finding("interrupted", f"interrupted; {known}" if known else "interrupted")
-        seconds = time.monotonic() - self.finished
-        report = CheckReport(check.name, check.file, check.line, "inconclusive", seconds, message=reason.text)
-        return replace(report, diagnosis=(reason,))
 
 
 VALUE = re.compile(r"@.|(?:\d+\.)*[^\W\d][\w.\[\]]*=[^=]")
