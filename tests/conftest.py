@@ -1,5 +1,6 @@
 """Fixtures and hooks for all tests."""
 
+import gc
 import os
 import signal
 import sys
@@ -41,3 +42,7 @@ def pytest_sessionstart(session):
     terminal = plugins.getplugin("terminalreporter")
     if terminal is not None:  # the workers of pytest-xdist have none
         plugins.register(FailuresAsTheyCome(terminal))
+
+
+def pytest_collection_finish():
+    gc.freeze()  # a full collection would walk through millions of objects that stay until the end

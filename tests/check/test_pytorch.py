@@ -37,16 +37,15 @@ def test_a_base_requires_grad_after_an_in_place_change_of_its_view():
     assert gradcheck(doubled, (leaf(1.0, 2.0).detach(), leaf(3.0)))
 
 
-@pytest.mark.parametrize("fast", [False, True])
-def test_a_mismatch_names_output_and_input(fast):
+def test_a_mismatch_names_output_and_input():
     with pytest.raises(GradcheckError, match="Jacobian mismatch for output 0 with respect to input 0"):
-        gradcheck(shifted, leaf(1.0, 2.0), fast_mode=fast)
+        gradcheck(shifted, leaf(1.0, 2.0))
     with pytest.raises(GradcheckError, match="mismatch for output 1 with respect to input 0, at \\[1\\]"):
         gradcheck(lambda x: (x * 2, x + (x - x.detach()) * g.tensor([0.0, 1.0])), leaf(1.0, 2.0))
-    assert not gradcheck(shifted, leaf(1.0, 2.0), fast_mode=fast, raise_exception=False)
+    assert not gradcheck(shifted, leaf(1.0, 2.0), fast_mode=True, raise_exception=False)
     z = leaf(1 + 2j, 3 - 1j)
     with pytest.raises(GradcheckError, match="part of complex outputs only, Jacobian mismatch for output 0"):
-        gradcheck(shifted, z.reshape(1, 2).clone(), fast_mode=fast)
+        gradcheck(shifted, z.reshape(1, 2).clone())
 
 
 def test_complex_outputs_are_checked_in_both_parts():

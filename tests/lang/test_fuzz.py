@@ -15,7 +15,8 @@ from gradcli.lang.values import read_value, read_values
 from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=60, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(QUICK, max_examples=1000, derandomize=False)
 FUNCTIONS = function_names()
 LIMITS = Request(max_elements=10_000)
 
@@ -62,8 +63,11 @@ def run(text: str) -> None:
         assert error.exit_code in (2, 3)
 
 
+TEXTS = st.text(max_size=60) | st.text(alphabet="x=[],.+-*/^()@0123456789ejnaif:' \n", max_size=40)
+
+
 @QUICK
-@given(st.text(max_size=60) | st.text(alphabet="x=[],.+-*/^()@0123456789ejnaif:' \n", max_size=40))
+@given(TEXTS)
 def test_any_text(text):
     """Read the text as a program and as a value."""
     run(text)
@@ -78,6 +82,14 @@ def test_any_text(text):
 def test_any_program(first, second, third):
     run(f"a = {first}\na[0] = {second}\nb = a * {third}\nb")
     run(first)
+
+
+@pytest.mark.nightly
+@MANY
+@given(TEXTS, expressions, expressions, expressions)
+def test_other_texts_and_programs_each_night(text, first, second, third):
+    test_any_text.hypothesis.inner_test(text)
+    test_any_program.hypothesis.inner_test(first, second, third)
 
 
 ZIP = bytes.fromhex("504b03040a504b01022d03" + "00" * 33 + "504b0506" + "00" * 18)
