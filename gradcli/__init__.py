@@ -68,7 +68,10 @@ class CallableNumeric(ModuleType):
     """The package `gradcli.numeric`, which is also the function of this name."""
 
     def __call__(self, f: Any, x: Any) -> Any:
-        """Return the numeric derivative of f at x and its error; see `gradcli.analysis.numeric_derivatives`."""
+        """Return the numeric derivative of f at x and its error; see `gradcli.analysis.numeric_derivatives`.
+
+        .. versionadded:: 0.2.0
+        """
         from .analysis.numeric_derivatives import numeric
 
         return numeric(f, x)

@@ -99,6 +99,8 @@ class GradcliError(Exception):
 
     kind: a stable word for programs (`syntax`, `name`, `shape`, `file`, `value`, `usage`, `target`). exit_code: of the
     command line. cause: the exception of the user's code; cause_line: its file and line.
+
+    .. versionadded:: 0.1.0
     """
 
     cause: BaseException | None = None

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def graph(output: Any) -> Graph:
-    """Return the graph of a tensor; notebooks draw it. Raises RuntimeError if the tensor has none."""
+    """Return the graph of a tensor; notebooks draw it. Raises RuntimeError if the tensor has none.
+
+    .. versionadded:: 0.2.0
+    """
     from .analysis.graph import describe_graph, recorded_run, variables
 
     if output._node is None:
@@ -37,6 +40,8 @@ def trace(output: Any) -> Any:
     """Return the steps of backward from a recorded number; notebooks show a page. No `.grad` changes.
 
     For a matrix, return the sum of its diagonal, as in PyTorch.
+
+    .. versionadded:: 0.2.0
     """
     from .api.index import trace
 
@@ -49,7 +54,10 @@ def trace(output: Any) -> Any:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register the magics with an IPython shell; IPython calls this for `%load_ext gradcli`."""
+    """Register the magics with an IPython shell; IPython calls this for `%load_ext gradcli`.
+
+    .. versionadded:: 0.1.0
+    """
 
     def grad(line: str, cell: str) -> None:
         """Run a cell, and show values, gradients and graph of its result. Raises UsageError if it has none."""

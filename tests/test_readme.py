@@ -1,6 +1,7 @@
 """Commands and programs in the README and in the docstring of gradcli.cli.commands run and print what is shown."""
 
 import importlib.metadata
+import json
 import re
 import shutil
 import sys
@@ -76,12 +77,26 @@ def test_shell_example(code, tmp_path):
 
 def test_every_block_is_run():
     assert {kind for kind, _ in BLOCKS} == {"console", "python", "sh"}
-    assert len(EXAMPLES) >= 9
+    assert len(EXAMPLES) >= 7
     assert len(blocks("python")) >= 3
 
 
 def test_the_readme_is_short():
     assert TEXT.count("\n") <= 180
+
+
+def test_numbers_of_other_checkers_are_those_that_were_measured():
+    measured = json.loads((ROOT / "man/generate/bench.json").read_text())
+    accused = {row["checker"]: row["counts"]["accused"] for row in measured["checkers"]}
+    others = [accused[name] for name in ("PyTorch gradcheck", "SciPy check_grad", "numdifftools")]
+    words = (
+        f"bank of {measured['functions']} random functions, they accuse {others[0]}, {others[1]} and {others[2]} right"
+    )
+    text = " ".join(TEXT.split())
+    assert words in text and accused["gradcli"] == 0
+    largest = next(row for row in measured["scales"] if row["checker"] == "gradcli")["sizes"][-1]
+    assert (largest["n"], largest["finds"]) == (1_000_000, True)
+    assert f"among a million inputs with {largest['calls']} calls" in text
 
 
 def test_files_named_in_the_readme_exist():

@@ -57,6 +57,15 @@ def test_the_page_on_the_bank_names_all_checkers_and_columns():
     assert {name.replace("_", " ") for name in heads[1:]} == {*re.findall(r"`([a-z ]+)`", BANK.partition("\n## ")[0])}
 
 
+def test_the_glossary_explains_words_that_users_meet():
+    """Its words are in alphabetical order, and each is in the manual, in a finding or on a page."""
+    words = re.findall(r"^(\S.*)\n: ", (gallery.FOLDER / "glossary.md").read_text(), re.M)
+    assert len(words) >= 20 and words == sorted(words, key=str.lower)
+    sources = [*(ROOT / "man").glob("*.[157]"), ROOT / "README.md", ROOT / "gradcli/results/causes.toml"]
+    text = " ".join(" ".join(path.read_text() for path in sources).split())
+    assert [word for word in words if word.split(",")[0].partition(" (")[0] not in text] == []
+
+
 def test_every_page_of_the_manual_is_listed():
     """conf.py finds the pages of commands by itself and lists the other pages by name."""
     listed = (ROOT / "man/site/conf.py").read_text()

@@ -128,6 +128,8 @@ class NumericDerivative(NamedTuple):
     """The numeric derivative of a function, and its error. Both have the shape of the output, then that of the input.
 
     With several inputs, both are dicts by name. A derivative that is not known is nan, and its error is infinite.
+
+    .. versionadded:: 0.2.0
     """
 
     value: Any
@@ -139,6 +141,8 @@ def numeric(f: Callable, x: Any) -> NumericDerivative:
 
     f: any function of numbers or arrays. x: its argument; or a dict of its arguments by name, in which whole numbers
     stay constant.
+
+    .. versionadded:: 0.2.0
     """
     several = isinstance(x, Mapping)
     at = dict(x) if several else {"x": as_float(x)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -19,47 +19,109 @@ from .judge import source_place
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames do not belong to the code that declares a check."""
-KNOWN = set(
-    """grad vjp jvp engine wrt name order samples rtol atol eps nondet_tol strict seed search calls taylor
-    value_and_grad elementwise no_as_called reference dtype device on stochastic level draws""".split()
-)
-"""The options of a declaration."""
+
+
+class Options(TypedDict, total=False):
+    """The options of a declaration, with the types that `check` documents."""
+
+    grad: Callable | str | None
+    vjp: Callable | str | None
+    jvp: Callable | str | None
+    engine: str | None
+    wrt: str | Sequence[str] | None
+    name: str | None
+    order: int
+    samples: int
+    rtol: float | None
+    atol: float | None
+    eps: float | None
+    nondet_tol: float
+    strict: bool
+    seed: int
+    search: int
+    calls: int | None
+    taylor: bool
+    value_and_grad: bool
+    elementwise: bool
+    no_as_called: bool
+    reference: Callable | None
+    dtype: str | None
+    device: str | None
+    on: Mapping[str, Any] | None
+    stochastic: Callable | str | None
+    level: float | None
+    draws: int | None
+
+
+KNOWN = set(Options.__annotations__)
 F = TypeVar("F", bound=Callable | str)
 
 
 @overload
-def check(f: None = None, *, at: Any = None, **options: Any) -> Callable[[F], F]: ...
+def check(f: None = None, *, at: Any = None, **options: Unpack[Options]) -> Callable[[F], F]: ...
 
 
 @overload
-def check(f: F, *, at: Any = None, **options: Any) -> F: ...
+def check(f: F, *, at: Any = None, **options: Unpack[Options]) -> F: ...
 
 
 def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) -> Any:
     """Declare a check of a function's gradient; return the function unchanged.
 
-    Use `@gradcli.check(at={"x": x0}, grad=f_grad)` as a decorator, or call `gradcli.check(f, at=...)`.
-    at: the point, as arrays by the names of f's parameters or in their order. It may also be a list of points, shapes,
-    or a function of a numpy.random.Generator that returns a point. grad: the hand-written gradient, or its name in this
-    file. It is called like f, and returns an array for one input, and a tuple or a dict by name for several, each of
-    shape output.shape + input.shape. vjp: a backward pass, vjp(cotangent, *arrays); complex outputs of complex inputs
-    need it. jvp: a forward derivative, jvp(tangents, *arrays), with a tuple of tangents. engine: what differentiates f
-    if there is no hand-written derivative: torch, jax, autograd, or gradcli, which calls f with Tensors. The default is
-    the one that f uses. value_and_grad: f returns (value, gradient). elementwise: f works element by element, and grad
-    returns the derivative of each element, in the output's shape. on: the manifolds of inputs, such as {"T": "SE3"},
-    and of the output, by the name "out"; see gradcli-manifolds(7). wrt: the names of the inputs to check. order: 2
-    checks second derivatives. samples: the number of random points; `seed` is the seed of the first. rtol, atol, eps:
-    fixed tolerances instead of the estimated error. nondet_tol: by how much two calls at the same point may differ.
-    strict: whether differences below 1e-6 of an element are wrong, too. search: the number of edge-case points to check
-    as well. calls: how often f may be called. taylor: also report the Taylor remainder. name: the check's name in
-    reports. no_as_called: skip the tests with other memory layouts, unused outputs and repeated backward passes.
-    reference: a function whose derivative the claimed one is compared with, instead of values of f. dtype: the type of
-    the inputs: float32, float64 or complex128; with a reference, also bfloat16 and float16. device: cpu or cuda.
-    stochastic: a Monte-Carlo estimator of the gradient of f, or its name in this file: stochastic(*arrays, rng, n)
-    returns n samples. f returns the expectation, or f(*arrays, rng, n) returns samples of it. level: the probability
-    that a right estimator fails. draws: the largest number of samples.
-    f may also be an address, as on the command line. Then the derivative of the function there is checked, and grad,
-    vjp and jvp are declarations in C. config: the configuration of a UM-Bridge model.
+    Use `@gradcli.check(at={"x": x0}, grad=f_grad)` as a decorator, or call `gradcli.check(f, at=...)`. `gradcli
+    gradcheck FILE` and `pytest --gradcheck` run the check. Its options are those of the command line.
+
+    f (Callable | str): the function. It may also be an address, as on the command line, such as "umbridge:URL" or
+        "LIB.so:DECLARATION"; then grad, vjp and jvp are declarations in C.
+    at (Any): the point, as arrays by the names of f's parameters. It may also be a list of points, shapes for random
+        values, or a function of a numpy.random.Generator that returns a point.
+
+    What is claimed. Without grad, vjp and jvp, it is the derivative of the engine that f uses.
+
+    grad (Callable | str | None): the gradient, or its name in this file. It is called like f. It returns an array for
+        one input, and a tuple or a dict by name for several, each of shape output.shape + input.shape.
+    vjp (Callable | str | None): a backward pass, vjp(cotangent, *arrays). Complex outputs of complex inputs need it.
+    jvp (Callable | str | None): a forward derivative, jvp(tangents, *arrays), where tangents is a tuple.
+    engine (str | None): what differentiates f: torch, jax, autograd, or gradcli, which calls f with Tensors.
+    value_and_grad (bool): f returns (value, gradient).
+    elementwise (bool): f works element by element, and grad returns one derivative for each element of the output.
+    reference (Callable | None): a function with whose derivative the claim is compared, instead of with values of f.
+    stochastic (Callable | str | None): a Monte-Carlo estimator of the gradient, stochastic(*arrays, rng, n), which
+        returns n samples. f returns the expectation, or f(*arrays, rng, n) returns samples of it.
+    level (float | None): the probability that a right estimator fails [1e-6].
+    draws (int | None): the largest number of samples of an estimator [8388608].
+
+    Where it is checked.
+
+    wrt (str | Sequence[str] | None): the names of the inputs to check [all].
+    order (int): 2 checks second derivatives [1].
+    samples (int): the number of random points [1].
+    seed (int): the seed of the first random point [0].
+    search (int): the number of edge-case points to check as well [0].
+    dtype (str | None): the type of the inputs: float32, float64 or complex128; with a reference, also bfloat16 and
+        float16.
+    device (str | None): cpu or cuda, for PyTorch and JAX.
+    on (Mapping[str, Any] | None): the manifolds of inputs, such as {"T": "SE3"}, and of the output, by the name "out";
+        see gradcli-manifolds(7).
+
+    How it is checked and reported.
+
+    calls (int | None): how often f may be called [no limit].
+    strict (bool): differences below 1e-6 of an element are wrong, too.
+    rtol (float | None): a fixed relative tolerance instead of the estimated error.
+    atol (float | None): a fixed absolute tolerance, as for rtol.
+    eps (float | None): the step of finite differences, which then take the place of the estimate.
+    nondet_tol (float): by how much two calls at the same point may differ [0].
+    no_as_called (bool): do not call the derivative with other memory layouts, unused outputs, or twice.
+    taylor (bool): also report the Taylor remainder.
+    name (str | None): the name of the check in reports.
+
+    Only for an address: config (Any), the configuration of a UM-Bridge model.
+
+    .. versionadded:: 0.1.0
+    .. versionchanged:: 0.2.0
+        Added elementwise, reference, stochastic, level, draws, device, dtype, on, strict and no_as_called. `at` may be
+        a list.
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
@@ -145,6 +207,8 @@ def check_gradient(
 
     f and grad are called with plain ndarrays, positionally in the order of `at`. Without grad, vjp and jvp, the
     derivative of the engine that f uses is checked. `at` and the options are as in `check`.
+
+    .. versionadded:: 0.1.0
     """
     refuse_unknown_options("check_gradient", options, KNOWN)
     if at is not None and not callable(at) and not isinstance(at, Mapping) and not are_points(at):

@@ -325,6 +325,8 @@ class CheckReport:
     raised; trace: the user's frames in its traceback. hint: what to do. found: the point that a search found.
     sources: of the function, and of derivatives that are functions of their own, if every element was asked for. patch:
     an edit of the derivative's source with which the check passes; no_patch: why none was searched for.
+
+    .. versionadded:: 0.1.0
     """
 
     json = (

@@ -22,7 +22,7 @@ EXTRA = ROOT / "build/site-extra"
 MANUAL = sorted((ROOT / "man").glob("*.[1-9]"), key=lambda page: page.stem)
 SECTIONS = {
     "Gallery": ["gallery/index", "try"],
-    "How it works": ["decisions", "differentiation"],
+    "How it works": ["decisions", "comparison", "differentiation", "glossary"],
     "Recipes": [f"recipes/{name}" for name in ("fortran", "rust", "julia", "octave", "javascript")],
     "Evidence": [
         "The verdict in detail <manual/gradcli-verdict.7>",
