@@ -137,7 +137,7 @@ def surrogates(block: InputBlock) -> Iterator[Statement]:
 
     text = (
         "the function is constant near this point, but the claim is not 0: the function rounds, steps, or uses a copy "
-        "that is cut off from the graph; --reference NAME compares such a gradient with that of another function"
+        "that is cut off from the graph; gradcheck --reference NAME compares such a gradient with another function's"
     )
     yield Statement("surrogate", text, holds)
 

@@ -31,6 +31,7 @@ PRECISE = 1e-9  # relative error at which a narrower fit is not tried: a choice
 PER_SLOPE = FEW + 1  # calls for a fit
 OWN_CALLS = 300  # calls for the explanation of a fail with several outputs, whatever the check took: a choice
 MOST_POINTS = 2  # other points in the same shape, if the budget of calls allows
+FACTORS = (-1.0, 0.125)  # of an input of one element, for other points at which a statement must hold: a choice
 SIGNS = (1.0, -1.0, 0.3, -0.3)  # where other points are tried, in order
 
 Corrected = Callable[[InputBlock], np.ndarray]
@@ -296,6 +297,14 @@ class Evidence:
             return None
         return places[0].known_block(block.k, block.rows) if every else places[0].block(block.k, block.rows)
 
+    def multiples(self, block: InputBlock) -> list[InputBlock | None]:
+        """Return blocks where the input is multiplied by factors: beyond the limits of most masks and clamps."""
+        if self.place is None or self.left() < len(FACTORS) * (PER_SLOPE + 2):
+            return []
+        moved = [{**block.at, block.name: block.array * factor} for factor in FACTORS]
+        places = [place for at in moved for place in self.place_at(at, in_same_shape=True)]
+        return [place.block(block.k, block.rows) for place in places] if len(places) == len(FACTORS) else []
+
     def others(self, block: InputBlock) -> list[InputBlock]:
         if self.elsewhere is not None:
             return self.elsewhere.get(block.k, [])
@@ -308,13 +317,14 @@ class Evidence:
     def confirms(self, block: InputBlock, hypothesis: Hypothesis | Statement) -> bool:
         """Report whether the corrected claim passes here, at other points and, if shapes are free, in another shape.
 
-        A statement must hold here, and where the input's elements are in another order.
+        A statement must hold here, and where the input's elements are in another order or, for one element, at other
+        points.
         """
         if isinstance(hypothesis, Statement):
             if not hypothesis.holds(block):
                 return False
-            other = self.shuffled(block, every=True)
-            return other is not None and hypothesis.holds(other)
+            others = self.multiples(block) if block.x.size == 1 else [self.shuffled(block, every=True)]
+            return bool(others) and all(other is not None and hypothesis.holds(other) for other in others)
         corrected = hypothesis.corrected
         if block.accepts(corrected(block)) is not True:
             return False

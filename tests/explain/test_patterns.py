@@ -35,6 +35,14 @@ def test_a_gradient_of_a_function_that_rounds_may_be_a_surrogate():
     assert "--reference" in texts(report)[0]
 
 
+def test_a_surrogate_of_one_number_is_confirmed_at_another_point():
+    report = check_gradient(lambda x, y: 2 * y + 0 * x, at={"x": 1.3, "y": 0.4}, grad=lambda x, y: 1.0, wrt="x")
+    assert (report.verdict, report.rule) == ("fail", "surrogate")
+    for f, x in ((lambda x: np.maximum(x, 0), -1.3), (lambda x: np.clip(x, -1, 1), 2.0)):
+        report = check_gradient(f, at={"x": x}, grad=lambda x: 1.0)
+        assert report.verdict == "fail" and report.rule != "surrogate"  # constant here, but not everywhere
+
+
 def test_errors_that_differ_are_not_the_same_relative_error():
     errors = 1 + 1e-6 * np.array([0.1, 0.3, 0.8])
     (text,) = texts(strictly(lambda x: np.sin(x).sum(), lambda x: np.cos(x) * errors, X))

@@ -25,18 +25,39 @@ def test_a_point_skipped_for_lack_of_time_hides_no_error():
     assert worst_of(derivative, [(use, late)]).report.verdict == "inconclusive"
 
 
-def test_every_call_is_counted_and_large_arguments_are_rarely_copied(monkeypatch):
+@pytest.mark.parametrize(("size", "count"), [(1, 1000), (frameworks.LARGE + 1, 20)])
+def test_every_call_is_counted_and_some_are_noted(monkeypatch, size, count):
     watch = notes.Watch({"points": 3})
     monkeypatch.setattr(notes.Watch, "current", watch)
-    key, file, line, name = notes.identify(watch.derivative)
-    copied = []
-    for number in range(1, 21):
-        if frameworks.is_due(watch.derivative, [frameworks.ALWAYS_COPIED, 1]):
-            copied.append(number)
-            found = watch.derivatives.setdefault(key, notes.Derivative("backward", name, file, line, 3))
-            found.calls += 1
-    assert copied == [1, 2, 4, 8, 16]
-    assert watch.derivatives[key].calls == 20
+    noted = []
+    for number in range(1, count + 1):
+        entry = frameworks.entry_of(some_rule, lambda: ("backward", some_rule))
+        if entry is not None:
+            frameworks.note_framework(entry, "torch", some_rule, some_rule, [number], [True], [], size)
+            noted.append(number)
+    (entry,) = watch.derivatives.values()
+    assert entry.calls == count
+    assert noted[:3] == [1, 2, 3 if size == 1 else 4]
+    assert noted[-1] > count / 2 if size > 1 else noted[-1] > 0.95 * count
+    assert len(noted) < (20 if size > 1 else 300)
+    assert {number % 2 for number in noted[130:]} == (set() if size > 1 else {0, 1})  # two layers may share a function
+    numbers = [use.number for use in entry.uses(3)]
+    assert numbers[:2] == [1, noted[-1]]
+    assert 1 < numbers[2] < noted[-1]
+
+
+def some_rule(x):
+    return x
+
+
+def test_functions_without_an_entry_are_never_noted(monkeypatch):
+    watch = notes.Watch({"points": 3})
+    monkeypatch.setattr(notes.Watch, "current", watch)
+    asked = []
+    for _ in range(3):
+        assert frameworks.entry_of(some_rule, lambda: asked.append(1)) is None
+    assert asked == [1]
+    assert not watch.derivatives
 
 
 def test_results_of_processes_are_merged_to_the_worst_and_sorted_by_file():

@@ -8,68 +8,88 @@ import sys
 
 from .notes import Drawn, Use, Watch, copy_numbers, identify, place_of
 
-ALWAYS_COPIED = 100_000
-"""Arguments with more elements than this are copied only at calls number 1, 2, 4, 8, ..."""
+LARGE = 100_000
+"""If arguments have more elements than this, calls number 1, 2, 4, 8, ... are noted."""
 MOST_GAP = 16
 """A view is copied with its whole memory if that is at most this many times larger."""
+UNSEEN = object()
 
 
-def note_framework(engine, role, function, named, args, wrt, result, **more):
-    """Note a call of a function with a custom derivative. named: the function that gives file, line and name."""
-    derivative = Watch.current.derivative(role, identify(named))
+def entry_of(key, describe):
+    """Count a call, and return the entry of its derivative if the call is to be noted.
+
+    key: the class or function that is called. describe(): role and the function that gives file, line and name, or None
+    if calls of the key are never noted.
+    """
+    watch = Watch.current
+    derivative = watch.known.get(key, UNSEEN)
+    if derivative is UNSEEN:
+        derivative = None
+        with contextlib.suppress(Exception):
+            if (found := describe()) is not None:
+                derivative = watch.derivative(found[0], identify(found[1]))
+        watch.known[key] = derivative
+    if derivative is None:
+        return None
     derivative.calls += 1
+    return derivative if derivative.calls >= derivative.due else None
+
+
+def note_framework(derivative, engine, function, named, args, wrt, result, size=0, **more):
+    """Note a call of a function with a custom derivative. size: of its arguments, in elements."""
+    calls = derivative.calls
     if any(wrt):
-        derivative.keep(Use(derivative.calls, engine, function, named, args, value=result, wrt=wrt, **more))
+        derivative.keep(Use(calls, engine, function, named, args, value=result, wrt=wrt, **more))
+    if not more.get("drawn"):
+        derivative.wait(calls if size > LARGE else 0)
 
 
 @contextlib.contextmanager
-def noting(role, named):
+def noting(derivative):
     """Suppress errors of taking notes, and note the first one."""
     try:
         yield
     except Exception as error:
-        with contextlib.suppress(Exception):
-            derivative = Watch.current.derivative(role, identify(named))
-            derivative.trouble = derivative.trouble or f"{type(error).__name__}: {error}"
-
-
-def is_due(function, sizes):
-    """Report whether to copy the arguments of the next call: always small ones, large ones more and more rarely."""
-    found = None if sum(sizes) <= ALWAYS_COPIED else Watch.current.derivatives.get(identify(function)[0])
-    if found is None or found.calls & (found.calls + 1) == 0:
-        return True
-    found.calls += 1  # nothing else counts a call that is not copied
-    return False
+        derivative.trouble = derivative.trouble or f"{type(error).__name__}: {error}"
 
 
 def watch_torch(module):
     import torch
 
     apply = module.Function.__dict__["apply"].__func__
+    is_grad_enabled, tensor = torch.is_grad_enabled, torch.Tensor
 
     def watched_apply(cls, *args, **kwargs):
         __tracebackhide__ = True
-        noted = None
-        if Watch.current is not None and (call := rule_of(cls, args)) is not None:
-            role, function, named, args_of_it = call
-            with noting(role, named):
-                wrt = [isinstance(x, torch.Tensor) and x.requires_grad for x in args_of_it]
-                sizes = [x.numel() for x in args_of_it if isinstance(x, torch.Tensor)]
-                if any(wrt) and torch.is_grad_enabled() and is_due(named, sizes):
-                    if kwargs:
-                        raise TypeError("called with keyword arguments")
-                    noted = role, function, named, list(map(copy_tensor, args_of_it)), wrt
+        derivative = noted = None
+        if Watch.current is not None and is_grad_enabled() and is_differentiated(args):
+            derivative = entry_of(cls, lambda: described(cls))
+        if derivative is not None:
+            with noting(derivative):
+                if kwargs:
+                    raise TypeError("called with keyword arguments")
+                _, function, named, args_of_it = rule_of(cls, args)
+                wrt = [isinstance(x, tensor) and x.requires_grad for x in args_of_it]
+                noted = function, named, list(map(copy_tensor, args_of_it)), wrt
         result = apply(cls, *args, **kwargs)
         if noted is not None:
-            with noting(noted[0], noted[2]):
-                note_torch(*noted, result)
+            with noting(derivative):
+                note_torch(derivative, *noted, result)
         return result
 
-    def note_torch(role, function, named, kept, wrt, result):
+    def is_differentiated(args):
+        return any(isinstance(x, tensor) and x.requires_grad for x in args)
+
+    def described(cls):
+        rule = rule_of(cls, ())
+        return rule and (rule[0], rule[2])
+
+    def note_torch(derivative, function, named, kept, wrt, result):
         parts = [x for x in (result if isinstance(result, tuple) else (result,)) if isinstance(x, torch.Tensor)]
         drawn, seen = any(isinstance(x, Drawn) for x in kept), []
         value = [] if drawn else [x.detach().clone() for x in parts if x.is_floating_point() and x.requires_grad]
-        note_framework("torch", role, function, named, kept, wrt, value, drawn=drawn, seen=seen)
+        size = sum(x.numel() for x in kept if isinstance(x, torch.Tensor))
+        note_framework(derivative, "torch", function, named, kept, wrt, value, size, drawn=drawn, seen=seen)
         if not drawn and len(nodes := {x.grad_fn for x in parts if x.requires_grad}) == 1:
             used = [x.requires_grad for x in parts]
 
@@ -115,12 +135,13 @@ def watch_dynamo(module):
     @functools.wraps(call_apply)
     def watched(self, tx, args, kwargs):
         result = call_apply(self, tx, args, kwargs)
-        role = f"backward of {self.fn_cls.__name__}"
-        with noting(role, self.fn_cls):
-            if Watch.current is not None and any(getattr(x, "requires_grad", False) for x in args):
-                wrt = [bool(getattr(x, "requires_grad", False)) for x in args]
-                kept = [traced_value(x) for x in args]
-                note_framework("torch", role, self.fn_cls, self.fn_cls, kept, wrt, [], drawn=True)
+        cls = self.fn_cls
+        if Watch.current is not None and any(getattr(x, "requires_grad", False) for x in args):
+            derivative = entry_of(cls, lambda: (f"backward of {cls.__name__}", cls))
+            if derivative is not None:
+                with noting(derivative):
+                    wrt = [bool(getattr(x, "requires_grad", False)) for x in args]
+                    note_framework(derivative, "torch", cls, cls, list(map(traced_value, args)), wrt, [], drawn=True)
         return result
 
     module.AutogradFunctionVariable.call_apply = watched
@@ -142,9 +163,11 @@ def watched_rule(name, call):
         __tracebackhide__ = True
         result = call(self, *args, **kwargs)
         rule = self.__wrapped__
+        derivative = None
         if Watch.current is not None and not str(rule.__module__).startswith("jax."):
-            role = f"{name} of {place_of(rule)[3]}"
-            with noting(role, rule):
+            derivative = entry_of(self, lambda: (f"{name} of {place_of(rule)[3]}", rule))
+        if derivative is not None:
+            with noting(derivative):
                 import jax
 
                 if kwargs:
@@ -156,7 +179,7 @@ def watched_rule(name, call):
                 wrt = [i not in constant and is_float_tree(x) for i, x in enumerate(kept)]
                 drawn = any(isinstance(x, Drawn) for x in jax.tree_util.tree_leaves(kept))
                 value = [] if drawn else [concrete(x) for x in jax.tree_util.tree_leaves(result)]
-                note_framework("jax", role, self, rule, kept, wrt, value, drawn=drawn)
+                note_framework(derivative, "jax", self, rule, kept, wrt, value, drawn=drawn)
         return result
 
     return watched_call
@@ -191,13 +214,17 @@ def watch_autograd(module):
         @functools.wraps(function)
         def noted(*args, **kwargs):
             __tracebackhide__ = True
-            kept = copy_numbers(args)
+            derivative = kept = None
+            if Watch.current is not None and not kwargs:
+                derivative = entry_of(function, lambda: (f"vjps of {place_of(function)[3]}", function))
+            if derivative is not None:
+                with noting(derivative):
+                    kept = copy_numbers(args)
             result = function(*args, **kwargs)
-            with contextlib.suppress(Exception):
-                if Watch.current is not None and not kwargs:
+            if kept is not None:
+                with noting(derivative):
                     wrt = [is_float(x) for x in kept]
-                    role = f"vjps of {place_of(function)[3]}"
-                    note_framework("autograd", role, boxed, function, kept, wrt, [copy_numbers(result)])
+                    note_framework(derivative, "autograd", boxed, function, kept, wrt, [copy_numbers(result)])
             return result
 
         boxed = primitive(noted)

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 import types
+import weakref
 
 HERE = os.path.dirname(__file__)
 Use = collections.namedtuple(
@@ -24,6 +25,11 @@ no values, and are `Drawn`. seen: the gradients of the outputs in the run, in th
 diagonals below and above the main one a packed Jacobian has."""
 
 
+DENSE = 64
+"""The first 2 DENSE calls are noted, and then one in n / DENSE at call number n, so that short calls take about as long
+as without a note: a choice."""
+
+
 class Drawn:
     """An argument without a value in the run: its shape and the name of its type, to draw a value."""
 
@@ -35,13 +41,14 @@ class Derivative:
     """A derivative that the command uses, and some of its uses.
 
     These are the first use, the last, some between, and the last one at which the solver's value had risen.
-    caller: file and line of the program that led to a derivative in an installed package.
+    caller: file and line of the program that led to a derivative in an installed package. due: the number of the next
+    call to note.
     """
 
     def __init__(self, role, name, file, line, points):
         self.role, self.name, self.file, self.line = role, name, file, line
         self.caller = caller() if is_installed(file) else None
-        self.between, self.calls, self.stride = max(points - 2, 0), 0, 1
+        self.between, self.calls, self.due, self.stride = max(points - 2, 0), 0, 1, 1
         self.first = self.last = self.rise = self.drawn = None
         self.middle = []
         self.trouble = ""  # why a call could not be noted
@@ -55,10 +62,14 @@ class Derivative:
         elif rose:
             self.rise = use
         self.last = use
-        if self.between and self.calls % self.stride == 0:
+        if self.between and use.number >= self.stride + (self.middle[-1].number if self.middle else 0):
             self.middle.append(use)
             if len(self.middle) > 2 * self.between:
                 self.middle, self.stride = self.middle[1::2], 2 * self.stride
+
+    def wait(self, calls=0):
+        """Note none of the next calls: as many as given, or a few if there were many."""
+        self.due = self.calls + max(calls, self.calls // DENSE, 1)
 
     def uses(self, points):
         """Return the uses to check, one for each point; if there are none, one whose arguments are to be drawn."""
@@ -73,7 +84,8 @@ class Derivative:
 class Watch:
     """The notes of this process. settings: from the command line, for the check. at_first: called for new entries.
 
-    current: the notes to write to, if any. folder: for files that this process and gradcli share.
+    current: the notes to write to, if any. folder: for files that this process and gradcli share. known: the entry of
+    a class or function, or None if it has none.
     """
 
     current = None
@@ -82,6 +94,7 @@ class Watch:
     def __init__(self, settings, at_first=lambda: None):
         self.settings, self.at_first = settings, at_first
         self.points, self.derivatives, self.start = settings["points"], {}, time.monotonic()
+        self.known = weakref.WeakKeyDictionary()
 
     def derivative(self, role, identity):
         """Return the entry of a derivative by its result of `identify`; solvers share it."""
@@ -203,6 +216,8 @@ def copy_numbers(x):
 
 
 def is_same(x, y):
+    if type(x) is type(y) and hasattr(x, "tobytes"):
+        return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
     import numpy
 
     return numpy.array_equal(x, y, equal_nan=True)

@@ -124,23 +124,31 @@ class Solve:
             self.note(noted, args, kwargs, element)
 
     def note(self, noted, args, kwargs, result):
-        derivative = self.watch.derivative(f"{noted.parameter} of {self.role}", noted.identity)
+        derivative = self.noted.get(noted.parameter)
+        if derivative is None:
+            derivative = self.watch.derivative(f"{noted.parameter} of {self.role}", noted.identity)
         first = self.noted.get(noted.of)
         self.noted[noted.parameter] = derivative
         derivative.calls += 1
-        x = self.point(args)
-        known = self.x is not None and is_same(x, self.x)
+        known = self.x is not None and is_same(args[self.place], self.x)
         value = self.value if known else None
+        rose = self.rises_to(value)
+        if not rose and derivative.calls < derivative.due:
+            return
         functions = noted.function, noted.claim, noted.base
         function, claim, base = (f and functools.partial(f, **kwargs) for f in functions) if kwargs else functions
-        use = Use(derivative.calls, noted.kind, function, claim, args, self.place, x, value, copy_numbers(result),
-                  self.columns, base, first, bands=self.bands())  # fmt: skip
-        number = value if getattr(value, "size", 1) == 1 else None
-        rose = number is not None and self.before is not None and bool(number > self.before)
-        self.before = self.before if number is None else number
+        use = Use(derivative.calls, noted.kind, function, claim, args, self.place, self.point(args), value,
+                  copy_numbers(result), self.columns, base, first, bands=self.bands())  # fmt: skip
         derivative.keep(use, rose)
+        derivative.wait()
         if not known:
             self.waiting = derivative, use
+
+    def rises_to(self, value):
+        """Report whether a value, if it is a number that is known, is larger than the last one."""
+        before, number = self.before, value if getattr(value, "size", 1) == 1 else None
+        self.before = before if number is None else number
+        return number is not None and before is not None and bool(number > before)
 
 
 def bare(x):
