@@ -1,5 +1,7 @@
 """Reports on watched derivatives; tests/cases/guard/watch.txt and watch_solvers.txt test the commands."""
 
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -79,6 +81,26 @@ def test_results_of_processes_are_merged_to_the_worst_and_sorted_by_file():
     ]
     apart = merge([found("a.py", 3, "pass", 1, "jac"), found("a.py", 3, "fail", 1, "hess")])
     assert [(item.role, item.report.verdict) for item in apart] == [("hess", "fail"), ("jac", "pass")]
+
+
+def test_a_fork_that_is_ended_before_its_first_step_ends():
+    script = """
+import os, signal
+from gradcli.guard.in_command.gradcli_importlib_bootstrap import processes
+early = lambda: os.kill(os.getpid(), signal.SIGTERM)
+os.register_at_fork(after_in_child=early)  # before that of the next line
+processes.watch_forks()
+processes.end_at_termination(lambda: print("notes of the parent", flush=True))
+number = os.fork()
+if number == 0:
+    os._exit(0)
+print(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]), flush=True)
+print(signal.pthread_sigmask(signal.SIG_BLOCK, ()), flush=True)
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("-15\nset()\nnotes of the parent\n", "")
+    assert done.returncode == -15
 
 
 def test_only_a_wait_for_threads_of_the_same_process_is_endless(tmp_path):

@@ -66,7 +66,7 @@ def start_watch(settings, at_end):
     PATCHES.update({**frameworks.PATCHES, **processes.PATCHES})
     Watch.current = Watch(settings, before_frameworks_end)
     at_end(judge_all)
-    os.register_at_fork(after_in_child=processes.forget_parent)
+    processes.watch_forks()
 
 
 def start_training(settings, at_end):

@@ -68,13 +68,29 @@ def mark_of(number):
     return os.path.join(Watch.folder, f"terminable-{number}")
 
 
-def forget_parent():
-    """Start a fork without the notes and without the handler of its parent, which would delay its end."""
-    if Watch.current is not None:
-        Watch.current = Watch(Watch.current.settings, Watch.current.at_first)
-    with contextlib.suppress(ValueError):
-        if is_handled():
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+def watch_forks():
+    """Start forks without the notes and without the handler of their parent, which would delay their end.
+
+    Python forgets signals that a fork gets before its first step. A SIGTERM therefore waits until the fork is ready.
+    """
+    masks = threading.local()
+
+    def before():
+        held = {signal.SIGTERM} if is_handled() else ()
+        masks.before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+
+    def in_child():
+        if Watch.current is not None:
+            Watch.current = Watch(Watch.current.settings, Watch.current.at_first)
+        with contextlib.suppress(ValueError):
+            if is_handled():
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        after()
+
+    def after():
+        signal.pthread_sigmask(signal.SIG_SETMASK, masks.before)
+
+    os.register_at_fork(before=before, after_in_parent=after, after_in_child=in_child)
 
 
 def watch_termination(module):
