@@ -149,7 +149,7 @@ def behind_wrapper(function, depth=3):
     waiting = [(function, depth)]
     for x, left in waiting:  # nearest first
         for held in functions_held(x):
-            held = unwrapped(held)
+            held = inspect.unwrap(held)
             if inspect.isfunction(held) and not is_installed(held.__code__.co_filename):
                 return held
             if left:
@@ -164,6 +164,9 @@ def functions_held(x):
         held = [cell.cell_contents for cell in cells if cell != types.CellType()]
     else:
         held = list(getattr(x, "__dict__", {}).values()) if not inspect.isclass(x) else []
+    for y in held:
+        if isinstance(y, functools.partial):
+            held += [y.func, *y.args, *y.keywords.values()]
     return [y for y in held if callable(y) and not inspect.isclass(y) and not inspect.ismodule(y)]
 
 
