@@ -365,11 +365,12 @@ class Judging:
         asked = request.tolerances is None and claim.budget.allowed is None and judgement.claimed.size > 0
         asked &= (coarse and flat.unit > FEW_DIGITS) or probe.directions.scatters()
         if asked and flat.input_unit < FEW_DIGITS and not claim.capabilities.value_unit:
-            from ..numeric.float32 import SINGLE, computes_in_float32, note_on_float32
+            from ..numeric.float32 import SINGLE, note_on_digits, note_on_float32
 
-            if flat.unit == SINGLE or computes_in_float32(judgement):
+            note = note_on_float32(claim) if flat.unit == SINGLE else note_on_digits(judgement)
+            if note:
                 claim.capabilities = replace(claim.capabilities, value_unit=SINGLE)
-                claim.notes = (*claim.notes, note_on_float32(claim))
+                claim.notes = (*claim.notes, note)
                 if flat.unit < SINGLE:
                     return Judging(claim, request, self.report, self.explain).run()
         if wrong and self.explain:

@@ -26,8 +26,11 @@ from .judge import Place, run_check
 class PytorchFunction(Traced):
     """A function that sees its inputs as the user's program would: those to be checked require grad."""
 
-    form: Any = None  # paths, shapes and dtype of the outputs of the first call
     changed = ""  # how the form of a later call differs
+
+    def __init__(self, *given: Any, **options: Any):
+        super().__init__(*given, **options)
+        self.forms: dict[tuple, Any] = {}  # paths, shapes and dtype of the outputs of a first call, by dtypes of inputs
 
     def call(self, tensors: Sequence[Tensor]) -> Tensor:
         names = list(self.at)
@@ -37,11 +40,11 @@ class PytorchFunction(Traced):
         with enable_grad():
             out = super().call(tensors)
         form = [(part.path, part.shape) for part in self.layout], out.dtype
-        self.form = self.form or form
-        if form != self.form:
+        first = self.forms.setdefault(tuple(x.dtype for x in tensors), form)
+        if form != first:
             self.changed = (
                 "the function must return outputs with the same shape and dtype when inputs are perturbed: got "
-                f"{self.form}, then {form}"
+                f"{first}, then {form}"
             )
             raise CallError(self.changed)
         return out

@@ -244,8 +244,26 @@ class Claim:
     def rounding(self, points: Sequence[Arrays], values: np.ndarray) -> np.ndarray | None:
         """Return how far `values` of f at some points are off by rounding, in the shape of `values`.
 
-        To measure this, f is computed once more in another type. None if that is not possible.
+        To measure this, f is computed once more in a type with more digits. None if that is not possible.
         """
+        rows = []
+        for at, value in zip(points, values, strict=True):
+            wide = {name: more for name in self.wrt if (more := wider(at[name])) is not None}
+            like = wider(value)
+            if len(wide) < len(self.wrt) or like is None:
+                return None
+            self.budget.require(1)
+            try:
+                row = np.asarray(self.evaluate_wider({**at, **wide}))
+            except CallError:
+                return None
+            if row.dtype != like.dtype or row.shape != like.shape:
+                return None
+            rows.append(np.abs(row - like))
+        return np.array(rows).astype(float)
+
+    def evaluate_wider(self, arrays: Arrays) -> Any:
+        """Return the output for inputs in a type with more digits; None if f cannot take them. Count the call."""
         return None
 
     def pulls(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:

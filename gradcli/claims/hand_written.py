@@ -40,7 +40,6 @@ from .claim import (
     failing_as,
     nearby_point,
     plain_array,
-    wider,
 )
 
 MOST_ELEMENTS = 2_000  # most elements of an elementwise function, whose Jacobian has the square of this
@@ -103,24 +102,8 @@ class HandWritten(Claim):
         self.budget.made += 1
         return self.call(self.f, arrays, self.title)
 
-    def rounding(self, points: Sequence[Arrays], values: np.ndarray) -> np.ndarray | None:
-        """Measure rounding by calls of f in a wider type, as long as f returns that type."""
-        rows = []
-        for at, value in zip(points, values, strict=True):
-            moved = {name: more for name in self.wrt if (more := wider(at[name])) is not None}
-            if len(moved) < len(self.wrt):
-                return None
-            try:
-                self.budget.require(1)
-                self.budget.made += 1
-                row = np.asarray(self.call(self.f, {**at, **moved}, self.title))
-            except CallError:
-                return None
-            like = wider(value)
-            if like is None or row.dtype != like.dtype or row.shape != like.shape:
-                return None
-            rows.append(np.abs(row - like))
-        return np.array(rows).astype(float)
+    def evaluate_wider(self, arrays: Arrays) -> Any:
+        return self.evaluate(arrays)
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray] | None:
         if self.grad is None or self.vjp_fn is not None:

@@ -27,7 +27,6 @@ from .claim import (
     Progress,
     WrongShapeError,
     plain_array,
-    wider,
 )
 from .hand_written import HandWritten
 
@@ -187,25 +186,9 @@ class OnManifolds(Claim):
     def evaluate(self, arrays: Arrays) -> Any:
         return self.measured(self.inner.value(self.points(arrays)))
 
-    def rounding(self, points: Sequence[Arrays], values: np.ndarray) -> np.ndarray | None:
-        """Measure rounding, also that of moves, by calls of f in a wider type."""
-        if not isinstance(self.inner, HandWritten):
-            return None
-        rows = []
-        for at, value in zip(points, values, strict=True):
-            wide = {name: more for name in self.wrt if (more := wider(at[name])) is not None}
-            like = wider(value)
-            if len(wide) < len(self.wrt) or like is None:
-                return None
-            self.budget.require(1)
-            try:
-                row = np.asarray(self.measured(self.inner.evaluate(self.points({**at, **wide}))))
-            except CallError:
-                return None
-            if row.dtype != like.dtype or row.shape != like.shape:
-                return None
-            rows.append(np.abs(row - like))
-        return np.array(rows).astype(float)
+    def evaluate_wider(self, arrays: Arrays) -> Any:
+        out = self.inner.evaluate_wider(self.points(arrays))
+        return None if out is None else self.measured(out)
 
     def by_moves(self, name: str, arrays: Arrays, there: Arrays, rows: Any, count: int) -> np.ndarray:
         """Return claimed derivatives (count, ...) of an input at a moved point as derivatives by the coordinates."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain import FIRST, PAIR_SIGMAS
+from .chain import FIRST, NOISE_UNITS, PAIR_SIGMAS
 from .decide import FAIL, PASS, Observation, Row, decide
 from .estimate import Estimate, estimate
 from .integral import CLEAR, STAGES, Answer, Claimed, Window, conclude, is_rough, look
@@ -194,8 +194,13 @@ class Comparison:
     def is_open(self, j: int) -> bool:
         """Return whether more windows may change what is known of function j."""
         answer = self.answers[j]
-        steps = bool(self.slopes.lost[j]) and answer.says != "agrees"
+        steps = (bool(self.slopes.lost[j]) and answer.says != "agrees") or self.scatters(j)
         return not answer.final or self.may_be_tolerance(j) or steps
+
+    def scatters(self, j: int) -> bool:
+        """Return whether the values scatter by more than their measured rounding, as those of real steps do."""
+        rounding = float(self.line.rounding(self.line.base[None])[j])
+        return self.line.measured is not None and bool(self.slopes.noise[j] > NOISE_UNITS * rounding)
 
     @property
     def proves(self) -> bool:
@@ -335,7 +340,7 @@ class Comparison:
         """
         room = FLAT_UNITS * self.line.rounding(self.line.base[None])[j]
         wide = [f for f in self.slopes.fits if f.width >= FIRST]
-        still = any(abs(f.value[j]) <= f.error[j] and f.noise[j] <= room for f in wide)
+        still = any(abs(f.value[j]) <= f.error[j] < np.inf and f.noise[j] <= room for f in wide)
         return still or not self.jumps(j, 0.0, max(USUAL))  # it ends at a kink
 
     def word_within(self, j: int, room: float) -> str:

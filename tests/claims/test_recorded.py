@@ -191,3 +191,21 @@ def test_a_script_that_runs_backward_claims_its_own_gradients(script):
 def test_scripts_that_cannot_be_checked(script, text, message):
     with pytest.raises(CallError, match=message):
         script(LEAF + text).value_here()
+
+
+def test_rounding_is_measured_by_values_with_more_digits():
+    def cancelling(x):
+        return (x + 1e6) - 1e6
+
+    x = np.array([1.3, 0.7])
+    made = Traced(cancelling, {"x": x})
+    values = np.array([made.value({"x": x})])
+    before = made.budget.made
+    off = made.rounding([{"x": x}], values)
+    np.testing.assert_allclose(off[0], abs(values[0] - x), rtol=1e-3)  # in long double, 1e6 + x loses 2e-14 only
+    assert made.budget.made == before + 1
+
+
+def test_rounding_stays_unknown_if_the_function_has_a_type_of_its_own():
+    made = Traced(lambda x: x.double(), {"x": X})
+    assert made.rounding([{"x": X}], np.array([X])) is None

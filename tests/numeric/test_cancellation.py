@@ -112,6 +112,30 @@ def test_zero_fails_if_the_function_only_seems_constant(name, x):
     assert verdict(CANCELLING[name][0], 0.0, x) == "fail"
 
 
+@pytest.mark.parametrize("x", [20.0, 25.0, 30.0, 34.0, 36.0])
+def test_zero_does_not_pass_on_a_step_of_rounding(x):
+    """In a fixed type, no second one shows that the steps are rounding; further away, the logarithm is infinite."""
+
+    def f(t):
+        return np.log(1 - 1 / (1 + np.exp(-np.float64(t))))
+
+    slope = -1 / (1 + np.exp(-x))
+    assert verdict(f, 0.0, x) != "pass"
+    assert verdict(f, slope / 2, x) != "pass"
+    assert verdict(f, slope, x) != "fail"
+
+
+@pytest.mark.parametrize("digits", [4, 5, 6])
+def test_a_fine_staircase_that_no_rounding_explains_has_slope_0(digits):
+    def f(t):
+        return np.round(t, digits)
+
+    x = 1.3 + 0.12 * 10.0**-digits
+    assert verdict(f, 0.0, x) == "pass"
+    assert verdict(f, 1.0, x) == "inconclusive"
+    assert verdict(f, 0.5, x) == "fail"
+
+
 def entropy(z):
     shifted = z - z.max()
     logs = shifted - np.log(np.exp(shifted).sum())

@@ -34,7 +34,8 @@ from ...request import ADAPTED, ENGINES, SHORT_TYPES
 from ...user.frameworks import FRAMEWORKS
 from ..claim import Arrays, CallError, Capabilities, Claim, failing_as, free_name, nearby_point
 
-SINGLE_UNIT = 2.0**-24
+SINGLE_UNIT, DOUBLE_UNIT = 2.0**-24, 2.0**-53  # rounding units of float32 and float64
+LOST = 0.5  # relative error in float32 from which on it may have saturated instead of rounding: a choice
 
 
 class FrameworkCall(Claim):
@@ -133,6 +134,29 @@ class FrameworkCall(Claim):
         at = {name: np.asarray(x) for name, x in arrays.items()} if self.short is None else self.claimed(arrays)
         with self.running(self.is_narrow(at)):
             return as_array(self.compute(at))
+
+    def rounding(self, points: Sequence[Arrays], values: np.ndarray) -> np.ndarray | None:
+        """Measure rounding in float32 at close points; that of float64 is smaller by the ratio of the units.
+
+        Values that lose all digits in float32 tell nothing.
+        """
+        if self.single or self.capabilities.value_unit:
+            return None
+        rows = []
+        for k in range(1, len(points) + 1):
+            narrow = {name: to_single(x * (1 + 2 * k * SINGLE_UNIT)) for name, x in points[0].items()}
+            try:
+                wide = self.value({name: to_double(x) for name, x in narrow.items()})
+                self.budget.made += 1
+                with self.running(True):
+                    rounded = as_array(self.compute(narrow))
+            except CallError:
+                return None
+            off = np.abs(rounded - wide)
+            if not (off <= LOST * np.abs(wide)).all():
+                return None
+            rows.append(off * DOUBLE_UNIT / SINGLE_UNIT)
+        return np.array(rows)
 
     def late_pull(self, arrays: Arrays, cotangent: np.ndarray, between: Arrays) -> dict[str, np.ndarray]:
         return self.vjps(arrays, [cotangent], between)[0]
