@@ -95,9 +95,9 @@ narrower each. Integration averages errors where differentiation amplifies them.
 different places.
 
 If values jump or cancel, gradcheck also measures their rounding: it computes the function once more in long double
-(NumPy) or with more digits (formulas and what gradcli records). The steps of a staircase are then either a property of
-the function, or its rounding. Where no other type is available, as for programs and C libraries, steps leave the claim
-undecided unless both tests agree.
+(NumPy, formulas, and what gradcli records) or in float32 (PyTorch and JAX, where float64's rounding is 2^-29 times as
+large). The steps of a staircase are then either a property of the function, or its rounding. Where no other type is
+available, as for programs and C libraries, steps leave the claim undecided unless both tests agree.
 
 # Probe
 
