@@ -16,12 +16,14 @@ UNSEEN = object()
 
 
 def entry_of(key, describe):
-    """Count a call, and return the entry of its derivative if the call is to be noted.
+    """Count a call, and return the entry of its derivative if the call is to be noted, else None.
 
-    key: the class or function that is called. describe(): role and the function that gives file, line and name, or None
-    if calls of the key are never noted.
+    key: the class or function that is called, which must allow weak references (ufuncs do not). describe(): role, and
+    the function that gives file, line and name; or None if calls of the key are never noted.
     """
     watch = Watch.current
+    if watch is None:  # calls by a check, or by a thread that outlives the notes
+        return None
     derivative = watch.known.get(key, UNSEEN)
     if derivative is UNSEEN:
         derivative = None
@@ -62,7 +64,7 @@ def watch_torch(module):
     def watched_apply(cls, *args, **kwargs):
         __tracebackhide__ = True
         derivative = noted = None
-        if Watch.current is not None and is_grad_enabled() and is_differentiated(args):
+        if is_grad_enabled() and is_differentiated(args):
             derivative = entry_of(cls, lambda: described(cls))
         if derivative is not None:
             with noting(derivative):
@@ -135,14 +137,16 @@ def watch_dynamo(module):
     @functools.wraps(call_apply)
     def watched(self, tx, args, kwargs):
         result = call_apply(self, tx, args, kwargs)
-        cls = self.fn_cls
-        if Watch.current is not None and any(getattr(x, "requires_grad", False) for x in args):
-            derivative = entry_of(cls, lambda: (f"backward of {cls.__name__}", cls))
-            if derivative is not None:
-                with noting(derivative):
-                    wrt = [bool(getattr(x, "requires_grad", False)) for x in args]
-                    note_framework(derivative, "torch", cls, cls, list(map(traced_value, args)), wrt, [], drawn=True)
+        with contextlib.suppress(Exception):
+            note_traced(self.fn_cls, args)
         return result
+
+    def note_traced(cls, args):
+        wrt = [bool(getattr(x, "requires_grad", False)) for x in args]
+        derivative = entry_of(cls, lambda: (f"backward of {cls.__name__}", cls)) if any(wrt) else None
+        if derivative is not None:
+            with noting(derivative):
+                note_framework(derivative, "torch", cls, cls, list(map(traced_value, args)), wrt, [], drawn=True)
 
     module.AutogradFunctionVariable.call_apply = watched
 
@@ -164,7 +168,7 @@ def watched_rule(name, call):
         result = call(self, *args, **kwargs)
         rule = self.__wrapped__
         derivative = None
-        if Watch.current is not None and not str(rule.__module__).startswith("jax."):
+        if not str(rule.__module__).startswith("jax."):
             derivative = entry_of(self, lambda: (f"{name} of {place_of(rule)[3]}", rule))
         if derivative is not None:
             with noting(derivative):
@@ -215,8 +219,8 @@ def watch_autograd(module):
         def noted(*args, **kwargs):
             __tracebackhide__ = True
             derivative = kept = None
-            if Watch.current is not None and not kwargs:
-                derivative = entry_of(function, lambda: (f"vjps of {place_of(function)[3]}", function))
+            if not kwargs:
+                derivative = entry_of(noted, lambda: (f"vjps of {place_of(function)[3]}", function))
             if derivative is not None:
                 with noting(derivative):
                     kept = copy_numbers(args)
