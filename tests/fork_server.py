@@ -7,6 +7,8 @@ streams, and exits as the command does. It cannot receive settings that Python r
 
 import contextlib
 import gc
+import importlib.abc
+import importlib.machinery
 import io
 import marshal
 import os
@@ -32,6 +34,8 @@ LATE = {
 """Modules that a framework imports only at its first backward pass, or when a model is loaded. That takes a second."""
 OFTEN = ("numpy.random", "numpy.ma", "resource", "difflib", "encodings.ascii", "rich._emoji_codes")
 """Modules that many commands import on demand."""
+ASIDE = ("scipy.special", "scipy.sparse.csgraph", "scipy.optimize")
+"""Modules of SciPy to import before the fork. A fork that uses them takes 0.03 s of CPU time instead of 0.17 s."""
 PATIENCE = 300
 """Time limit of a command in seconds."""
 
@@ -143,7 +147,6 @@ def serve(path: str, *frameworks: str) -> None:
 
 def load(frameworks: tuple[str, ...]) -> None:
     """Import frameworks and what commands import, except packages that a lock records if they are loaded (SciPy)."""
-    import importlib
     import pkgutil
 
     import gradcli
@@ -165,11 +168,40 @@ def load(frameworks: tuple[str, ...]) -> None:
 
     loaded = {name.partition(".")[0] for name in sys.modules}
     assert not loaded & {"scipy", "torch", "jax"}, "a fork would record these in a lock"
+    if not frameworks:
+        put_aside()
     for framework in frameworks:
         for name in (framework, *LATE.get(framework, ())):
             importlib.import_module(name)
     gc.collect()
     gc.freeze()
+
+
+class Aside(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Hides a package that is imported, until it is imported again."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.modules = {key: sys.modules.pop(key) for key in [*sys.modules] if key.split(".")[0] == name}
+        self.spec = self.modules[name].__spec__
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        return importlib.machinery.ModuleSpec(name, self) if name == self.name and self.modules else None
+
+    def create_module(self, spec: Any) -> Any:
+        return self.modules[self.name]
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__ = self.spec
+        sys.modules.update(self.modules)
+        self.modules = {}
+
+
+def put_aside() -> None:
+    """Import SciPy and hide it, since a lock records which libraries are loaded."""
+    for name in ASIDE:
+        importlib.import_module(name)
+    sys.meta_path.insert(0, Aside("scipy"))
 
 
 def ended() -> Any:
