@@ -25,9 +25,10 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-# Also the tests that `test` leaves out: more seeds, volume, large cases.
-test-all: $(READY)
+# Also the tests that `test` and `test-elsewhere` leave out: more seeds, volume, large cases.
+test-all: $(READY) $(ELSEWHERE)/.ready
 	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
+	$(ELSEWHERE)/bin/python -m pytest -n auto --dist worksteal -m "" tests/elsewhere
 
 # The tests and the case files of one package, as in `make test-check`.
 test-%: $(READY)
