@@ -11,6 +11,9 @@ import pytest
 from . import fork_client, fork_server
 from .command import ROOT, environment
 
+OUTPUT_DEPENDS_ON = "CLICOLOR CLICOLOR_FORCE COLUMNS FORCE_COLOR LINES NO_COLOR PYTHONWARNINGS".split()
+"""Variables that change what gradcli prints, also in the tests that call it in this process."""
+
 
 @pytest.fixture(scope="session")
 def path(tmp_path_factory) -> str:
@@ -36,6 +39,8 @@ class FailuresAsTheyCome:
 
 
 def pytest_sessionstart(session):
+    for name in OUTPUT_DEPENDS_ON:
+        os.environ.pop(name, None)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # the tests run in a shell's background
         signal.signal(signal.SIGINT, signal.default_int_handler)
     plugins = session.config.pluginmanager
