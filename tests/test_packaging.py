@@ -30,11 +30,11 @@ VERSIONS = re.findall(r"3\.\d+", " ".join(PROJECT["classifiers"]))
 pytest.importorskip("hatchling")
 
 
-def build(folder: Path) -> dict[str, Path]:
-    """Build both archives into a folder; return them by kind."""
+def build(folder: Path, source: Path = ROOT) -> dict[str, Path]:
+    """Build both archives of a source tree into a folder; return them by kind."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(folder)]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    subprocess.run(command, cwd=source, env=environment, check=True, capture_output=True)
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return {"wheel": wheel, "sdist": sdist}
 
@@ -70,6 +70,14 @@ def run(command: list, folder: Path, **more: str) -> subprocess.CompletedProcess
 def test_two_builds_are_identical(archives, tmp_path):
     for kind, again in build(tmp_path).items():
         assert again.read_bytes() == archives[kind].read_bytes(), kind
+
+
+@pytest.mark.nightly
+def test_the_source_archive_builds_the_same_wheel(archives, tmp_path):
+    with tarfile.open(archives["sdist"]) as sdist:
+        sdist.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    assert build(tmp_path / "dist", source)["wheel"].read_bytes() == archives["wheel"].read_bytes()
 
 
 def test_the_wheel_contains_only_the_package_the_manual_and_completions(archives):
