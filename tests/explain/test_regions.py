@@ -1,0 +1,47 @@
+"""Conditions on values that hold for wrong elements only."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gradcli.explain import regions
+
+THRESHOLD = np.array(0.55)
+
+
+def found(values, wrong, monkeypatch, **at):
+    """Return the conditions, with the mask of the values for which each holds."""
+    values = np.array(values)
+    monkeypatch.setattr(regions, "numbers_behind", lambda block: [])
+    block = SimpleNamespace(name="x", at={"x": values, **at})
+    conditions = regions.limits(block, "x", lambda at: at.at["x"], values, np.isin(values, wrong))
+    return [(condition.text, condition.of(block).tolist()) for condition in conditions]
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong", "words"),
+    [
+        ([0.0, 0.0, 3.0, 3.0], [0.0], "x is 0"),
+        ([0.0, 3.0, 3.0], [3.0], "x is 3"),
+        ([-1.0, 2.0, 3.0], [-1.0], "x < 0"),
+        ([-2.0, -1.0, 3.0], [3.0], "x > 0"),
+        ([-2.0, -1.0, 3.0], [-2.0, -1.0], "x < 0"),
+        ([0.31, 0.33, 0.4, 0.5], [0.31, 0.33], "x < about 0.365"),
+        ([0.31, 0.33, 0.4, 0.5], [0.4, 0.5], "x > about 0.365"),
+    ],
+)
+def test_the_condition_holds_for_the_wrong_elements(values, wrong, words, monkeypatch):
+    assert found(values, wrong, monkeypatch) == [(words, np.isin(values, wrong).tolist())]
+
+
+@pytest.mark.parametrize("wrong", [[0.2, 0.9], [0.5]])
+def test_wrong_elements_on_both_sides_have_no_condition(wrong, monkeypatch):
+    assert found([0.2, 0.5, 0.9], wrong, monkeypatch) == []
+
+
+def test_a_limit_is_named_after_an_input_between_the_values(monkeypatch):
+    values = [0.3, 0.31, 0.6, 0.7]
+    assert found(values, [0.3, 0.31], monkeypatch, t=THRESHOLD) == [("x < t", [True, True, False, False])]
+    for other in (np.array(0.8), np.array([0.55]), np.array(1)):
+        assert found(values, [0.3, 0.31], monkeypatch, t=other)[0][0] == "x < 0.5"
