@@ -61,7 +61,7 @@ DTYPE_NAMES = set(
     "float16 float32 float64 complex64 complex128 uint8 int8 int16 int32 int64 double float half long int short "
     "cdouble cfloat".split()
 )
-CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
+PUBLIC_CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan, "newaxis": None}
 
 
 class CallableNumeric(ModuleType):
@@ -87,18 +87,18 @@ class Package(ModuleType):
 sys.modules[__name__].__class__ = Package  # the data model's way to give a module methods
 
 
-def _find(name: str) -> Any:
+def _find_name(name: str) -> Any:
     if name in SUBMODULES:
         return import_module(f"{__name__}.{name}")
     if name in HOMES:
         return getattr(import_module(f"{__name__}.{HOMES[name]}"), {"device": "Device"}.get(name, name))
     if name in DTYPE_NAMES or name == "bool":
         dtypes = import_module(f"{__name__}.tape.dtypes")
-        return dtypes.ALIASES.get(name) or getattr(dtypes, name)
+        return dtypes.DTYPE_ALIASES.get(name) or getattr(dtypes, name)
     if name == "dtype":
         return import_module(f"{__name__}.tape.dtypes").DType
-    if name in CONSTANTS:
-        return CONSTANTS[name]
+    if name in PUBLIC_CONSTANTS:
+        return PUBLIC_CONSTANTS[name]
     functional = import_module(f"{__name__}.nn.functional")
     if name in functional.OUTSIDE_TOO:
         return getattr(functional, name)
@@ -116,8 +116,8 @@ def __getattr__(name: str) -> Any:
         return [n for n in __dir__() if not n.startswith("_") and n not in SUBMODULES]
     if name.startswith("__"):
         raise AttributeError(f"module 'gradcli' has no attribute '{name}'")
-    attribute = _find(name)
-    if attribute is None and name not in CONSTANTS:
+    attribute = _find_name(name)
+    if attribute is None and name not in PUBLIC_CONSTANTS:
         from .errors import describe_missing
 
         raise AttributeError(describe_missing(name, sorted(offered_names())))
@@ -129,7 +129,7 @@ def offered_names() -> set[str]:
     from .api import known_names
     from .nn.functional import OUTSIDE_TOO
 
-    return {*known_names(), *OUTSIDE_TOO, *HOMES, *DTYPE_NAMES, *SUBMODULES, *CONSTANTS}
+    return {*known_names(), *OUTSIDE_TOO, *HOMES, *DTYPE_NAMES, *SUBMODULES, *PUBLIC_CONSTANTS}
 
 
 def __dir__() -> list[str]:

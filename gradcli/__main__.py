@@ -32,7 +32,7 @@ def main() -> NoReturn:
         code = 3
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    flush()
+    flush_standard_streams()
     os._exit(code)
 
 
@@ -44,19 +44,21 @@ def end_by_sigterm() -> None:
             os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 
-BROKEN = "the code that ran has corrupted the Python interpreter, so there is no result"
+CORRUPTED = "the code that ran has corrupted the Python interpreter, so there is no result"
 
 
 def report_broken(error: BaseException, results: Any) -> None:
     """Report an error without using the rest of gradcli. results: a stream to write it to as JSON, too, or None."""
-    text = f"error: {BROKEN}\n  {type(error).__name__}: {error}\n"
+    text = f"error: {CORRUPTED}\n  {type(error).__name__}: {error}\n"
     os.write(2, text.encode(errors="backslashreplace"))
     if results is not None:
-        document = f'{{"error": {{"kind": "target", "message": "{BROKEN}", "span": null, "hint": null, "exit": 3}}}}\n'
+        document = (
+            f'{{"error": {{"kind": "target", "message": "{CORRUPTED}", "span": null, "hint": null, "exit": 3}}}}\n'
+        )
         os.write(results.fileno(), document.encode())
 
 
-def flush() -> None:
+def flush_standard_streams() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(BaseException):  # the user's code may have replaced it
             stream.flush()
@@ -70,7 +72,7 @@ def run_command_line() -> int:
     bound.own_process = True
     code = run()
     if "threading" in sys.modules:
-        flush()
+        flush_standard_streams()
         sys.modules["threading"]._shutdown()
     import atexit
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from .api.wrap import lazy, namespace
 
-MODES = "enable_grad inference_mode no_grad set_grad_enabled"
+GRAD_MODES = "enable_grad inference_mode no_grad set_grad_enabled"
 ANOMALY = "detect_anomaly set_detect_anomaly"
-SUBMODULES = {
+AUTOGRAD_SUBMODULES = {
     "anomaly_mode": {"gradcli.tape.anomaly": ANOMALY},
     "function": {"gradcli.tape.function": "Function once_differentiable BackwardCFunction FunctionCtx"},
     "functional": {"gradcli.func.autograd_functional": "hessian hvp jacobian jvp vhp vjp"},
-    "grad_mode": {"gradcli.tape.modes": MODES},
+    "grad_mode": {"gradcli.tape.modes": GRAD_MODES},
     "gradcheck": {"gradcli.check.pytorch": "GradcheckError gradcheck gradgradcheck"},
     "graph": {"gradcli.tape.hooks": "saved_tensors_hooks", "gradcli.tape.node": "Node"},
 }
@@ -24,10 +24,10 @@ __all__, __getattr__ = lazy(
         "gradcli.tape.anomaly": ANOMALY,
         "gradcli.tape.backward": "backward grad",
         "gradcli.tape.function": "Function",
-        "gradcli.tape.modes": MODES,
+        "gradcli.tape.modes": GRAD_MODES,
     },
 )
-for submodule, names in SUBMODULES.items():
+for submodule, names in AUTOGRAD_SUBMODULES.items():
     namespace(f"{__name__}.{submodule}", names)
 
 

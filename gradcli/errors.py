@@ -182,7 +182,7 @@ def text_of(value: object) -> str:
         return ""
 
 
-def nearest(word: str, known, count: int = 1) -> list[str]:
+def nearest_names(word: str, known, count: int = 1) -> list[str]:
     """Return up to `count` of the `known` names that are spelt most like `word`, best first."""
     from difflib import SequenceMatcher, get_close_matches
 
@@ -212,7 +212,7 @@ THERE_INSTEAD = {
 def describe_missing(name: str, known) -> str:
     """Say that gradcli lacks a name of PyTorch, with alternatives and the command that checks such code."""
     last = name.rpartition(".")[2]
-    words = nearest(last, known, 3)
+    words = nearest_names(last, known, 3)
     advice = f"; nearest: {', '.join(words)}" if words else ""
     if last in THERE_INSTEAD:
         advice = f"; instead: {THERE_INSTEAD[last]}"
@@ -220,7 +220,7 @@ def describe_missing(name: str, known) -> str:
 
 
 def did_you_mean(word: str, known) -> str | None:
-    names = nearest(word, known)
+    names = nearest_names(word, known)
     return f"did you mean '{names[0]}'?" if names else None
 
 

@@ -9,14 +9,14 @@ import numpy as np
 from .api.create import make_leaf
 from .api.signature import from_table, resolve
 from .api.wrap import missing
-from .rules.fourier import KINDS
+from .rules.fourier import TRANSFORM_KINDS
 from .rules.table import TABLE
 from .tape.dtypes import defaults
 from .tape.tensor import Tensor
 
 fftshift, ifftshift = (from_table(TABLE[f"fft.{name}"]) for name in ("fftshift", "ifftshift"))
-TRANSFORMS = [f"{kind}{axes}" for kind in KINDS for axes in ("", "2", "n")]
-globals().update({name: resolve(f"fft.{name}") for name in TRANSFORMS})
+FFT_NAMES = [f"{kind}{axes}" for kind in TRANSFORM_KINDS for axes in ("", "2", "n")]
+globals().update({name: resolve(f"fft.{name}") for name in FFT_NAMES})
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -30,5 +30,5 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, r
 
 
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
-__all__.extend(TRANSFORMS)
+__all__.extend(FFT_NAMES)
 __getattr__ = missing(__name__, lambda: __all__)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from .api.signature import LinAlgError, as_torch, matmul, on_matrices, resolve
-from .api.wrap import missing, operand
+from .api.signature import LinAlgError, matmul, on_matrices, raising_as_torch, resolve
+from .api.wrap import as_method_operand, missing
 from .rules import entry
 from .rules.matrix_functions import LstsqResult, default_tolerance, pinv_with
 from .rules.matrix_functions import matrix_norm as table_matrix_norm
 from .rules.solve import solve_columns
-from .rules.solve import solve_triangular as table_solve_triangular
+from .rules.solve import solve_triangular_entry as table_solve_triangular
 from .rules.spectral import QRResult
 from .tape.modes import no_grad
 from .tape.record import relabel
@@ -22,9 +22,9 @@ FROM_TABLE = """
     cholesky cond det diagonal eig eigh eigvals eigvalsh inv matrix_exp matrix_power slogdet svd svdvals vecdot
     vector_norm
 """.split()
-FUNCTIONS: dict[str, Any] = {name: resolve(f"linalg.{name}") for name in FROM_TABLE}
-vector_norm = FUNCTIONS["vector_norm"]
-globals().update(FUNCTIONS)
+LINALG_FUNCTIONS: dict[str, Any] = {name: resolve(f"linalg.{name}") for name in FROM_TABLE}
+vector_norm = LINALG_FUNCTIONS["vector_norm"]
+globals().update(LINALG_FUNCTIONS)
 
 
 @on_matrices()
@@ -37,15 +37,17 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:
 
 def multi_dot(tensors: Any) -> Tensor:
     """Product of two or more matrices in the cheapest order; the first and the last may be vectors."""
-    return as_torch("linalg.multi_dot", entry("multi_dot").function, ([operand(x) for x in tensors],), {})
+    return raising_as_torch(
+        "linalg.multi_dot", entry("multi_dot").function, ([as_method_operand(x) for x in tensors],), {}
+    )
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """Vector product of three-dimensional vectors along dim."""
-    x, y = operand(input), operand(other)
+    x, y = as_method_operand(input), as_method_operand(other)
     if x.ndim != y.ndim:
         raise RuntimeError(f"linalg.cross: inputs must have the same number of dimensions, got {x.ndim} and {y.ndim}")
-    return as_torch("linalg.cross", entry("cross").function, (x, y), {"axis": dim})
+    return raising_as_torch("linalg.cross", entry("cross").function, (x, y), {"axis": dim})
 
 
 def is_vector(a: Tensor, b: Tensor) -> bool:
@@ -108,7 +110,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         values = values.reshape(-1)[:0]
     if driver == "gelsy":
         residuals = distance.reshape(-1)[:0]
-    return LstsqResult(solution[..., 0] if vector else solution, residuals, operand(found), values)
+    return LstsqResult(solution[..., 0] if vector else solution, residuals, as_method_operand(found), values)
 
 
 @on_matrices()

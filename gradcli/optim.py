@@ -197,8 +197,8 @@ class Adam(Decaying):
         super().__init__(params, settings)
 
     def move(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
-        data, grad = as_real(data), as_real(grad)
-        mean, squares = (as_real(state[name]._array()) for name in self.sums)
+        data, grad = as_real_pairs(data), as_real_pairs(grad)
+        mean, squares = (as_real_pairs(state[name]._array()) for name in self.sums)
         (beta1, beta2), count = group["betas"], state["step"].item()
         mean += (1 - beta1) * (grad - mean)
         squares *= beta2
@@ -207,7 +207,7 @@ class Adam(Decaying):
         data -= float(group["lr"]) / (1 - beta1**count) * mean / root
 
 
-def as_real(raw: np.ndarray) -> np.ndarray:
+def as_real_pairs(raw: np.ndarray) -> np.ndarray:
     """Return complex numbers as pairs of real ones that share their memory, and real numbers unchanged."""
     return np.atleast_1d(raw).view(raw.real.dtype) if raw.dtype.kind == "c" else raw
 
@@ -243,8 +243,8 @@ class RMSprop(Decaying):
         super().__init__(params, {**settings, "centered": centered, "maximize": maximize})
 
     def move(self, data: np.ndarray, grad: np.ndarray, state: dict[str, Any], group: dict[str, Any]) -> None:
-        data, grad = as_real(data), as_real(grad)
-        squares, mean, buffer = (as_real(state[name]._array()) for name in self.sums)
+        data, grad = as_real_pairs(data), as_real_pairs(grad)
+        squares, mean, buffer = (as_real_pairs(state[name]._array()) for name in self.sums)
         squares *= group["alpha"]
         squares += (1 - group["alpha"]) * grad * grad
         mean += (1 - group["alpha"]) * (grad - mean)
@@ -280,7 +280,7 @@ class Adagrad(Decaying):
         if not before:
             state["sum"]._array()[...] += group["initial_accumulator_value"]
         rate = float(group["lr"]) / (1 + before * group["lr_decay"])
-        data, grad, total = as_real(data), as_real(grad), as_real(state["sum"]._array())
+        data, grad, total = as_real_pairs(data), as_real_pairs(grad), as_real_pairs(state["sum"]._array())
         total += grad * grad
         data -= rate * grad / (np.sqrt(total) + group["eps"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .api.signature import resolve
 from .api.wrap import missing
 
-SAME = """
+SAME_FUNCTIONS = """
     airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 digamma entr erf erfc erfcx erfinv exp2 expit expm1 gammainc
     gammaincc gammaln i0 i0e i1 i1e log1p log_ndtr log_softmax logit logsumexp modified_bessel_i0 modified_bessel_i1
     modified_bessel_k0 modified_bessel_k1 multigammaln ndtr ndtri polygamma psi round scaled_modified_bessel_k0
@@ -13,7 +13,7 @@ SAME = """
 """.split()
 """Functions that are the same as in the table of primitives or in gradcli itself."""
 
-globals().update({name: resolve(name) for name in SAME})
+globals().update({name: resolve(name) for name in SAME_FUNCTIONS})
 __all__: list[str] = []
-__all__.extend(SAME)
+__all__.extend(SAME_FUNCTIONS)
 __getattr__ = missing(__name__, lambda: __all__)

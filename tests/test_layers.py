@@ -38,8 +38,9 @@ TEXTS = re.compile(r"""'''.*?'''|\"{3}.*?\"{3}|#.*?$""", re.M | re.S)
 def imports_of(path: Path) -> set[str]:
     """Return the gradcli modules that a module imports: at the top, inside functions, and under TYPE_CHECKING.
 
-    The package itself is left out, and so are modules listed in tables: `results.formats.FORMATS`, `cli.main.HOMES`,
-    addresses, families of rules. Modules loaded through a table may import the module with the table.
+    The package itself is left out, and so are modules listed in tables: `results.formats.FORMATS`,
+    `cli.main.COMMAND_HOMES`, addresses, families of rules. Modules loaded through a table may import the module with
+    the table.
     """
     text = TEXTS.sub("", path.read_text())
     name = name_of(path)

@@ -22,21 +22,21 @@ from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 from .gradient import Read, gradient_at
 from .symbolic import (
-    KINK,
+    KINK_DISTANCE,
     MAX_SYMBOLS,
     TIMEOUT,
     Rounded,
     Symbols,
     as_expressions,
-    as_number,
-    derivatives,
+    derivatives_of_order,
     derive_in_time,
     differentiate,
+    exact_point,
     kink_at,
     kink_note,
     number_at,
+    number_or_nan,
     numbers_around,
-    point_of,
 )
 
 OWN_DIGITS = 50
@@ -45,7 +45,7 @@ OWN_DIGITS = 50
 UNSEEN = 1e-13
 """If a formula gives 0, a difference below this share of the largest number involved may come from cancellation."""
 NOT_SHOWN = "sympy does not show that the formulas are equal"
-SECONDS = 6.0  # how long sympy may take
+SYMPY_SECONDS = 6.0  # how long sympy may take
 TOO_CLOSE = 1e-12  # formulas with a smaller relative difference count as equal
 
 
@@ -66,7 +66,7 @@ class FormulaComparison:
         at = {**dict(values), **self.given}
 
         def work() -> list[Agreement]:
-            point = point_of(self.symbols, at)
+            point = exact_point(self.symbols, at)
             expressions = derive()
             items = compare_with_engine(expressions, point, engine)
             if all(item.agrees for item in items):
@@ -77,7 +77,7 @@ class FormulaComparison:
                 return items
             again = compare_with_engine(expressions, point, long)
             return [
-                item if item.agrees or not rule.agrees else rounded(item, engine[item.name], long[item.name])
+                item if item.agrees or not rule.agrees else due_to_rounding(item, engine[item.name], long[item.name])
                 for item, rule in zip(items, again, strict=True)
             ]
 
@@ -116,7 +116,7 @@ class FormulaComparison:
         def own() -> dict[str, np.ndarray]:
             return self.by_own_rules([self.request.gradient])[0]
 
-        return self.against(lambda: derivatives(self.symbols, 1), values, engine, own)
+        return self.against(lambda: derivatives_of_order(self.symbols, 1), values, engine, own)
 
     def jacobian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         out = self.symbols.output
@@ -129,7 +129,7 @@ class FormulaComparison:
 
     def hessian(self, values: Mapping[str, Any], engine: Mapping[str, Any]) -> tuple[Agreement, ...]:
         def second() -> list:
-            first = derivatives(self.symbols, 1)
+            first = derivatives_of_order(self.symbols, 1)
             return self.blocks([(f"{name}/", shape, exprs) for name, shape, exprs in first])
 
         return self.against(second, values, engine, self.hessian_by_own_rules)
@@ -150,14 +150,14 @@ def compare_with_engine(expressions: list, point: dict[Any, Any], engine: Values
     """Compare expressions with numbers, up to what rounding of the point changes in the formula."""
     results: list[Agreement] = []
     sizes = [np.abs(np.asarray(x, complex)).ravel() for x in engine.values()]
-    sizes.append(np.abs([complex(as_number(x)) for x in point.values()]))
+    sizes.append(np.abs([complex(number_or_nan(x)) for x in point.values()]))
     largest = max((float(np.max(x[np.isfinite(x)], initial=1.0)) for x in sizes), default=1.0)
     for name, shape, exprs in expressions:
         exprs = [resolve_unknown(e) for e in exprs]
         numbers = [number_at(e, point) for e in exprs]
         ours = np.asarray(engine[name]).reshape(-1).tolist()
         scale = max((abs(x) for x in ours if np.isfinite(x)), default=0.0)
-        pairs = zip(exprs, map(as_number, numbers), ours, strict=True)
+        pairs = zip(exprs, map(number_or_nan, numbers), ours, strict=True)
         found = [compare_element(expr, number, mine, point, scale, largest) for expr, number, mine in pairs]
         verdicts, errors, notes = zip(*found, strict=True) if found else ((), (), ())
         shown = [printing.with_decimals(e) for e in exprs]
@@ -188,14 +188,14 @@ def compare_element(
     agrees, note = compare_nearby(expr, point, mine, scale)
     if agrees:
         return True, 0.0, note
-    if all(x != x for x in numbers_around(expr, point, KINK, np.random.default_rng(0))):
+    if all(x != x for x in numbers_around(expr, point, KINK_DISTANCE, np.random.default_rng(0))):
         return None, 0.0, "cannot decide: the formula is 0/0 at the point and next to it"
     if difference <= UNSEEN * largest and abs(number) <= 1e-3 * difference:
         return None, 0.0, f"cannot decide: the formula gives {number:.3g}, and rounding alone may give {difference:.1g}"
     return False, difference if np.isfinite(difference) else float("inf"), None
 
 
-def rounded(item: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement:
+def due_to_rounding(item: Agreement, engine: np.ndarray, exact: np.ndarray) -> Agreement:
     """Mark a disagreement as due to rounding, since the engine's rules agree in many digits."""
     lost = float(np.max(np.abs(engine - exact) / np.maximum(np.abs(exact), 1e-300), initial=1e-17))
     digits = round(max(-np.log10(lost), 0))
@@ -210,7 +210,7 @@ def compare_nearby(expr: Any, point: dict[Any, Any], mine: complex, scale: float
     error of the point explains a difference.
     """
     rng = np.random.default_rng(0)
-    for size, why in ((KINK, "kink"), (sympy.Rational(1, 2**50), "rounding")):
+    for size, why in ((KINK_DISTANCE, "kink"), (sympy.Rational(1, 2**50), "rounding")):
         nearby = numbers_around(expr, point, size, rng)
         finite = [x.real for x in map(complex, nearby) if np.isfinite(x)]
         if not finite:
@@ -260,7 +260,7 @@ def compare_formulas(
         return Proof(all(is_zero(a - b) for a, b in pairs))
 
     try:
-        return derive_in_time(SECONDS, work)
+        return derive_in_time(SYMPY_SECONDS, work)
     except GradcliError as error:
         return Proof(False, (), f"{NOT_SHOWN}: {error.message}")
 
@@ -307,7 +307,7 @@ def differ(derivative: Any, claimed: Any, at: Mapping[Any, Any]) -> bool:
     """Report whether two formulas differ at a point where they have values; vectors are replaced by numbers, too."""
     vectors = sorted((derivative.free_symbols | claimed.free_symbols) - at.keys(), key=lambda s: s.name)
     point = {**at, **{symbol: sympy.Integer(k) for k, symbol in enumerate(vectors, 2)}}
-    right, wrong = (as_number(number_at(e, point)) for e in (derivative, claimed))
+    right, wrong = (number_or_nan(number_at(e, point)) for e in (derivative, claimed))
     known = np.isfinite(right) and np.isreal(right)
     return bool(known and abs(right - wrong) > TOO_CLOSE * max(abs(right), abs(wrong)))
 
@@ -322,23 +322,23 @@ def pairs_of(program: FormulaProgram, formula: Formula, symbols: Mapping[str, An
         v = symbols_for("v", np.shape(output)) if formula.option == "vjp" else tangents[f"v_{formula.names[0]}"]
         vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
         tensors = {name: Tensor._wrap(x, None) for name, x in vectors.items()}
-        claimed = formulas_of(program.value_of(formula, names, tensors)._data)
-        rows = formulas_of(output)
+        claimed = elements_as_formulas(program.value_of(formula, names, tensors)._data)
+        rows = elements_as_formulas(output)
     if formula.option == "jvp":
         slopes = ({n: differentiate([e], as_expressions(symbols[n])) for n in formula.names} for e in rows)
-        rows = [sympy.Add(*(dot(tangents[f"v_{n}"], x) for n, x in every.items())) for every in slopes]
+        rows = [sympy.Add(*(dot_with(tangents[f"v_{n}"], x) for n, x in every.items())) for every in slopes]
     else:
-        rows = [dot(v, rows)] if formula.option == "vjp" else rows
+        rows = [dot_with(v, rows)] if formula.option == "vjp" else rows
         for name in formula.names:
             rows = differentiate(rows, as_expressions(symbols[name]))
     yield from zip(rows, claimed, strict=True)
 
 
-def formulas_of(x: Any) -> list[Any]:
+def elements_as_formulas(x: Any) -> list[Any]:
     """Return the elements of an array as formulas; conditions become 1 or 0."""
     elements = as_expressions(x).ravel().tolist()
     return [e if isinstance(e, sympy.Expr) else sympy.Piecewise((1, e), (0, True)) for e in elements]
 
 
-def dot(vector: Any, expressions: Sequence[Any]) -> Any:
+def dot_with(vector: Any, expressions: Sequence[Any]) -> Any:
     return sympy.Add(*(v * e for v, e in zip(as_expressions(vector).flat, expressions, strict=True)))

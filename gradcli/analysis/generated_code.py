@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..code.languages import language_of
-from ..code.nodes import Graph, Node
-from ..code.record import Nodes, Recorded
+from ..code.nodes import CodeNode, NodeGraph
+from ..code.record import GraphNumbers, Recorded
 from ..code.write import write_code
 from ..errors import GradcliError, TimeIsUp
 from ..exact.field import ExactArray, as_plain
 from ..exact.record import exactly
-from ..lang.limits import SHORTEST, time_left, within
+from ..lang.limits import SHORTEST_TIME, time_left, within
 from ..program.base import Program, Run, line_span, silence_prints
 from ..request import Request
 from ..results.studies import Formulas
@@ -32,9 +32,9 @@ def generate_code(program: Program, given: Mapping[str, Any], request: Request, 
     language = language_of(form)
     seconds = request.timeout or CODE_TIMEOUT
     try:
-        with within(time_left(max(seconds, SHORTEST))):
-            graph = Graph()
-            inputs, value, derivatives = record_gradient(program, given, request, Nodes(graph))
+        with within(time_left(max(seconds, SHORTEST_TIME))):
+            graph = NodeGraph()
+            inputs, value, derivatives = record_gradient(program, given, request, GraphNumbers(graph))
             text = write_code(language, program.title, inputs, graph.number(value), derivatives)
     except TimeIsUp:
         hint = "wait longer with --timeout, or choose inputs with --wrt"
@@ -42,7 +42,7 @@ def generate_code(program: Program, given: Mapping[str, Any], request: Request, 
     return Formulas(program.title, (), (), 1, code=text)
 
 
-def record_gradient(program: Program, given: Mapping[str, Any], request: Request, field: Nodes) -> tuple:
+def record_gradient(program: Program, given: Mapping[str, Any], request: Request, field: GraphNumbers) -> tuple:
     """Return name and shape of each input, the value, and label, shape and elements of each derivative, as nodes."""
     alone = program.missing(given)
     given = {**given, **dict.fromkeys(alone, np.float64(np.nan))}
@@ -58,7 +58,7 @@ def record_gradient(program: Program, given: Mapping[str, Any], request: Request
         for name, leaf in run.leaves.items():
             slope = np.zeros(leaf._data.shape) if leaf._grad is None else leaf._grad._data
             derivatives.append((name, leaf._data.shape, in_nodes(field, slope).ravel().tolist()))
-        inputs = [(name, x.shape) for name, x in every_input(run, leaves).items()]
+        inputs = [(name, x.shape) for name, x in arrays_of_inputs(run, leaves).items()]
     return inputs, np.asarray(value).item(), derivatives
 
 
@@ -102,11 +102,11 @@ def refuse_large(count: int, limit: int) -> None:
         raise GradcliError(message, hint=hint, kind="limit")
 
 
-def in_nodes(field: Nodes, x: Any) -> np.ndarray:
+def in_nodes(field: GraphNumbers, x: Any) -> np.ndarray:
     return np.asarray(map_elements(field.as_number, (as_plain(np.asarray(x)),))).view(ExactArray)
 
 
-def every_input(run: Run, leaves: Mapping[str, ExactArray]) -> dict[str, ExactArray]:
+def arrays_of_inputs(run: Run, leaves: Mapping[str, ExactArray]) -> dict[str, ExactArray]:
     """Return the arrays of all inputs, including those that are not differentiated."""
     found = dict(leaves)
     for name, tensor in run.names.items():
@@ -114,6 +114,6 @@ def every_input(run: Run, leaves: Mapping[str, ExactArray]) -> dict[str, ExactAr
         if isinstance(data, ExactArray) and data.size:
             elements = as_plain(data).ravel().tolist()
             first = elements[0]
-            if isinstance(first, Node) and first.op == "input" and first.value.partition("[")[0] == name:
+            if isinstance(first, CodeNode) and first.op == "input" and first.value.partition("[")[0] == name:
                 found.setdefault(name, data)
     return found

@@ -91,12 +91,12 @@ def describe_input(run: Run, name: str, leaf: Tensor, script: bool) -> InputGrad
         return InputGradient(name, value, gradient)
     at = run.ran_at.get(name)
     if at is None:
-        return InputGradient(name, value, gradient, note=CHANGED if root is not None else "")
+        return InputGradient(name, value, gradient, note=CHANGED_SINCE if root is not None else "")
     return InputGradient(name, at, gradient, note=MOVED_ON if at.tobytes() != value.tobytes() else "")
 
 
 MOVED_ON = "the value is the one that backward ran on; the script has changed it since"
-CHANGED = "the script has changed it since it computed the output; its value is the later one"
+CHANGED_SINCE = "the script has changed it since it computed the output; its value is the later one"
 
 
 def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request, watched: Watched | None = None) -> Run:

@@ -16,7 +16,7 @@ from ..program.base import Program, Run, Values
 from ..program.script import is_made_module, named_tensors
 from ..request import Request
 from ..results.graphs import Graph, GraphNode
-from ..tape.anomaly import Observation, Observed, calling_frame, observation_of
+from ..tape.anomaly import Observed, RecordedOrigin, calling_frame, observation_of
 from ..tape.backward import reachable
 from ..tape.modes import Observer, observing
 from ..tape.node import OutputNode
@@ -24,7 +24,7 @@ from ..tape.record import recording
 from ..tape.tensor import Tensor
 from .gradient import run_backward, run_for
 
-Place = tuple[Any, int]
+GraphPlace = tuple[Any, int]
 
 
 class Labels:
@@ -35,9 +35,9 @@ class Labels:
 
     def __init__(self, run: Run, nodes: Iterable[Any], names: Mapping[str, Any] | None = None):
         self.run = run
-        self.names: dict[Place, str] = {}
+        self.names: dict[GraphPlace, str] = {}
         self.constants: dict[int, str] = {}
-        self.rules: dict[Place, str] = {}
+        self.rules: dict[GraphPlace, str] = {}
         tensors = {**(run.names if names is None else names), **run.leaves}
         for name, tensor in tensors.items():
             if not isinstance(tensor, Tensor):
@@ -107,7 +107,7 @@ class Kept(NamedTuple):
     result: Any
 
 
-def seen_of(node: Any) -> Observation | Kept | None:
+def seen_of(node: Any) -> RecordedOrigin | Kept | None:
     """Return what is known about the operation of a node; None for leaves, and if backward has freed it."""
     seen = observation_of(node)
     rule = None if node.leaf else node.public.rule
@@ -294,14 +294,14 @@ def describe_node(
         file=None if span is None else span.origin,
         line=None if span is None or is_only_line(span) else span.line,
         hooks=hook_names(node),
-        scope=scope_of(node, labels, paths),
+        scope=modules_of_node(node, labels, paths),
         value=None if grads is None or value is None else np.asarray(value),
         grad=None if grads is None else grads.get(node),
         label=labels.label(node),
     )
 
 
-def scope_of(node: Any, labels: Labels, paths: dict[int, str]) -> tuple[str, ...]:
+def modules_of_node(node: Any, labels: Labels, paths: dict[int, str]) -> tuple[str, ...]:
     """Return the modules that created a node, outermost first; for a parameter, those that hold it."""
     if node.leaf:
         known = set(paths.values())

@@ -15,7 +15,7 @@ from ..numeric.flat import Flat
 from ..numeric.sampler import Sampler
 from ..program.arguments import as_array, free_inputs
 from ..results.base import label
-from .slopes import bends, row_of, slopes
+from .slopes import bends, estimate_row, slopes
 
 MOST_NOTED = 3  # elements without a derivative that the notes describe
 
@@ -59,7 +59,7 @@ class Differentiator:
         if not np.isfinite(self.flat.f0).all():
             miss("the function is not finite at this point")
         elif not found.known.all():
-            miss(describe_missing(row_of(found, int(np.argmin(found.known))), scale))
+            miss(describe_unknown(estimate_row(found, int(np.argmin(found.known))), scale))
         value = np.where(found.known, found.value / scale, np.nan)
         return value, np.where(found.known, found.error / scale, np.inf)
 
@@ -73,7 +73,7 @@ class Differentiator:
         line = self.sampler.element(i) if i == j else self.sampler.line(direction)
         (value,), (error,), (kind,) = bends(line)
         if not np.isfinite(error):
-            self.miss(i, describe_missing({"kind": kind}, 1.0), j)
+            self.miss(i, describe_unknown({"kind": kind}, 1.0), j)
         return float(value), float(error)
 
     def second(self, diagonal: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +109,7 @@ class Differentiator:
         return tuple(notes[:MOST_NOTED] + [f"{more} more elements have no known derivative"] * (more > 0))
 
 
-def describe_missing(found: Mapping[str, Any], scale: float) -> str:
+def describe_unknown(found: Mapping[str, Any], scale: float) -> str:
     """Say why an element has no known derivative, from a row of an `Estimate`."""
     left, right = (found.get(side, np.nan) / scale for side in ("left", "right"))
     if found["kind"] == "kink":

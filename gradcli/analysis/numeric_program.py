@@ -14,7 +14,7 @@ from ..claims.values import open_values
 from ..errors import GradcliError, check_known
 from ..numeric.flat import real_view
 from ..program.arguments import is_under
-from ..program.base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, check_vector, tensor
+from ..program.base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, check_vector, new_tensor
 from ..program.target import Target
 from ..request import Request
 from ..results.base import Gradients, Hessian, InputGradient, Jacobian, Products
@@ -44,11 +44,11 @@ class NumericProgram(Program):
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         claim = self.claim(given, out, wrt or None)
         leaves = {name: as_leaf(x, x.dtype, name) for name, x in claim.at.items() if name in claim.wrt}
-        return Run(leaves, tensor(claim.value_here()), dict(leaves))
+        return Run(leaves, new_tensor(claim.value_here()), dict(leaves))
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def quiet_function() -> Iterator[None]:
     """Discard what the function prints: it is called many times."""
     with open(os.devnull, "w", encoding="utf-8") as nothing, contextlib.redirect_stdout(nothing):
         yield
@@ -76,7 +76,7 @@ def numeric_gradient(program: Program, given: Values, request: Request) -> Gradi
         weights = request.gradient.reshape(1, -1).astype(float)
     elif value.size != 1:
         raise needs_vector(value.shape)
-    with quiet():
+    with quiet_function():
         (slopes_,), (errors,) = at.along_elements(weights)
     grads = flat.arrays_at(slopes_)
     inputs = tuple(InputGradient(name, at.claim.at[name], grads[name]) for name in at.claim.wrt)
@@ -88,7 +88,7 @@ def numeric_jacobian(program: Program, given: Values, request: Request, *, print
     at = differentiator(program, given, request)
     flat, claim = at.flat, at.claim
     check_elements(len(flat.f0), flat.size, request.max_elements, "Jacobian", printed)
-    with quiet():
+    with quiet_function():
         matrix, errors = at.along_elements()
     inputs = {name: claim.at[name] for name in claim.wrt}
     result = Jacobian(program.title, flat.out, inputs, flat.blocks(matrix))
@@ -104,7 +104,7 @@ def numeric_hessian(program: Program, given: Values, request: Request, *, printe
     if complex_ := [name for name in claim.wrt if claim.at[name].dtype.kind == "c"]:
         raise GradcliError(f"'{complex_[0]}' is complex; second derivatives need real inputs", kind="shape")
     check_elements(flat.size, flat.size, request.max_elements, "Hessian", printed)
-    with quiet():
+    with quiet_function():
         both = at.second()
     inputs = {name: claim.at[name] for name in claim.wrt}
     parts = [
@@ -127,7 +127,7 @@ def numeric_row(program: Program, given: Values, request: Request, diagonal: boo
     row = [np.asarray(result.value).ravel()[0], *grads, *(result.errors[item.name] for item in result.inputs)]
     if diagonal:
         at = differentiator(program, given, request)
-        with quiet():
+        with quiet_function():
             row += at.flat.arrays_at(at.second(diagonal=True)[0]).values()
     return row
 
@@ -146,7 +146,7 @@ def numeric_jvp(program: Program, given: Values, request: Request, tangent: Valu
             message = f"--tangent {name} has shape {np.shape(x)}; it must have shape {flat.arrays[k].shape}"
             raise GradcliError(message, kind="shape")
         direction[flat.columns(k)] = real_view(np.asarray(x, flat.arrays[k].dtype))
-    with quiet():
+    with quiet_function():
         value, error = (x.reshape(flat.out_shape) for x in at.along(direction))
     result = Products(program.title, "jvp", flat.out, {"out": value})
     return result._replace(errors={"out": error}, missing=at.notes)

@@ -17,7 +17,7 @@ from ..results.graphs import Break, Sampled, Tabulated
 from .gradient import compute_value
 from .sweep.rows import Interpreted, Question
 
-PLAIN = Request()
+PLAIN_REQUEST = Request()
 Ranges = Mapping[str, tuple[float, float]]  # both ends, by input
 
 
@@ -51,7 +51,9 @@ def compute_values(program: Program, given: Values, over: Ranges, points: int, o
     return Tabulated(program.title, axes, np.reshape(values, [len(x) for x in axes.values()]), output=result.output)
 
 
-def sample_plot(program: Program, given: Values, over: Ranges, points: int, request: Request = PLAIN) -> Sampled:
+def sample_plot(
+    program: Program, given: Values, over: Ranges, points: int, request: Request = PLAIN_REQUEST
+) -> Sampled:
     """Sample value and derivatives over a range of one input, or on a grid of two. points: per input.
 
     Numeric derivatives show no breaks: each would take thousands of calls.
@@ -109,11 +111,11 @@ def check_plotted_output(
 
 Evaluate = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # from points to values and slopes
 
-MOST_SUSPECTS = 24  # intervals to bisect
-HALVINGS = 30
+MOST_BISECTED = 24  # intervals to bisect
+BREAK_HALVINGS = 30
 FIRST_HALVINGS = 3
-SMOOTH = 1 / 24  # share of a bend left after the first halvings: 1/64 if smooth, 1/8 at a kink, all at a jump
-NEAR = np.logspace(-5, -9, 5)  # distances from a break at which to sample, as shares of the range
+SMOOTH_BEND = 1 / 24  # share of a bend left after the first halvings: 1/64 if smooth, 1/8 at a kink, all at a jump
+NEAR_BREAK = np.logspace(-5, -9, 5)  # distances from a break at which to sample, as shares of the range
 
 
 def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> tuple[Break, ...]:
@@ -123,16 +125,16 @@ def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: E
     places = [*x[alone].tolist(), *bisect_bends(x, value, slope, evaluate).tolist()]
     breaks: list[Break] = []
     for place in sorted(places):
-        if breaks and place - breaks[-1].at < NEAR[0] * length:
+        if breaks and place - breaks[-1].at < NEAR_BREAK[0] * length:
             continue
-        room = NEAR[0] * length
+        room = NEAR_BREAK[0] * length
         found = judge_break(place, length, evaluate) if x[0] + room <= place <= x[-1] - room else None
         if found is not None:
             breaks.append(found)
     return tuple(breaks)
 
 
-def bend_of(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
+def bends_of_curve(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
     """Return how far the curve is from a straight line in each interval, from values and slopes."""
     step = np.diff(x)
     with np.errstate(all="ignore"):
@@ -143,35 +145,35 @@ def bend_of(x: np.ndarray, value: np.ndarray, slope: np.ndarray) -> np.ndarray:
 
 def bisect_bends(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: Evaluate) -> np.ndarray:
     """Bisect the most bent intervals, and return the places where the bend does not vanish."""
-    bend = bend_of(x, value, slope)
+    bend = bends_of_curve(x, value, slope)
     padded = np.concatenate([[0.0], bend, [0.0]])
     largest = np.abs(value[np.isfinite(value)]).max(initial=0.0)
     peaks = np.flatnonzero((bend >= padded[:-2]) & (bend >= padded[2:]) & (bend > 1e-9 * largest))
-    peaks = peaks[np.argsort(-bend[peaks], kind="stable")[:MOST_SUSPECTS]]
+    peaks = peaks[np.argsort(-bend[peaks], kind="stable")[:MOST_BISECTED]]
     left = np.array([x[peaks], value[peaks], slope[peaks]])
     right = np.array([x[peaks + 1], value[peaks + 1], slope[peaks + 1]])
     first = bend[peaks]
-    for k in range(HALVINGS):
+    for k in range(BREAK_HALVINGS):
         if not first.size:
             break
         at = (left[0] + right[0]) / 2
         middle = np.array([at, *evaluate(at)])
-        lower, upper = bend_of(*np.stack([left, middle, right], axis=-1)).T
+        lower, upper = bends_of_curve(*np.stack([left, middle, right], axis=-1)).T
         hit = ~np.isfinite(middle).all(axis=0)
         keep_left = lower >= upper
         left = np.where(hit | ~keep_left, middle, left)
         right = np.where(hit | keep_left, middle, right)
         if k + 1 == FIRST_HALVINGS:
-            kept = hit | (np.maximum(lower, upper) > SMOOTH * first) | ~np.isfinite(left + right).all(axis=0)
+            kept = hit | (np.maximum(lower, upper) > SMOOTH_BEND * first) | ~np.isfinite(left + right).all(axis=0)
             left, right, first = left[:, kept], right[:, kept], first[kept]
     return (left[0] + right[0]) / 2
 
 
 def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
     """Classify a place by values and slopes close to it on both sides; None if the curve is smooth."""
-    away = NEAR * length
+    away = NEAR_BREAK * length
     x = np.concatenate([at - away, at + away])
-    value, slope = (y.reshape(2, len(NEAR)) for y in evaluate(x))
+    value, slope = (y.reshape(2, len(NEAR_BREAK)) for y in evaluate(x))
     if not np.isfinite(value).all() or not np.isfinite(slope).all():
         return None
     ends = enumerate((at - away[-1], at + away[-1]))

@@ -16,20 +16,20 @@ from ..exact.record import exactly
 from ..lang.limits import any_length, time_left, within
 from ..program.base import Program, Run, Values, silence_prints
 from ..request import Request
-from ..results.studies import LongNumbers, Loss, Precision
+from ..results.studies import DigitLoss, LongNumbers, Precision
 from ..rules.exact import map_elements, without_field
-from ..tape.anomaly import Observation, observation_of
+from ..tape.anomaly import RecordedOrigin, observation_of
 from . import graph
 from .gradient import Read, compute_gradient, gradient_at, value_of
 from .graph import Labels
 from .plot import check_plotted_output, refuse_values
-from .trace import BackwardRecorder, Event
+from .trace import BackwardRecorder, StepEvent
 
 DIGITS_TIMEOUT = 20.0  # time limit in seconds for numbers of many digits, unless --timeout is given
 MORE = 400  # digits to add if some were lost: enough for the smallest numbers of double precision
 MORE_SECONDS = 2.0
 VANISHES = 1e-15  # a number that shrinks by this factor with more digits is zero
-Numbers = dict[str, np.ndarray]
+DigitArrays = dict[str, np.ndarray]
 
 
 def compute_in_time(program: Program, work: Callable[[int], tuple], request: Request, digits: int) -> LongNumbers:
@@ -102,7 +102,7 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
     """Compute value and gradients in many digits; in a script, inputs that backward does not reach give None."""
     unreached: set[str] = set()
 
-    def work(precision: int) -> tuple[np.ndarray | None, Numbers, str | None]:
+    def work(precision: int) -> tuple[np.ndarray | None, DigitArrays, str | None]:
         field = Multiprecision(precision)
         with exactly(field):
             value, grads, run = gradient_at(program, read(), request, field)
@@ -114,7 +114,7 @@ def gradient_in_digits(program: Program, read: Read, request: Request, digits: i
 
 
 def value_in_digits(program: Program, read: Read, request: Request, digits: int) -> LongNumbers:
-    def work(precision: int) -> tuple[np.ndarray | None, Numbers, str | None]:
+    def work(precision: int) -> tuple[np.ndarray | None, DigitArrays, str | None]:
         field = Multiprecision(precision)
         with exactly(field), silence_prints(program):
             run = program.run(read(), wrt=request.wrt, out=request.out)
@@ -124,8 +124,8 @@ def value_in_digits(program: Program, read: Read, request: Request, digits: int)
 
 
 DIGITS_TRIED = (50, 80, 160, 320, 640, 1280)  # tried in turn, until two results in a row agree to 25 digits
-ENOUGH = 640  # with fewer digits, a 0 may be a number that cancellation of large numbers lost
-WIDE = 100.0  # in a range whose ends have at least this ratio, points have constant ratios
+ENOUGH_DIGITS = 640  # with fewer digits, a 0 may be a number that cancellation of large numbers lost
+WIDE_RATIO = 100.0  # in a range whose ends have at least this ratio, points have constant ratios
 NEAREST = 1e-12  # distance of the points closest to a zero inside a range, as a share of its longer side
 
 
@@ -142,7 +142,7 @@ class Exactness:
     def values(self, at: float) -> dict[str, Any]:
         return {**self.given, self.name: np.asarray(at, self.x.dtype)}
 
-    def find_right(self, program: Program, at: float) -> tuple[np.ndarray, Numbers] | None:
+    def find_right(self, program: Program, at: float) -> tuple[np.ndarray, DigitArrays] | None:
         """Return value and gradients at a point, to 25 digits; None if no two precisions agree."""
         before: list[Any] | None = None
         for digits in DIGITS_TRIED:
@@ -150,15 +150,15 @@ class Exactness:
             with exactly(field):
                 now = gradient_at(program, self.values(at), self.request, field)[:2]
             numbers = [x for part in (now[0], *now[1].values()) for x in np.ravel(part).tolist()]
-            agree = before is not None and all(map(same, before, numbers))
-            if agree and (digits >= ENOUGH or all(numbers)):
+            agree = before is not None and all(map(same_digits, before, numbers))
+            if agree and (digits >= ENOUGH_DIGITS or all(numbers)):
                 return now
             before = numbers
         return None
 
-    def count_digits(self, program: Program) -> tuple[np.ndarray, Numbers]:
+    def count_digits(self, program: Program) -> tuple[np.ndarray, DigitArrays]:
         value = np.full(len(self.x), np.nan)
-        gradients: Numbers = {}
+        gradients: DigitArrays = {}
         for i, (at, right) in enumerate(zip(self.x, self.found, strict=True)):
             if right is None:
                 continue
@@ -188,7 +188,7 @@ class Exactness:
         return min(max(float(-mp.log10(error / abs(right))), 0.0), self.full) if right else 0.0
 
 
-def same(x: Any, better: Any) -> bool:
+def same_digits(x: Any, better: Any) -> bool:
     """Return whether two numbers agree to 25 digits."""
     mp = getattr(better, "context", mpmath.mp)
     if not (mp.isfinite(x) and mp.isfinite(better)):
@@ -206,28 +206,28 @@ def points_between(low: float, high: float, count: int, dtype: Any) -> np.ndarra
         parts = [np.sign(end) * np.geomspace(abs(end), NEAREST * max(-low, high), near) for end in ends]
         zero = [0.0][: count - near * len(ends)]
         x = np.concatenate([*parts, zero, np.linspace(low, high, count - near * len(ends) + 1)[1:-1]])
-    elif max(low / high, high / low) >= WIDE:
+    elif max(low / high, high / low) >= WIDE_RATIO:
         x = np.geomspace(low, high, count)
     else:
         x = np.linspace(low, high, count)
     return np.unique(x.astype(dtype))
 
 
-LEAST = 1.0  # operations that lose no more digits than this are not reported
+LEAST_LOSS = 1.0  # operations that lose no more digits than this are not reported
 
 
-def observe(program: Program, right: Exactness, at: float) -> tuple[Run, graph.ObservedPass, list[Event]]:
+def observe_backward(program: Program, right: Exactness, at: float) -> tuple[Run, graph.ObservedPass, list[StepEvent]]:
     recorder = BackwardRecorder()
     run = graph.watch_program(program, right.values(at), right.request, recorder.on_start)
     return run, *recorder.passes[-1]
 
 
-def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | None:
+def find_lossy_operation(program: Program, right: Exactness, of: str, at: float) -> DigitLoss | None:
     """Return the operation that loses the most digits of the value or of a gradient; None if none can be named."""
-    run, last, events = observe(program, right, at)
+    run, last, events = observe_backward(program, right, at)
     with exactly(Multiprecision(DIGITS_TRIED[-2], decimal=False)):
-        _, _, better = observe(program, right, at)
-    if [outline(event) for event in events] != [outline(event) for event in better]:
+        _, _, better = observe_backward(program, right, at)
+    if [outline_of_event(event) for event in events] != [outline_of_event(event) for event in better]:
         return None
     pairs = list(zip(events, better, strict=True))
     comparison = StepComparison(right, of, at, Labels(run, graph.public_nodes(last.roots)))
@@ -240,7 +240,7 @@ def find_loss(program: Program, right: Exactness, of: str, at: float) -> Loss | 
     return comparison.largest()
 
 
-def outline(event: Event) -> tuple[bool, ...]:
+def outline_of_event(event: StepEvent) -> tuple[bool, ...]:
     """Return which operands have a gradient. Two runs that took the same branches have equal outlines."""
     return () if event.node.leaf else tuple(parent is not None for parent in event.node.parents)
 
@@ -250,11 +250,11 @@ class StepComparison:
 
     def __init__(self, right: Exactness, of: str, at: float, labels: Labels):
         self.right, self.of, self.at, self.labels = right, of, at, labels
-        self.losses: list[Loss] = []
+        self.losses: list[DigitLoss] = []
         self.known: dict[Any, float] = {}
 
-    def largest(self) -> Loss | None:
-        worth = [loss for loss in self.losses if loss.before - loss.after > LEAST]
+    def largest(self) -> DigitLoss | None:
+        worth = [loss for loss in self.losses if loss.before - loss.after > LEAST_LOSS]
         return max(worth, key=lambda loss: loss.before - loss.after, default=None)
 
     def note(self, node: Any, kind: str, before: float, after: float, parts: list, computed: Any, right: Any) -> None:
@@ -265,7 +265,9 @@ class StepComparison:
         line = None if span is None or graph.is_only_line(span) else span.line
         computed, right = numbers[-2:]
         self.losses.append(
-            Loss(self.of, self.at, kind, self.formula(node), line, before, after, tuple(numbers[:-2]), computed, right)
+            DigitLoss(
+                self.of, self.at, kind, self.formula(node), line, before, after, tuple(numbers[:-2]), computed, right
+            )
         )
 
     def formula(self, node: Any) -> str:
@@ -283,7 +285,7 @@ class StepComparison:
             return 0.0
         return float(np.nan_to_num(self.right.digits(computed, exacts), nan=self.right.full))
 
-    def forward(self, node: Any, mine: Observation | None, exacts: Observation | None) -> None:
+    def forward(self, node: Any, mine: RecordedOrigin | None, exacts: RecordedOrigin | None) -> None:
         if mine is None or exacts is None or isinstance(mine.result, tuple):
             return
         operands = list(zip(mine.operands, exacts.operands, strict=True))
@@ -294,7 +296,7 @@ class StepComparison:
         parts = [x for x, _ in numeric]
         self.note(node, "forward", before, after, parts, mine.result, exacts.result)
 
-    def backward(self, pairs: list[tuple[Event, Event]], origin: Loss | None) -> None:
+    def backward(self, pairs: list[tuple[StepEvent, StepEvent]], origin: DigitLoss | None) -> None:
         """Compare the gradients that operations send, and their sums. origin: the largest loss of the forward run."""
         received: dict[Any, list[tuple[Any, Any]]] = {}
         senders: dict[Any, list[str]] = {}
@@ -311,9 +313,9 @@ class StepComparison:
                 received.setdefault(parent, []).append((computed, right))
                 senders.setdefault(parent, []).append(self.formula(mine.node))
                 after = self.digits(computed, right)
-                if origin is None or self.known.get(mine.node, self.right.full) > after + LEAST:
+                if origin is None or self.known.get(mine.node, self.right.full) > after + LEAST_LOSS:
                     self.note(mine.node, "backward", arrived, after, [mine.incoming], computed, right)
-                elif arrived - after > LEAST:
+                elif arrived - after > LEAST_LOSS:
                     self.losses.append(origin)
 
 
@@ -333,6 +335,6 @@ def measure_precision(
             for of, digits in {"value": value, **gradients}.items()
             if np.isfinite(digits).any() and np.nanmin(digits) < 0.75 * right.full
         }
-        found = (find_loss(program, right, of, at) for of, at in worst.items())
+        found = (find_lossy_operation(program, right, of, at) for of, at in worst.items())
         losses = tuple(loss for loss in found if loss is not None)
     return Precision(program.title, name, x, right.full, value, gradients, losses, output)

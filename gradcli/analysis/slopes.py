@@ -18,28 +18,28 @@ from ..numeric.estimate import PER_ESTIMATE, Estimate, estimate
 from ..numeric.fit import FOLLOWING, NOISE_SIGMAS, SAFETY, Fit, fit
 from ..numeric.sampler import TINY, Line
 
-FINE = 1e-5  # structure finer than this, in units of the scale, may be the rounding of float32
+FINE_STRUCTURE = 1e-5  # structure finer than this, in units of the scale, may be the rounding of float32
 DISTANCES = (0.5, 0.02, 1e-4, 1e-6, 1e-8)  # of the pairs, in units of the scale; a failed `estimate` has most of them
-APART = 30.0  # a structure is located to within this factor: what one fit may be too wide
+LOCATED_WITHIN = 30.0  # a structure is located to within this factor: what one fit may be too wide
 MOST_DISTANCES = 12  # a choice
 CLOSEST = 1e-11  # pairs closer than this differ by a few rounding units of x
 STILL = 1e-5  # values that do not change at a distance above this are a step, not rounding
 DEVIATION = 0.1  # share of the change at which a pair deviates from the parabola through closer pairs
 POWER = 0.08  # exponents of a falling remainder are whole to within this: noise does not fall like a power
-SMALL = 1e-3  # noise is smaller than this share of the values or of their change: larger is structure
-RESOLVED = 0.03  # changes of less than this share of the noise show that it is structure
-NOISY = 8.0  # noise above this many rounding units is more than rounding
-CLEAR = 1e5  # a change this many times the noise gives five digits
-HALVINGS, STAYS = 10, 0.1  # a jump keeps a tenth of its size over so many halvings; a slope keeps 1/1000
+SMALL_NOISE = 1e-3  # noise is smaller than this share of the values or of their change: larger is structure
+RESOLVED_SHARE = 0.03  # changes of less than this share of the noise show that it is structure
+NOISY_UNITS = 8.0  # noise above this many rounding units is more than rounding
+CLEAR_CHANGE = 1e5  # a change this many times the noise gives five digits
+JUMP_HALVINGS, JUMP_STAYS = 10, 0.1  # a jump keeps a tenth of its size over so many halvings; a slope keeps 1/1000
 FARTHER = 16.0  # factor between distances in the search for such a change
-REACH = (
-    25.0  # the scale, in units of the distance up to which f is smooth: 0.02 times it, the first fit, is half of that
-)
-ENOUGH = 1e-7  # error of a slope relative to those next to it that is good enough
+REACH = 25.0
+"""The scale, in units of the distance up to which f is smooth: 0.02 times it, the first fit, is half of that."""
+ENOUGH_ACCURACY = 1e-7  # error of a slope relative to those next to it that is good enough
 NOISE_LEFT = 50.0  # error of the slope of the widest ordinary fit, in units of the noise
 DEGREES = (8, 16)  # of fits for second derivatives; those for slopes have sampled their points
-WANTED = 1e-6  # relative error at which a second derivative is good enough
-LARGEST = 2.0  # the largest of the last coefficients, in units of their root mean square (at most the root of 5)
+WANTED_SECOND = 1e-6  # relative error at which a second derivative is good enough
+LARGEST_COEFFICIENT = 2.0
+"""The largest of the last coefficients, in units of their root mean square (at most the root of 5)."""
 DOUBTS = 10.0  # slopes of pairs may be off by this many times their difference
 
 
@@ -69,7 +69,7 @@ class View(NamedTuple):
     steepest: float
 
 
-class Plan(NamedTuple):
+class SlopePlan(NamedTuple):
     """How to estimate a slope. scale: of the line, a power of 2. unit: of rounding or noise, relative to the value."""
 
     scale: float
@@ -78,10 +78,10 @@ class Plan(NamedTuple):
 
 def slopes(line: Line) -> Estimate:
     """Return the slopes along a line, for each of its outputs."""
-    first = attempt(line)
+    first = estimate_smooth(line)
     if first is not None:
         return first
-    pairs, views = look(line)
+    pairs, views = locate_structure(line)
     views = [view and with_steps(line, j, view, pairs.distance) for j, view in enumerate(views)]
     groups, enough = defaultdict(list), np.zeros(len(views))
     for j, view in enumerate(views):
@@ -89,17 +89,19 @@ def slopes(line: Line) -> Estimate:
         groups[plan].append(j)
         if view is not None:
             noisy = plan.unit > line.flat.unit
-            enough[j] = NOISE_LEFT * view.noise if noisy else ENOUGH * view.steepest * plan.scale * (plan.scale < 1)
+            enough[j] = (
+                NOISE_LEFT * view.noise if noisy else ENOUGH_ACCURACY * view.steepest * plan.scale * (plan.scale < 1)
+            )
     found = Estimate.unknown(len(views))
     for plan, rows in groups.items():
-        take(found, rows, estimate_on(line, plan, rows, enough[rows]))
+        take_rows(found, rows, estimate_on(line, plan, rows, enough[rows]))
     for j, view in enumerate(views):
         if view is not None:
             doubt(found, j, view, abs(float(line.base[j])))
     return found
 
 
-def attempt(line: Line) -> Estimate | None:
+def estimate_smooth(line: Line) -> Estimate | None:
     """Return the estimate if it takes no more calls than those of a smooth function; else None."""
     budget = line.flat.claim.budget
     allowed = budget.allowed
@@ -112,7 +114,7 @@ def attempt(line: Line) -> Estimate | None:
         budget.allowed = allowed
 
 
-def look(line: Line) -> tuple[Pairs, list[View | None]]:
+def locate_structure(line: Line) -> tuple[Pairs, list[View | None]]:
     """Sample pairs until the distance at which each function stops being smooth is known well enough."""
     distances = list(DISTANCES)
     while True:
@@ -122,9 +124,9 @@ def look(line: Line) -> tuple[Pairs, list[View | None]]:
         for view, size in zip(views, np.abs(line.base), strict=True):
             if view is None:
                 continue
-            if view.unsettled > NOISY * line.flat.unit * size and distances[-1] > CLOSEST:
+            if view.unsettled > NOISY_UNITS * line.flat.unit * size and distances[-1] > CLOSEST:
                 more.add(distances[-1] / 100)
-            elif view.smooth > 0 and distances[view.smooth - 1] > APART * distances[view.smooth]:
+            elif view.smooth > 0 and distances[view.smooth - 1] > LOCATED_WITHIN * distances[view.smooth]:
                 more.add((distances[view.smooth - 1] * distances[view.smooth]) ** 0.5)
         if not more or len(distances) + len(more) > MOST_DISTANCES:
             return pairs, views
@@ -153,7 +155,7 @@ def view_of(distance: np.ndarray, odd: np.ndarray, even: np.ndarray) -> View | N
     best = most_alike(slope, differ, last)
     if best is None or agree_otherwise(slope[best + 2 :], float(slope[best + 1]), float(differ[best])):
         return None
-    left = unexplained(distance, odd - slope[best + 1] * distance, even, best)
+    left = unexplained_rest(distance, odd - slope[best + 1] * distance, even, best)
     noise, change = float(left.max(initial=0.0)), np.maximum(np.abs(odd), np.abs(even))
     bend = even[best] / distance[best] ** 2
     with np.errstate(invalid="ignore", over="ignore"):
@@ -200,7 +202,7 @@ def agree_otherwise(closer: np.ndarray, slope: float, differ: float) -> bool:
     return bool(apart.min() > DOUBTS * differ and np.ptp(closer) < DEVIATION * apart.min())
 
 
-def unexplained(distance: np.ndarray, odd: np.ndarray, even: np.ndarray, best: int) -> np.ndarray:
+def unexplained_rest(distance: np.ndarray, odd: np.ndarray, even: np.ndarray, best: int) -> np.ndarray:
     """Return what remains of f below a distance and does not fall like a power of t: noise, or structure too fine."""
     found = np.zeros(len(distance) - best - 1)
     for remainder in (np.abs(odd), np.abs(even)):
@@ -218,35 +220,35 @@ def with_steps(line: Line, j: int, view: View, distance: np.ndarray) -> View:
     Fine and small structure may also be real; only jumps between neighbouring points show that it is not.
     """
     size, end = abs(float(line.base[j])), view.smooth
-    rounding = NOISY * line.flat.unit * size
-    if not end or distance[end] > FINE or not rounding < view.beyond <= SMALL * size:
+    rounding = NOISY_UNITS * line.flat.unit * size
+    if not end or distance[end] > FINE_STRUCTURE or not rounding < view.beyond <= SMALL_NOISE * size:
         return view
     a, b = 0.0, float(distance[end - 1])
     first = 0.0
-    for _ in range(HALVINGS):
+    for _ in range(JUMP_HALVINGS):
         t, values = line.values(np.array([a, (a + b) / 2, b]))
         gaps = np.abs(np.diff(values[:, j] - view.slope * t))
         first = first or float(gaps.sum())
         a, b = (t[0], t[1]) if gaps[0] >= gaps[1] else (t[1], t[2])
-    if not gaps.max() > max(STAYS * first, rounding):
+    if not gaps.max() > max(JUMP_STAYS * first, rounding):
         return view
     return view._replace(noise=view.beyond, finest=np.inf, smooth=0, slope=np.nan)
 
 
-def plan_for(line: Line, j: int, view: View | None, pairs: Pairs) -> Plan:
+def plan_for(line: Line, j: int, view: View | None, pairs: Pairs) -> SlopePlan:
     """Return how to estimate the slope of function j: on the scale on which it is smooth, or rises above its noise."""
-    size, usual = float(np.abs(line.base[j])), Plan(1.0, line.flat.unit)
+    size, usual = float(np.abs(line.base[j])), SlopePlan(1.0, line.flat.unit)
     if view is None:
         return usual
     change = float(np.max(np.nan_to_num(np.abs(pairs.odd[:, j]), nan=0.0)))
-    small = SMALL * max(size, change)
-    if view.noise > NOISY * usual.unit * size:
-        if view.noise > small or view.finest < RESOLVED * view.noise:
+    small = SMALL_NOISE * max(size, change)
+    if view.noise > NOISY_UNITS * usual.unit * size:
+        if view.noise > small or view.finest < RESOLVED_SHARE * view.noise:
             return usual
         unit = view.noise / max(size, TINY)
         unit = unit if len(line.base) == 1 else float(4.0 ** np.ceil(np.log2(unit) / 2))  # to share estimates
-        return Plan(clear_scale(line, j, change, view.noise), unit)
-    if view.smooth and (pairs.distance[view.smooth] > FINE or view.beyond > small):
+        return SlopePlan(clear_scale(line, j, change, view.noise), unit)
+    if view.smooth and (pairs.distance[view.smooth] > FINE_STRUCTURE or view.beyond > small):
         return usual._replace(scale=min(float(2.0 ** np.floor(np.log2(REACH * pairs.distance[view.smooth]))), 1.0))
     return usual
 
@@ -254,13 +256,13 @@ def plan_for(line: Line, j: int, view: View | None, pairs: Pairs) -> Plan:
 def clear_scale(line: Line, j: int, change: float, noise: float) -> float:
     """Return a scale on which function j changes by much more than its noise: 1, or more if x is small."""
     scale = 1.0
-    while change < CLEAR * noise and FARTHER * scale * line.scale <= 1:
+    while change < CLEAR_CHANGE * noise and FARTHER * scale * line.scale <= 1:
         scale *= FARTHER
         change = float(np.nan_to_num(np.abs(pairs_at(line, [scale]).odd[0, j]), nan=np.inf))
     return scale
 
 
-def estimate_on(line: Line, plan: Plan, rows: list[int], enough: np.ndarray) -> Estimate:
+def estimate_on(line: Line, plan: SlopePlan, rows: list[int], enough: np.ndarray) -> Estimate:
     """Return the estimate of some outputs by a plan, in the units of the line itself."""
     flat, count = line.flat, len(line.base)
     weights = line.weights
@@ -280,13 +282,13 @@ def estimate_on(line: Line, plan: Plan, rows: list[int], enough: np.ndarray) -> 
     return found
 
 
-def take(into: Estimate, rows: list[int], found: Estimate) -> None:
+def take_rows(into: Estimate, rows: list[int], found: Estimate) -> None:
     for name, whole in vars(into).items():
         if isinstance(whole, np.ndarray):
             whole[rows] = getattr(found, name)
 
 
-def row_of(found: Estimate, j: int) -> dict[str, Any]:
+def estimate_row(found: Estimate, j: int) -> dict[str, Any]:
     """Return what is known of one function, by the names of the arrays of an estimate."""
     return {name: x[j] for name, x in vars(found).items() if isinstance(x, np.ndarray)}
 
@@ -296,7 +298,7 @@ def doubt(found: Estimate, j: int, view: View, size: float) -> None:
 
     Values that jump by a large share of themselves are not rounded values of a smooth function.
     """
-    if found.kind[j] == "limited" and view.noise > SMALL * size:
+    if found.kind[j] == "limited" and view.noise > SMALL_NOISE * size:
         found.kind[j], found.error[j] = "none", np.inf
     elif found.kind[j] == "smooth" and np.isfinite(found.error[j]) and np.isfinite(view.slope):
         apart = abs(float(found.value[j]) - view.slope)
@@ -316,15 +318,15 @@ def bends(line: Line) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             found = fit(line, float(width), degree)
             if found is None:
                 continue
-            bend, off = bend_of(found)
+            bend, off = second_derivatives_of(found)
             better = (first.width == width) & first.known & (off < error)
             value, error = np.where(better, bend, value), np.where(better, off, error)
-            if (~better | (error <= WANTED * np.abs(value))).all():
+            if (~better | (error <= WANTED_SECOND * np.abs(value))).all():
                 break
     return value, error, first.kind
 
 
-def bend_of(found: Fit) -> tuple[np.ndarray, np.ndarray]:
+def second_derivatives_of(found: Fit) -> tuple[np.ndarray, np.ndarray]:
     """Return the second derivatives of a fit at its centre, and their errors as `fit` finds those of slopes."""
     k = np.arange(len(found.series))
     weights = np.where(k % 2 == 0, -(k**2) * np.where(k % 4 == 0, 1.0, -1.0), 0.0) / found.width**2
@@ -332,5 +334,5 @@ def bend_of(found: Fit) -> tuple[np.ndarray, np.ndarray]:
     last = np.maximum(len(k) - 1 - np.argmax(used[::-1], axis=0), 2)
     spread = np.sqrt((weights[:, None] ** 2 * (k[:, None] <= last)).sum(axis=0))
     following = np.sum([np.abs(weights[np.minimum(last + i, k[-1])]) for i in range(1, FOLLOWING + 1)], axis=0)
-    error = SAFETY * found.noise * (NOISE_SIGMAS * spread + LARGEST * following)
+    error = SAFETY * found.noise * (NOISE_SIGMAS * spread + LARGEST_COEFFICIENT * following)
     return weights @ found.series, np.where(np.isfinite(found.error), error, np.inf)

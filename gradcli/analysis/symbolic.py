@@ -17,11 +17,11 @@ from ..exact import printing
 from ..exact.field import ExactArray
 from ..exact.record import exactly
 from ..exact.symbolic import Symbolic, resolve_unknown, was_raised_by_sympy
-from ..lang.limits import SHORTEST, any_length, time_left, within
+from ..lang.limits import SHORTEST_TIME, any_length, time_left, within
 from ..program.base import Program, Run, check_output, check_vector, line_span, silence_prints
 from ..request import Request
 from ..results.base import labels
-from ..results.studies import Derivative, Formula, FormulaMatrix, Formulas
+from ..results.studies import Derivative, FormulaMatrix, Formulas, PrintedFormula
 from ..rules.exact import map_elements
 from .gradient import check_has_inputs
 
@@ -122,7 +122,7 @@ def join_powers(*factors: Any) -> Any:
 def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) -> Any:
     """Call `work`. Raises GradcliError if it takes longer than `seconds`, of which `spent` have passed already."""
     try:
-        with within(time_left(max(seconds - spent, SHORTEST))):
+        with within(time_left(max(seconds - spent, SHORTEST_TIME))):
             return work()
     except TimeIsUp:
         hint = f"wait longer with --timeout, choose inputs with --wrt, or {NUMBERS_INSTEAD}"
@@ -136,7 +136,7 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
         raise GradcliError(message, hint=NUMBERS_INSTEAD, kind="exact") from None
 
 
-def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
+def derivatives_of_order(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any]]]:
     """Return label, shape and expressions of the derivatives of an order, each unordered pair of inputs once.
 
     If the output has several elements, the labels name them: out[0]/x. For orders above 1, the output must be a scalar,
@@ -149,7 +149,7 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
         return [(name, g.shape, g.ravel().tolist()) for name, g in symbols.grads.items()]
     if order == 1:
         rows, every = [""], symbols.output.ravel().tolist()
-        if is_vector(symbols):
+        if has_several_outputs(symbols):
             rows = [f"{label}/" for label in labels(symbols.run.output_name or "out", symbols.output.shape)]
         else:
             every = [scalar(symbols)]
@@ -167,7 +167,7 @@ def derivatives(symbols: Symbols, order: int) -> list[tuple[str, tuple, list[Any
     return [("/".join(every[i].name for i in places), (), [value]) for places, value in known.items()]
 
 
-def is_vector(symbols: Symbols) -> bool:
+def has_several_outputs(symbols: Symbols) -> bool:
     return symbols.grads is None and symbols.vector is None and symbols.output.size != 1
 
 
@@ -189,7 +189,7 @@ NUMBER_DIGITS = 30
 GUARD = 10  # extra digits, so that the last printed digit is right
 
 
-def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
+def symbols_of_inputs(symbols: Symbols) -> dict[str, np.ndarray]:
     """Return the symbols of all inputs, including those that are not differentiated."""
     expressions = dict(symbols.inputs)
     for name, tensor in symbols.run.names.items():
@@ -202,11 +202,11 @@ def every_input(symbols: Symbols) -> dict[str, np.ndarray]:
     return expressions
 
 
-def point_of(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
+def exact_point(symbols: Symbols, at: Mapping[str, Any]) -> dict[Any, Any]:
     """Return the exact number for each symbol, from `at`, else from the program. Raises GradcliError."""
     field = Symbolic()
     point: dict[Any, Any] = dict(symbols.point)
-    for name, array in every_input(symbols).items():
+    for name, array in symbols_of_inputs(symbols).items():
         if name not in at:
             if point.keys() >= set(array.ravel().tolist()):
                 continue
@@ -231,7 +231,7 @@ def number_at(expr: Any, point: Mapping[Any, Any], digits: int = NUMBER_DIGITS) 
         return sympy.nan
 
 
-KINK = sympy.Rational(1, 10**20)  # relative distance from a kink at which to evaluate both sides
+KINK_DISTANCE = sympy.Rational(1, 10**20)  # relative distance from a kink at which to evaluate both sides
 
 
 def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.Generator) -> list[Any]:
@@ -240,8 +240,8 @@ def numbers_around(expr: Any, point: dict[Any, Any], size: Any, rng: np.random.G
     for _ in range(10):
         steps = (rng.choice([-1, 1], len(free)) * rng.integers(1, 99, len(free))).tolist()  # breaks ties
         moved = {s: point[s] + size * step * max(abs(point[s]), size) for s, step in zip(free, steps, strict=True)}
-        nearby.append(as_number(number_at(expr, {**point, **moved})))
-    return [*nearby, as_number(number_at(expr, point))]
+        nearby.append(number_or_nan(number_at(expr, {**point, **moved})))
+    return [*nearby, number_or_nan(number_at(expr, point))]
 
 
 def kink_note(low: float, high: float, taken: float) -> str:
@@ -254,9 +254,9 @@ def kink_at(expr: Any, point: dict[Any, Any]) -> str | None:
     """Return a note if the derivative is evaluated at a kink, where other values are equally right."""
     if not sympy.sympify(expr).has(sympy.Piecewise, sympy.sign):
         return None
-    around = list(map(complex, numbers_around(expr, point, KINK, np.random.default_rng(0))))
+    around = list(map(complex, numbers_around(expr, point, KINK_DISTANCE, np.random.default_rng(0))))
     slopes = [x.real for x in around if np.isfinite(x)]
-    if not slopes or max(slopes) - min(slopes) <= 1e-9 * max(map(abs, slopes)) + KINK:
+    if not slopes or max(slopes) - min(slopes) <= 1e-9 * max(map(abs, slopes)) + KINK_DISTANCE:
         return None
     return kink_note(min(slopes), max(slopes), around[-1].real)
 
@@ -295,7 +295,7 @@ def sides(expr: Any, point: Mapping[Any, Any]) -> str:
     return "nan"
 
 
-def as_number(value: Any) -> complex | float:
+def number_or_nan(value: Any) -> complex | float:
     try:
         number = complex(value)
     except TypeError:
@@ -320,7 +320,7 @@ def derive_formulas(
 
     def differentiated() -> tuple[Symbols, list]:
         symbols = Symbols(program, given, request)
-        expressions = derivatives(symbols, order)
+        expressions = derivatives_of_order(symbols, order)
         return symbols, [(label, shape, [resolve_unknown(e) for e in exprs]) for label, shape, exprs in expressions]
 
     symbols, formulas = derive_in_time(timeout, differentiated)
@@ -333,12 +333,12 @@ def derive_formulas(
             notes.append(f"simplifying took longer than {timeout:g} s, so the formulas are not simplified")
 
     def derive() -> Formulas:
-        point = None if at is None else point_of(symbols, at)
-        known = every_input(symbols)
+        point = None if at is None else exact_point(symbols, at)
+        known = symbols_of_inputs(symbols)
 
         def derivative(label: str, expr: Any) -> Derivative:
             number = None if point is None else evaluate_at(expr, point, request.digits or 15)
-            return Derivative(label, write_formula(expr, unicode), number)
+            return Derivative(label, formula_text(expr, unicode), number)
 
         elements = zip(labels("value", symbols.output.shape), symbols.output.ravel().tolist(), strict=True)
         value = [derivative(label, e) for label, e in elements if symbols.grads is None]
@@ -347,7 +347,7 @@ def derive_formulas(
         slopes = [derivative(label, e) for label, e in labelled]
         if point is not None:
             notes.extend(f"{label}: {kink}" for label, e in labelled if (kink := kink_at(e, point)))
-        steps: tuple[Formula, ...] = ()
+        steps: tuple[PrintedFormula, ...] = ()
         if request.steps:
             from .chain_rule import chain_rule
 
@@ -361,17 +361,17 @@ def derive_formulas(
             output=symbols.run.output_name,
             function=symbols.run.output_name or next(name for name in FUNCTION_NAMES if name not in known),
             single=sum(x.size for x in known.values()) == 1,
-            matrix=matrix_of(symbols, slopes, order),
+            matrix=matrix_of_derivatives(symbols, slopes, order),
             notes=tuple(notes),
         )
 
     return derive_in_time(timeout, derive, spent)
 
 
-def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> FormulaMatrix | None:
+def matrix_of_derivatives(symbols: Symbols, formulas: list[Derivative], order: int) -> FormulaMatrix | None:
     """Arrange the derivatives as a matrix: the Jacobian of several outputs, or the Hessian for several symbols."""
     columns = [label for name, x in symbols.inputs.items() for label in labels(name, x.shape)]
-    if is_vector(symbols):
+    if has_several_outputs(symbols):
         shape, known = symbols.output.shape, {d.name: d for d in formulas}
         whole = labels(symbols.run.output_name or "out", shape)
         entries = tuple(tuple(known[f"{row}/{column}"] for column in columns) for row in whole)
@@ -383,10 +383,10 @@ def matrix_of(symbols: Symbols, formulas: list[Derivative], order: int) -> Formu
     return FormulaMatrix("hessian", tuple(columns), tuple(columns), entries)
 
 
-def write_formula(expr: Any, unicode: bool) -> Formula:
+def formula_text(expr: Any, unicode: bool) -> PrintedFormula:
     expr = printing.with_decimals(resolve_unknown(expr))
     short = shortest_form(expr)
-    return Formula(
+    return PrintedFormula(
         printing.text(expr), printing.latex(short), sympy.pretty(short, use_unicode=unicode, wrap_line=False)
     )
 

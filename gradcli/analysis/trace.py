@@ -20,7 +20,7 @@ from . import graph
 from .graph import Labels
 
 
-class Event:
+class StepEvent:
     """One step of backward as it was observed, before anything has a label."""
 
     def __init__(self, node: Any, incoming: np.ndarray | None, hooks: list[HookCall]):
@@ -32,12 +32,12 @@ class Event:
 
 
 class BackwardRecorder:
-    """Records backward with hooks on every node, pass by pass. only: the pass to keep, LAST, or None for all."""
+    """Records backward with hooks on every node, pass by pass. only: the pass to keep, LAST_PASS, or None for all."""
 
     def __init__(self, only: int | None = None) -> None:
         self.only = only
         self.count = 0
-        self.passes: list[tuple[graph.ObservedPass, list[Event]]] = []
+        self.passes: list[tuple[graph.ObservedPass, list[StepEvent]]] = []
         self.hooked: dict[Any, list[HookCall]] = {}
 
     def on_start(self, which: graph.ObservedPass, nodes: list[Any]) -> None:
@@ -59,9 +59,9 @@ class BackwardRecorder:
     def before(self, node: Any) -> Callable:
         def hook(grads: tuple) -> None:
             alone = grads[0] if len(grads) == 1 else None
-            event = Event(node, raw(alone), self.hooked.pop(node, []))
+            event = StepEvent(node, raw_copy(alone), self.hooked.pop(node, []))
             if node.leaf:
-                event.before = raw(node.variable._grad)
+                event.before = raw_copy(node.variable._grad)
             else:
                 event.locals = local_values(node)
             self.passes[-1][1].append(event)
@@ -76,9 +76,9 @@ class BackwardRecorder:
     def after(self, node: Any) -> Callable:
         def hook(grads: tuple, _: tuple) -> None:
             event = next(e for e in reversed(self.passes[-1][1]) if e.node is node)
-            event.sent = tuple(raw(g) for g in grads)
+            event.sent = tuple(raw_copy(g) for g in grads)
             if node.leaf:
-                event.after = raw(node.variable._grad)
+                event.after = raw_copy(node.variable._grad)
 
         return hook
 
@@ -92,15 +92,15 @@ class Logged:
         self.__module__ = getattr(hook, "__module__", "")
 
     def __call__(self, gradient: Any) -> Any:
-        before = raw(gradient)
+        before = raw_copy(gradient)
         result = self.hook(gradient)
-        after = raw(gradient if result is None else result)
+        after = raw_copy(gradient if result is None else result)
         if before is not None and after is not None:
             self.recorder.hooked.setdefault(self.node, []).append(HookCall(self.__name__, before, after))
         return result
 
 
-def raw(tensor: Any) -> np.ndarray | None:
+def raw_copy(tensor: Any) -> np.ndarray | None:
     """Copy the numbers of a tensor, or of the cotangent of one output; None gives None."""
     if tensor is None:
         return None
@@ -126,11 +126,11 @@ def local_values(node: Any) -> tuple[Any, ...]:
     return tuple(slopes)
 
 
-LAST = 0  # the number that means the last pass
+LAST_PASS = 0  # the number that means the last pass
 
 
 def trace_program(program: Program, given: Values, request: Request, only: int | None = None) -> Trace:
-    """Run a program and trace backward. only: the number of a single pass to trace, or LAST."""
+    """Run a program and trace backward. only: the number of a single pass to trace, or LAST_PASS."""
     recorder = BackwardRecorder(only)
     run = graph.watch_program(program, given, request, recorder.on_start)
     count = recorder.count
@@ -162,7 +162,7 @@ def trace_recorded(output: Any, names: dict[str, Any]) -> Trace:
     return Trace("", tuple(describe_pass(run, *seen) for seen in recorder.passes))
 
 
-def describe_pass(run: Run, which: graph.ObservedPass, events: list[Event]) -> Pass:
+def describe_pass(run: Run, which: graph.ObservedPass, events: list[StepEvent]) -> Pass:
     public = graph.public_nodes(which.roots)
     at_end = run.output is not None
     labels = Labels(run, public, None if at_end else which.names)
@@ -172,12 +172,14 @@ def describe_pass(run: Run, which: graph.ObservedPass, events: list[Event]) -> P
         for value in [which.leaves.get(node) if node.leaf else graph.node_value(node)]
     )
     received: dict[Any, np.ndarray] = {}
-    steps = tuple(step(i + 1, event, which, labels, received) for i, event in enumerate(events))
+    steps = tuple(step_of_event(i + 1, event, which, labels, received) for i, event in enumerate(events))
     outputs = ", ".join(dict.fromkeys(labels.label(root) for root in which.roots))
     return Pass(which.kind, outputs, None if at_end else which.line, forward, steps)
 
 
-def step(number: int, event: Event, which: graph.ObservedPass, labels: Labels, received: dict[Any, np.ndarray]) -> Step:
+def step_of_event(
+    number: int, event: StepEvent, which: graph.ObservedPass, labels: Labels, received: dict[Any, np.ndarray]
+) -> Step:
     """Describe one step, and add the gradients that it sends to those its operands have received."""
     node = event.node
     span = labels.run.where(node)

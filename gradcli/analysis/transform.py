@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import GradcliError, check_known
 from ..func.forward import forward_blocks, push_all
-from ..func.trace import Trace, pull, reverse_blocks
+from ..func.trace import CallTrace, pull, reverse_blocks
 from ..program.base import Program, Values, check_output
 from ..request import Request
 from ..results.base import Hessian, Jacobian, Products
@@ -35,7 +35,7 @@ class RecordedProgram:
         if is_complex(self.output):
             message = "the output is complex; only real outputs have derivatives of this kind"
             raise GradcliError(message, hint="take real(...), imag(...) or abs(...) of it", kind="shape")
-        self.trace = Trace(list(run.leaves.values()), outputs=[self.output])
+        self.trace = CallTrace(list(run.leaves.values()), outputs=[self.output])
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -56,12 +56,12 @@ class RecordedProgram:
             hint = "sum it, choose one element with --out NAME, or use 'gradcli jacobian'"
             raise GradcliError(message, hint=hint, kind="shape")
 
-    def gradient_trace(self) -> tuple[Trace, list[int]]:
+    def gradient_trace(self) -> tuple[CallTrace, list[int]]:
         """Return a trace from the inputs to the gradients of a scalar output, and the positions of the inputs."""
         seed = Tensor._wrap(np.ones_like(self.output._data)[()], None)
         gradients = pull(self.trace, [(self.output, seed)], True, True)
         known = [i for i, g in enumerate(gradients) if g is not None]
-        return Trace(self.trace.inputs, outputs=[gradients[i] for i in known]), known
+        return CallTrace(self.trace.inputs, outputs=[gradients[i] for i in known]), known
 
     def vector(self, given: np.ndarray | None, like: Tensor, option: str) -> Tensor:
         shape = like._data.shape
@@ -89,7 +89,7 @@ def check_elements(rows: int, columns: int, limit: int, what: str, printed: bool
         raise GradcliError(message, hint=hint, kind="limit")
 
 
-def without_false_nan(trace: Trace, blocks: list[list[np.ndarray]]) -> None:
+def without_false_nan(trace: CallTrace, blocks: list[list[np.ndarray]]) -> None:
     """Replace nan in a block by 0 where the output does not depend on the input.
 
     A Jacobian computed in one pass multiplies the zeros of its unit vectors by derivatives that may be infinite. The

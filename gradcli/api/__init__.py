@@ -16,7 +16,7 @@ from ..tape.modes import set_grad_enabled
 from ..tape.tensor import Tensor
 from . import arithmetic, create, index, shape, signature  # noqa: F401 - importing these registers their functions
 from .signature import resolve
-from .wrap import METHOD_FORMS, METHODS, PUBLIC, rename_function
+from .wrap import METHOD_FORMS, OFFERED_METHODS, PUBLIC, rename_function
 
 NEVER_IN_PLACE = {
     *("requires_grad", "detach", "retain_grad", "view", "reshape", "expand", "clone", "to", "contiguous"),
@@ -25,17 +25,17 @@ NEVER_IN_PLACE = {
 }
 SHAPES_IN_PLACE = {"t", "transpose", "swapaxes", "swapdims", "squeeze", "unsqueeze"}
 """Methods whose in-place form changes shape and strides, but writes no elements."""
-NOTHING = np.empty(0)
+NO_NUMBERS = np.empty(0)
 
 
 def method(name: str) -> Callable | None:
     """Return the method `name` of Tensors, or None; `name_` is the in-place form of a method."""
     function = METHOD_FORMS.get(name) or resolve(name)
     if function is not None:
-        return function if name in METHODS else None
+        return function if name in OFFERED_METHODS else None
     if name.endswith("_") and not name.startswith("_") and name[:-1] not in NEVER_IN_PLACE:
         plain = METHOD_FORMS.get(name[:-1]) or resolve(name[:-1])
-        if plain is not None and name[:-1] in METHODS:
+        if plain is not None and name[:-1] in OFFERED_METHODS:
             return in_place(plain, name)
     return None
 
@@ -46,7 +46,7 @@ def in_place(function: Callable, name: str) -> Callable:
         return inplace.update(self, lambda: function(self, *args, **kwargs))
 
     def change_shape(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        inplace.check_allowed(self, NOTHING)
+        inplace.check_allowed(self, NO_NUMBERS)
         with set_grad_enabled(not self.is_leaf):
             return inplace.take_form(self, function(self, *args, **kwargs))
 

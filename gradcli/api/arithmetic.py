@@ -17,36 +17,36 @@ from ..tape.operators import recorders
 from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_operand, as_raw
 from .signature import from_signature
-from .wrap import offer, operand, public, stand_alone
+from .wrap import as_method_operand, offer, public, stand_alone
 
 
-def first(x: Any) -> Any:
+def as_first_operand(x: Any) -> Any:
     """Return a first operand as a Tensor, but keep a Python number, which must not decide the type."""
-    return x if isinstance(x, int | float | complex) else operand(x)
+    return x if isinstance(x, int | float | complex) else as_method_operand(x)
 
 
 @public
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input + alpha * other."""
-    return recorders["add"](first(input), as_operand(other if alpha == 1 else other * alpha))
+    return recorders["add"](as_first_operand(input), as_operand(other if alpha == 1 else other * alpha))
 
 
 @public(names=("subtract",))
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """input - alpha * other."""
-    return recorders["subtract"](first(input), as_operand(other if alpha == 1 else other * alpha))
+    return recorders["subtract"](as_first_operand(input), as_operand(other if alpha == 1 else other * alpha))
 
 
 @public(names=("divide", "true_divide"))
 def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """input / other, rounded to integers if rounding_mode is 'floor' or 'trunc'."""
     if rounding_mode is None:
-        return recorders["divide"](first(input), as_operand(other))
+        return recorders["divide"](as_first_operand(input), as_operand(other))
     if rounding_mode not in ("floor", "trunc"):
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    return dispatch(entry(f"{rounding_mode}_divide"), (first(input), as_operand(other)))
+    return dispatch(entry(f"{rounding_mode}_divide"), (as_first_operand(input), as_operand(other)))
 
 
 @public
@@ -90,7 +90,7 @@ def round_(input: Tensor, *, decimals: int = 0) -> Tensor:
 @public
 def sign(input: Tensor) -> Tensor:
     """Return -1, 0 or 1; booleans are unchanged. Raises RuntimeError for complex numbers, for which there is sgn."""
-    x = operand(input)
+    x = as_method_operand(input)
     if x.dtype.kind == "c":
         raise RuntimeError("Unlike NumPy, torch.sign doesn't support complex numbers; use sgn")
     return sgn(x) if x.dtype.kind == "b" else dispatch(entry("sign"), (x,))
@@ -160,7 +160,7 @@ def enter_variance(name: str, doc: str) -> None:
     def function(
         input: Any, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
     ) -> Any:
-        x = operand(input)
+        x = as_method_operand(input)
         if x.dtype.kind not in "fcO":
             raise RuntimeError("std and var only support floating point and complex dtypes")
         if isinstance(dim, bool):
@@ -174,7 +174,7 @@ def enter_variance(name: str, doc: str) -> None:
     offer(name, function, doc)
 
     def with_mean(input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, **options: Any) -> tuple:
-        x = operand(input)
+        x = as_method_operand(input)
         dim, unbiased = (None, dim) if isinstance(dim, bool) else (dim, unbiased)
         return function(x, dim, unbiased, keepdim, **options), x.mean(dim, keepdim)
 
@@ -187,7 +187,7 @@ enter_variance("var", "Variance over dim, with divisor n - correction (by defaul
 enter_variance("std", "Standard deviation over dim, with divisor n - correction (by default n - 1).")
 
 
-def positions(x: Any, indices: np.ndarray) -> Tensor:
+def positions_in(x: Any, indices: np.ndarray) -> Tensor:
     """Return positions in x as a tensor outside the graph."""
     return report_event("argsort", x, Tensor._wrap(indices, None))
 
@@ -203,7 +203,7 @@ def pick_in_lanes(x: Tensor, indices: np.ndarray, axis: int, keepdim: bool, node
     if not keepdim:
         values, indices = relabel(values.squeeze(axis), node), indices.squeeze(axis)
         stand_alone(values, ())
-    return ValuesIndices(values, positions(x, indices))
+    return ValuesIndices(values, positions_in(x, indices))
 
 
 def pick_only(x: Tensor) -> ValuesIndices:
@@ -215,7 +215,7 @@ def enter_extreme(name: str, word: str) -> None:
     """Register max or min: of all elements, along dim with positions, or of two tensors."""
 
     def extreme(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-        x = operand(input)
+        x = as_method_operand(input)
         if dim is None:
             whole = dispatch(entry(name), (x,), {"axis": negative_axes(None, x.ndim), "keepdims": False})
             return relabel(whole, f"{name.title()}Backward1")
@@ -242,7 +242,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: in
     """
     spacing = 1 if spacing is None else spacing
     spacings = spacing if isinstance(spacing, list | tuple) else (spacing,)
-    slopes = entry("gradient").function(operand(input), *spacings, axis=dim, edge_order=edge_order)
+    slopes = entry("gradient").function(as_method_operand(input), *spacings, axis=dim, edge_order=edge_order)
     return slopes if isinstance(slopes, tuple) else (slopes,)
 
 
@@ -286,12 +286,12 @@ def order(data: np.ndarray, axis: int, descending: bool = False) -> np.ndarray:
 @public
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: bool = True) -> Any:
     """Return (values, indices) in ascending or descending order along dim."""
-    x = operand(input)
+    x = as_method_operand(input)
     axis = negative_axis(dim, x.ndim)
     if x.ndim == 0:
         return pick_only(x)
     indices = order(as_raw(x), axis, descending)
-    return ValuesIndices(pick_positions(x, indices, axis, "SortBackward0"), positions(x, indices))
+    return ValuesIndices(pick_positions(x, indices, axis, "SortBackward0"), positions_in(x, indices))
 
 
 @public
@@ -299,7 +299,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
     """Return the positions that sort the elements along dim."""
     if input.ndim == 0:
         return Tensor._wrap(np.zeros((), np.int64), None)
-    return positions(input, order(as_raw(input), negative_axis(dim, input.ndim), descending))
+    return positions_in(input, order(as_raw(input), negative_axis(dim, input.ndim), descending))
 
 
 @public
@@ -311,13 +311,13 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if input.ndim == 0:
         return pick_only(input)
     indices = np.take(order(as_raw(input), axis, largest), np.arange(k), axis=axis)
-    return ValuesIndices(pick_positions(input, indices, axis, "TopkBackward0"), positions(input, indices))
+    return ValuesIndices(pick_positions(input, indices, axis, "TopkBackward0"), positions_in(input, indices))
 
 
 def enter_median(name: str, doc: str, ignore_nan: bool) -> None:
 
     def function(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-        x = operand(input)
+        x = as_method_operand(input)
         if dim is None:
             return entry("lower_median").function(x, ignore_nan=ignore_nan)
         axis = negative_axis(dim, x.ndim)

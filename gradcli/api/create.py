@@ -11,13 +11,13 @@ import numpy as np
 
 from ..errors import add_advice
 from ..tape import inplace
-from ..tape.dtypes import ALIASES, DType, as_numpy, defaults, package_name, refuse_device
+from ..tape.dtypes import DTYPE_ALIASES, DType, as_numpy, defaults, package_name, refuse_device
 from ..tape.modes import random_numbers, report_event
 from ..tape.record import cast
 from ..tape.tensor import Tensor, as_raw
 from .wrap import offer, public
 
-Number = Any
+AnyNumber = Any
 
 
 def make_leaf(raw: Any, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
@@ -121,7 +121,7 @@ empty = filler("empty", 0, "Zeros (PyTorch leaves the memory uninitialized).")
 
 @public(method=False)
 def full(
-    size: Any, fill_value: Number, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    size: Any, fill_value: AnyNumber, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return a tensor filled with a value, in the type of the value unless dtype is given."""
     if isinstance(fill_value, str):
@@ -140,9 +140,9 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 @public(method=False)
 def arange(
-    start: Number,
-    end: Number | None = None,
-    step: Number = 1,
+    start: AnyNumber,
+    end: AnyNumber | None = None,
+    step: AnyNumber = 1,
     *,
     dtype: Any = None,
     device: Any = None,
@@ -161,7 +161,7 @@ def arange(
 
 @public(method=False)
 def linspace(
-    start: Number, end: Number, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: AnyNumber, end: AnyNumber, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Evenly spaced numbers from start to end, including both."""
     return make_leaf(np.linspace(start, end, steps), dtype or defaults.float, requires_grad, device)
@@ -169,10 +169,10 @@ def linspace(
 
 @public(method=False)
 def logspace(
-    start: Number,
-    end: Number,
+    start: AnyNumber,
+    end: AnyNumber,
     steps: int,
-    base: Number = 10.0,
+    base: AnyNumber = 10.0,
     *,
     dtype: Any = None,
     device: Any = None,
@@ -306,7 +306,7 @@ def conversion(dtype: DType) -> Callable:
     return lambda input: cast(input, dtype.dtype)
 
 
-for _name, _dtype in ALIASES.items():
+for _name, _dtype in DTYPE_ALIASES.items():
     offer(_name, conversion(_dtype), f"Convert the tensor to {_dtype.name}.")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.index import Index
+from ..rules.index import ArrayIndex
 from ..rules.select import lanes
 from ..rules.shapes import at_axis, negative_axis
 from ..tape.dtypes import as_dtype
@@ -19,10 +19,10 @@ from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_operand, as_raw
 from ..tape.torch_errors import BoundsError
 from .shape import expand
-from .wrap import METHOD_FORMS, operand, public
+from .wrap import METHOD_FORMS, as_method_operand, public
 
 
-def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
+def index_positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | None = None) -> np.ndarray:
     """Return an index tensor as an array. Raises RuntimeError for other types, and IndexError. dim: named in errors."""
     places = as_raw(index)
     if places.dtype.kind not in "iu":
@@ -39,16 +39,16 @@ def positions(index: Any, size: int, name: str, wrap: bool = False, dim: int | N
 def positions_along(input: Tensor, dim: int, index: Any, name: str) -> tuple[int, np.ndarray]:
     """Return dim as a negative axis, and the positions along it."""
     axis = negative_axis(dim, input.ndim)
-    return axis, positions(index, input.shape[axis], name, dim=axis + input.ndim)
+    return axis, index_positions(index, input.shape[axis], name, dim=axis + input.ndim)
 
 
-def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
+def lane_index(input: Tensor, dim: int, index: Any, name: str) -> ArrayIndex:
     """Return the index of the elements at the given positions in each lane along dim."""
     axis, places = positions_along(input, dim, index, name)
     if not places.ndim and input.ndim == 1:
-        return Index((places,), tuple(input.shape))
+        return ArrayIndex((places,), tuple(input.shape))
     if not places.size:
-        return Index((np.zeros(places.shape, np.intp),) * input.ndim, tuple(input.shape))
+        return ArrayIndex((np.zeros(places.shape, np.intp),) * input.ndim, tuple(input.shape))
     if places.ndim != input.ndim:
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as input tensor ({name}), "
@@ -60,14 +60,14 @@ def lane_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
     return lanes(tuple(input.shape), places, axis)
 
 
-def slice_index(input: Tensor, dim: int, index: Any, name: str) -> Index:
+def slice_index(input: Tensor, dim: int, index: Any, name: str) -> ArrayIndex:
     axis, places = positions_along(input, dim, index, name)
     if places.ndim > 1:
         raise RuntimeError(f"{name}(): Index is supposed to be a vector, got {places.ndim} axes")
-    return Index(at_axis(axis, np.atleast_1d(places)), tuple(input.shape))
+    return ArrayIndex(at_axis(axis, np.atleast_1d(places)), tuple(input.shape))
 
 
-def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
+def fit_source(input: Tensor, src: Any, index: ArrayIndex, name: str) -> Any:
     """Cut src to the shape of an index. Raises RuntimeError if the type or rank differs."""
     if not isinstance(src, Tensor):
         return src
@@ -81,7 +81,7 @@ def fit_source(input: Tensor, src: Any, index: Index, name: str) -> Any:
     return src[tuple(slice(n) for n in shape)]
 
 
-def add_at(value: Any, index: Index) -> Tensor:
+def add_at(value: Any, index: ArrayIndex) -> Tensor:
     return dispatch(entry("put_zeros"), (value,), {"index": index, "lead": ()})
 
 
@@ -203,7 +203,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 @public(node="TakeBackward0")
 def take(input: Tensor, index: Tensor) -> Tensor:
     """Elements at positions in the flattened tensor."""
-    return input.reshape((-1,))[positions(index, input.numel(), "take", wrap=True)]
+    return input.reshape((-1,))[index_positions(index, input.numel(), "take", wrap=True)]
 
 
 @public
@@ -275,7 +275,7 @@ def unique(
 ) -> Any:
     """Return the distinct elements (or slices along dim) in ascending order; on request, also positions and counts."""
     results = entry("unique").function(input, False, return_inverse, return_counts, dim)
-    return tuple(map(operand, results)) if isinstance(results, tuple) else results
+    return tuple(map(as_method_operand, results)) if isinstance(results, tuple) else results
 
 
 @public
@@ -284,7 +284,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     numbers = as_raw(input)
     if numbers.dtype.kind not in "iu" or numbers.ndim != 1 or numbers.min(initial=0) < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    return operand(np.bincount(numbers, None if weights is None else as_raw(weights), minlength))
+    return as_method_operand(np.bincount(numbers, None if weights is None else as_raw(weights), minlength))
 
 
 @public(method=False)
@@ -318,4 +318,4 @@ def searchsorted(
 @public(method=False)
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Report which elements are among test_elements."""
-    return operand(np.isin(as_raw(elements), as_raw(test_elements), assume_unique, invert))
+    return as_method_operand(np.isin(as_raw(elements), as_raw(test_elements), assume_unique, invert))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import entry
-from ..rules.index import Index
+from ..rules.index import ArrayIndex
 from ..rules.movement import fill_in_length
 from ..rules.shapes import at_axis, negative_axes, negative_axis
 from ..tape.dtypes import DType, as_numpy
@@ -17,13 +17,13 @@ from ..tape.record import dispatch, relabel
 from ..tape.tensor import Tensor, as_raw
 from ..tape.torch_errors import BoundsError
 from .create import lengths
-from .wrap import offer, operand, public
+from .wrap import as_method_operand, offer, public
 
 
 @public
 def reshape(input: Any, *shape: Any) -> Tensor:
     """Return the same elements in another shape; one length may be -1."""
-    x = operand(input)
+    x = as_method_operand(input)
     try:
         return entry("reshape").function(x, lengths(shape))
     except ValueError:
@@ -159,7 +159,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: int | None = None, *
     """Repeat each element; for counts alone, repeat each position that often."""
     if repeats is None:
         return Tensor._wrap(np.repeat(np.arange(input.shape[0]), as_raw(input)), None)
-    return entry("repeat").function(operand(input), repeats, dim)
+    return entry("repeat").function(as_method_operand(input), repeats, dim)
 
 
 @public
@@ -183,7 +183,7 @@ def at(x: Tensor, dim: int, item: Any, label: str | None = None) -> Tensor:
     key = at_axis(negative_axis(dim, x.ndim), item)
     if label is None:
         return x[key]
-    return dispatch(entry("getitem"), (x,), {"index": Index(key, tuple(x.shape)), "label": label})
+    return dispatch(entry("getitem"), (x,), {"index": ArrayIndex(key, tuple(x.shape)), "label": label})
 
 
 @public
@@ -205,7 +205,7 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def join_by_entry(name: str, tensors: Any, *dim: int) -> Tensor:
-    return entry(name).function([operand(x) for x in tensors], *dim)
+    return entry(name).function([as_method_operand(x) for x in tensors], *dim)
 
 
 @public(names=("concat", "concatenate"), method=False)
@@ -293,22 +293,22 @@ def unbind(input: Tensor, dim: int = 0) -> tuple:
 @public(method=False)
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple:
     """Return coordinate grids from vectors of coordinates."""
-    vectors = tuple(operand(x) for x in unpack_sequence(tensors))
+    vectors = tuple(as_method_operand(x) for x in unpack_sequence(tensors))
     if not vectors or any(x.ndim > 1 for x in vectors):
         raise RuntimeError(f"meshgrid expects 0D or 1D tensors, got shapes {[list(x.shape) for x in vectors]}")
     return entry("meshgrid").function(*vectors, indexing=indexing)
 
 
-def enter_atleast(ndim: int) -> None:
+def offer_atleast(ndim: int) -> None:
     name = f"atleast_{ndim}d"
 
     def function(*tensors: Any) -> Any:
         given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
-        made = [operand(entry(name).function(operand(x))) for x in given]
+        made = [as_method_operand(entry(name).function(as_method_operand(x))) for x in given]
         return made[0] if given is tensors and len(made) == 1 else tuple(made)
 
     offer(name, function, f"The tensor, or each of several, with at least {ndim} axes.", method=False)
 
 
 for ndim in (1, 2, 3):
-    enter_atleast(ndim)
+    offer_atleast(ndim)

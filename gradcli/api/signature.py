@@ -26,9 +26,19 @@ from ..rules.table import IN_NUMPY, LANES, REDUCTION, Primitive, parameters_of
 from ..tape.dtypes import imitation
 from ..tape.operators import recorder_for
 from ..tape.record import cast, dispatch, name_nodes, relabel
-from ..tape.tensor import Tensor, multiply
+from ..tape.tensor import Tensor, multiply_matrices
 from ..tape.torch_errors import as_pytorch, stacks_text, types_error
-from .wrap import METHODS, PUBLIC, guard, offer, operand, public, records_as, rename_function, stand_alone
+from .wrap import (
+    OFFERED_METHODS,
+    PUBLIC,
+    as_method_operand,
+    guard,
+    offer,
+    public,
+    records_as,
+    rename_function,
+    stand_alone,
+)
 
 
 class LinAlgError(RuntimeError):
@@ -47,14 +57,14 @@ def on_matrices(*, axes: int = 2, square: bool = False) -> Callable:
 
         @functools.wraps(function)
         def call(A: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N803 - PyTorch's word
-            return as_torch(title, function, (check_operand(A, title, axes, square), *args), kwargs)
+            return raising_as_torch(title, function, (check_operand(A, title, axes, square), *args), kwargs)
 
         return call
 
     return enter
 
 
-def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
+def raising_as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
     """Call a function, raising PyTorch's errors in place of NumPy's."""
     try:
         return function(*args, **kwargs)
@@ -68,7 +78,7 @@ def as_torch(title: str, function: Callable, args: tuple, kwargs: dict) -> Any:
 
 def check_operand(x: Any, title: str, axes: int, square: bool) -> Tensor:
     """Return an operand as a Tensor. Raises RuntimeError for integers, too few axes and non-square matrices."""
-    x = operand(x)
+    x = as_method_operand(x)
     if x.dtype.kind not in "fcO":
         raise RuntimeError(f"{title}: Expected a floating point or complex tensor as input. Got {x.dtype.name}")
     if x.ndim < axes:
@@ -90,7 +100,7 @@ def of_ranks(name: str, ranks: tuple[int, int]) -> None:
             raise RuntimeError(stacks_text(input.shape, other.shape))
         if imitation.of_torch and input.dtype != other.dtype:
             raise types_error(input, other)
-        return multiply(input, other)
+        return multiply_matrices(input, other)
 
     offer(name, function, f"Matrix product of tensors with {ranks[0]} and {ranks[1]} axes.")
 
@@ -102,13 +112,13 @@ for _name, _ranks in {"mm": (2, 2), "mv": (2, 1), "bmm": (3, 3), "dot": (1, 1)}.
 @public
 def matmul(input: Any, other: Any) -> Tensor:
     """Matrix product of vectors, matrices and stacks of matrices."""
-    return multiply(operand(input), operand(other))
+    return multiply_matrices(as_method_operand(input), as_method_operand(other))
 
 
 @public(node="AddmmBackward0")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta * input + alpha * mat1 @ mat2."""
-    product = multiply(operand(mat1), operand(mat2))
+    product = multiply_matrices(as_method_operand(mat1), as_method_operand(mat2))
     product = product if alpha == 1 else product * alpha
     if beta == 0:  # ignore nan in the input, as PyTorch does
         return product + np.where(True, 0.0, input)
@@ -120,7 +130,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """Einstein summation: einsum("ij,jk->ik", a, b)."""
     parts = operands[0] if len(operands) == 1 and isinstance(operands[0], list | tuple) else operands
     try:
-        return entry("einsum").function(equation, *(operand(x) for x in parts))
+        return entry("einsum").function(equation, *(as_method_operand(x) for x in parts))
     except ValueError as error:
         raise RuntimeError(str(error)) from None
 
@@ -148,9 +158,9 @@ TORCH_WORDS = {
     "y": ("other",),
 }
 """PyTorch's names for an entry's parameters."""
-IGNORED = ("driver", "memory_format")
+IGNORED_ARGUMENTS = ("driver", "memory_format")
 """Arguments that do not change the result: the LAPACK algorithm, and the memory order."""
-KINDS = {"floats": 0, "matrix": 2, "square": 2}
+OPERAND_KINDS = {"floats": 0, "matrix": 2, "square": 2}
 """Minimum number of axes of an operand, by its kind in a signature."""
 
 
@@ -176,7 +186,7 @@ def resolve(name: str) -> Callable | None:
         is_method = primitive.arity != 0
     PUBLIC[name] = function
     if is_method:
-        METHODS.add(name)
+        OFFERED_METHODS.add(name)
     return function
 
 
@@ -194,12 +204,12 @@ def from_table(primitive: Primitive) -> Callable:
         if "x" in named and not args:
             args = (named.pop("x"),)
         if args and isinstance(args[0], list | float | int):
-            args = (operand(args[0]), *args[1:])
+            args = (as_method_operand(args[0]), *args[1:])
         try:
             result = primitive.function(*args, **named)
         except ValueError as error:
             raise as_pytorch(error) from None
-        result = tuple(map(operand, result)) if isinstance(result, tuple) else operand(result)
+        result = tuple(map(as_method_operand, result)) if isinstance(result, tuple) else as_method_operand(result)
         if type(result) is Tensor and result._base is not None:
             stand_alone(result, args)
         return result
@@ -220,7 +230,7 @@ def from_signature(primitive: Primitive, signature: str, name: str) -> Callable:
     is_composition, adds_up = primitive.kind == "composition", "dtype" in text and not kind
 
     def run(x: Any, dim: Any, dtype: Any, others: tuple, params: dict) -> Any:
-        x = check_operand(x, title, KINDS[kind[1]], kind[1] == "square") if kind else operand(x)
+        x = check_operand(x, title, OPERAND_KINDS[kind[1]], kind[1] == "square") if kind else as_method_operand(x)
         if dim is not None:
             params.update(place_dim(primitive, x, dim))
         if dtype is not None:
@@ -236,7 +246,7 @@ def from_signature(primitive: Primitive, signature: str, name: str) -> Callable:
 
     def function(*args: Any, **kwargs: Any) -> Any:
         arguments = arrange(*args, **kwargs)
-        return as_torch(title, run, arguments, {}) if kind else run(*arguments)
+        return raising_as_torch(title, run, arguments, {}) if kind else run(*arguments)
 
     function.__wrapped__ = shown  # type: ignore[attr-defined]  # what help() shows
     return rename_function(function, label, re.sub(r"\baxis\b", "dim", primitive.doc))
@@ -250,7 +260,7 @@ def arrange_arguments(primitive: Primitive, text: str, shown: Callable) -> Calla
     operands = [name for name in names[:count] if name != "dim"]
     named = []
     for place, name in enumerate(names):
-        if name not in operands and name not in ("dim", "dtype", *IGNORED):
+        if name not in operands and name not in ("dim", "dtype", *IGNORED_ARGUMENTS):
             word = IN_NUMPY.get(name, name)
             named.append(f"{word if word in own else own[place]!r}: {name}")
     dim, dtype = (name if name in names else None for name in ("dim", "dtype"))

@@ -18,13 +18,13 @@ from ..tape.tensor import Tensor, as_raw
 from ..tape.torch_errors import as_pytorch
 
 PUBLIC: dict[str, Callable] = {}
-METHODS: set[str] = set()
+OFFERED_METHODS: set[str] = set()
 METHOD_FORMS: dict[str, Callable] = {}
 """Methods whose arguments have a different order than those of the function of the same name."""
 NUMPY_WORDS = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other", "a": "input"}
 
 
-def operand(x: Any) -> Any:
+def as_method_operand(x: Any) -> Any:
     """Convert a list or an array to a Tensor, for its methods."""
     return x if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
 
@@ -56,10 +56,10 @@ def public(
     def enter(function: Callable) -> Callable:
         call = guard(records_as(node)(function))
         own = function.__name__
-        for name in (own.rstrip("_") if own in RESERVED else own, *names):
+        for name in (own.rstrip("_") if own in UNDERSCORED else own, *names):
             PUBLIC[name] = call
             if method:
-                METHODS.add(name)
+                OFFERED_METHODS.add(name)
         return call
 
     return enter(function) if function is not None else enter
@@ -103,7 +103,7 @@ def offer(names: str, function: Callable, doc: str, method: bool = True, node: s
     return public(rename_function(function, name, doc), names=tuple(aliases), method=method, node=node)
 
 
-RESERVED = {"pow_", "round_", "complex_", "type_"}
+UNDERSCORED = {"pow_", "round_", "complex_", "type_"}
 """Functions whose names end in an underscore only because Python has a builtin of that name."""
 
 

@@ -19,13 +19,13 @@ from ..numeric.sampler import Sampler
 from ..numeric.verdict import MARGIN
 from ..user.frameworks import reachable_from
 
-SPECIAL: tuple[float, ...] = (
+SPECIAL_VALUES: tuple[float, ...] = (
     *(0.0, 1.0, -1.0, 0.5, 2.0, 1e-8, 1e-3, 30.0, -30.0, -0.5, -2.0, 90.0, -90.0, 1e4, -1e4, -1e-8, 3.0, -3.0),
     *(1e-160, 800.0, -800.0, 1e8, -1e8, 1e-300, 1e100, -1e100, -1e-3, 10.0, -10.0, 100.0, -100.0, 1e16, 1e-16),
 )
 """Values where formulas change or arithmetic fails: exp overflows above 88 (float32) and 709, squares above 1e154."""
 MOST_CONSTANTS = 24  # maximum number of constants of the code, from the first on, around which to try points: a choice
-REACH = 10.0  # random points are drawn up to this distance from 0, where formulas are written for: a choice
+RANDOM_REACH = 10.0  # random points are drawn up to this distance from 0, where formulas are written for: a choice
 LARGEST_CONSTANT = 5e102  # the third power of larger ones overflows
 
 Point = dict[str, np.ndarray]
@@ -47,7 +47,7 @@ def is_input_number(x: Any) -> TypeGuard[float]:
     return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) < LARGEST_CONSTANT and math.isfinite(x)
 
 
-def constants_of(functions: Iterable[Callable]) -> list[float]:
+def constants_of_code(functions: Iterable[Callable]) -> list[float]:
     """Return the numbers in the source of functions and their callees, and the numbers that these refer to."""
     constants: list[float] = []
     for x in itertools.chain.from_iterable(map(reachable_from, functions)):
@@ -59,20 +59,22 @@ def constants_of(functions: Iterable[Callable]) -> list[float]:
     return constants
 
 
-def candidates(base: Mapping[str, np.ndarray], constants: Sequence[float], rng: np.random.Generator) -> Iterator[Point]:
+def candidate_points(
+    base: Mapping[str, np.ndarray], constants: Sequence[float], rng: np.random.Generator
+) -> Iterator[Point]:
     """Yield points endlessly, with the shapes and types of `base`, the inputs to vary; kinds of points alternate."""
-    pool = np.array([v for v in [*SPECIAL, *constants] if abs(v) < 1e9])
+    pool = np.array([v for v in [*SPECIAL_VALUES, *constants] if abs(v) < 1e9])
     some = sorted(set(constants[:MOST_CONSTANTS]))
     between = [(a + b) / 2 for a, b in itertools.pairwise(some)]  # where a formula may hold only between two numbers
     near = [v for c in constants[:MOST_CONSTANTS] for v in (c, c + 1, -c, c - 1, 2 * c, c / 2, -2 * c)]
     near = [v for pair in itertools.zip_longest(near, between) for v in pair if v is not None]
     kinds = [
         uniform_points(near, base),
-        uniform_points(SPECIAL, base),
+        uniform_points(SPECIAL_VALUES, base),
         tied_points(base, rng),
         mixed_points(base, pool, rng),
         scaled_points(base, rng),
-        changed_elements(base, [*constants, *SPECIAL], rng),
+        changed_elements(base, [*constants, *SPECIAL_VALUES], rng),
     ]
     while True:
         for kind in list(kinds):
@@ -94,10 +96,10 @@ def uniform_points(values: Iterable[float], base: Mapping[str, np.ndarray]) -> I
 
 
 def mixed_points(base: Mapping[str, np.ndarray], pool: np.ndarray, rng: np.random.Generator) -> Iterator[Point]:
-    """Yield points with elements drawn at random: from a pool, and evenly out to REACH."""
+    """Yield points with elements drawn at random: from a pool, and evenly out to RANDOM_REACH."""
     while True:
         yield {name: rng.choice(pool, x.shape) for name, x in base.items()}
-        yield {name: rng.uniform(-REACH, REACH, x.shape) for name, x in base.items()}
+        yield {name: rng.uniform(-RANDOM_REACH, RANDOM_REACH, x.shape) for name, x in base.items()}
 
 
 def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
@@ -108,7 +110,7 @@ def tied_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Ite
         count = size if rng.random() < 0.2 else int(rng.integers(2, min(size, 4) + 1))
         places = rng.choice(size, count, replace=False)
         flat[places] = rng.choice([flat[places[0]], np.round(flat[places[0]].real), 0.0, flat.real.max()])
-        yield split(flat, base)
+        yield split_point(flat, base)
 
 
 def scaled_points(base: Mapping[str, np.ndarray], rng: np.random.Generator) -> Iterator[Point]:
@@ -126,14 +128,14 @@ def changed_elements(
     for value in itertools.cycle(values) if size > 1 else ():
         changed = joined_inputs(base)
         changed[rng.integers(size)] = value
-        yield split(changed, base)
+        yield split_point(changed, base)
 
 
 def joined_inputs(point: Mapping[str, np.ndarray]) -> np.ndarray:
     return np.concatenate([x.reshape(-1) for x in point.values()])
 
 
-def split(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
+def split_point(flat: np.ndarray, like: Mapping[str, np.ndarray]) -> Point:
     point, begin = {}, 0
     for name, x in like.items():
         part = flat[begin : (begin := begin + x.size)]
@@ -254,7 +256,7 @@ class Shrinking:
     def put(self, places: np.ndarray, value: complex) -> bool:
         """Put a value at places if that is simpler and fails, too; return whether it does."""
         changed, like = np.where(places, value, self.values), self.part
-        simpler = {name: x.astype(like[name].dtype) for name, x in split(changed, like).items()}
+        simpler = {name: x.astype(like[name].dtype) for name, x in split_point(changed, like).items()}
         return complexity(joined_inputs(simpler)) < complexity(self.values) and self.accept(self.point | simpler)
 
 

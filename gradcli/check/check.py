@@ -134,7 +134,7 @@ class Check:
         drawn = {
             name: self.draw_input(name, x, rng) if is_shape(x) else self.as_typed(name, x, at) for name, x in at.items()
         }
-        if self.request.dtype in (None, *SHORT_TYPES):  # `rounded` takes care of short types
+        if self.request.dtype in (None, *SHORT_TYPES):  # `rounded_to` takes care of short types
             return drawn
         dtype = self.request.input_dtype
         return {name: map_leaves(lambda _, part: in_type(part, dtype), x) for name, x in drawn.items()}
@@ -294,9 +294,9 @@ class Check:
         """Add to the report of a fail or error an edit of the derivative with which the check passes, if any."""
         if report.verdict not in ("fail", "error") or self.reference is not None or self.request.order != 1:
             return report
-        from ..repair.search import Limits, find_patch, remembering
+        from ..repair.search import SearchLimits, find_patch, remembering
 
-        limits = Limits(self.request.candidates, self.request.seconds)
+        limits = SearchLimits(self.request.candidates, self.request.seconds)
         plain = copy.copy(self)
         plain.request = self.request._replace(fix=False, search=0, taylor=False, show="worst")
         once = copy.copy(plain)
@@ -354,13 +354,13 @@ class Check:
             if self.reference is not None:
                 if request.dtype == "bfloat16" and (request.claims or self.engine is None):
                     raise CallError("NumPy has no bfloat16", "use --dtype float16 or float32")
-                drawn.update({name: rounded(x, request.dtype) for name, x in drawn.items()})
+                drawn.update({name: rounded_to(x, request.dtype) for name, x in drawn.items()})
             return self.claim(drawn)
 
         judges: Callable[..., CheckReport] | None = None
         blame = request.stochastic is None
         if self.reference is not None:
-            from .reference import judge_by_reference, rounded
+            from .reference import judge_by_reference, rounded_to
 
             judges = functools.partial(judge_by_reference, opens=functools.partial(self.open_reference, drawn))
         elif request.stochastic is not None:
@@ -408,7 +408,7 @@ class Check:
 
         at: the inputs of this check, passed to the reference by name if it has these names, else by position.
         """
-        from .reference import rounded
+        from .reference import rounded_to
 
         check = copy.copy(self.reference)
         assert check is not None
@@ -416,7 +416,7 @@ class Check:
         parameters, weights = check.adapter.signature(check.f, check.name) or ((), at)
         names = [*(p.name for p in parameters), *weights]
         given = at if set(at) <= set(names) else dict(zip(names, at.values(), strict=False))
-        given = {name: rounded(x, dtype) for name, x in given.items()}
+        given = {name: rounded_to(x, dtype) for name, x in given.items()}
         claim = check.claim(given)
         if check.request.claims or check.engine is not None:
             return claim

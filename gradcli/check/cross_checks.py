@@ -14,7 +14,7 @@ import numpy as np
 from ..claims.claim import CallError
 from ..claims.recorded import Traced
 from ..errors import GradcliError, TimeIsUp
-from ..lang.limits import LONGEST, time_left, within
+from ..lang.limits import LONGEST_TIME, time_left, within
 from ..numeric.verdict import digits_of
 from ..request import Request
 from ..results.base import label
@@ -47,7 +47,7 @@ def compare_with_formulas(claim: Traced, blocks: dict[str, np.ndarray], checks: 
 
     def derive() -> Any:
         symbols = {name: symbols_for(name, np.shape(x)) for name, x in claim.at.items()}
-        out = formula_of(claim, symbols)
+        out = claimed_formula(claim, symbols)
         parts = [
             (name, out.shape + symbols[name].shape, differentiate(out.flat, as_expressions(symbols[name])))
             for name in claim.wrt
@@ -63,7 +63,7 @@ def compare_with_formulas(claim: Traced, blocks: dict[str, np.ndarray], checks: 
             checks.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))
 
 
-def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
+def claimed_formula(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
     import sympy
 
     from ..analysis.symbolic import as_expressions
@@ -72,7 +72,7 @@ def formula_of(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:
     from ..tape.tensor import Tensor
 
     if claim.first is not None:
-        first = formula_of(claim.first, {name: x for name, x in symbols.items() if name != claim.vector})
+        first = claimed_formula(claim.first, {name: x for name, x in symbols.items() if name != claim.vector})
         vector = as_expressions(symbols[claim.vector]).ravel().tolist()
         total = sum((v * e for v, e in zip(vector, first.ravel().tolist(), strict=True)), sympy.Integer(0))
         inputs = [s for name in claim.first.wrt for s in as_expressions(symbols[name]).ravel().tolist()]
@@ -161,7 +161,7 @@ def directions_of(claim: Traced, seed: int) -> list[dict[str, np.ndarray]]:
     return [{name: rng.choice([-1.0, 1.0], np.shape(claim.at[name])) for name in claim.wrt} for _ in range(DIRECTIONS)]
 
 
-def nearby(at: Mapping[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
+def moved_nearby(at: Mapping[str, np.ndarray], wrt: Sequence[str], rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Return a point about NEARBY away, where rounding differs but a wrong rule is just as wrong."""
     near = dict(at)
     for name in wrt:
@@ -178,7 +178,7 @@ def compare_with_digits(
     precise = HighPrecision(claim, digits)
     directions = directions_of(claim, seed)
     rng = np.random.default_rng(seed)
-    points = [dict(claim.at), *(nearby(claim.at, claim.wrt, rng) for _ in range(NEARBY_POINTS))]
+    points = [dict(claim.at), *(moved_nearby(claim.at, claim.wrt, rng) for _ in range(NEARBY_POINTS))]
     errors, exact_values = [], []
     for k, at in enumerate(points):
         engine = claim.whole(at) if k else blocks
@@ -256,7 +256,7 @@ def with_cross_checks(report: CheckReport, claim: Any, request: Request) -> Chec
 def add_cross_check(checks: CrossChecks, name: str, work: Any) -> None:
     """Run a comparison; if it gives no result, note why."""
     try:
-        with within(time_left(LONGEST)):
+        with within(time_left(LONGEST_TIME)):
             work()
     except TimeIsUp:
         checks.notes.append(f"no {name} cross-check: it takes too long")

@@ -53,7 +53,7 @@ class Options(TypedDict, total=False):
     draws: int | None
 
 
-KNOWN = set(Options.__annotations__)
+DECLARED_OPTIONS = set(Options.__annotations__)
 F = TypeVar("F", bound=Callable | str)
 
 
@@ -125,11 +125,11 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     """
     file, line = place_of_declaration()
     if isinstance(f, str):
-        refuse_unknown_options("check", options, {*KNOWN, "config"})
+        refuse_unknown_options("check", options, {*DECLARED_OPTIONS, "config"})
         REGISTRY.append(declared_address(f, at, file=file, line=line, **options))
         return f
-    refuse_unknown_options("check", options, KNOWN)
-    scope = caller().f_globals
+    refuse_unknown_options("check", options, DECLARED_OPTIONS)
+    scope = frame_of_caller().f_globals
 
     def declare(function: Callable) -> Callable:
         place = source_place(function) if f is None else None
@@ -175,7 +175,7 @@ def declared_address(text: str, at: Any, *, name: str | None = None, config: Any
     return declared
 
 
-def caller() -> Any:
+def frame_of_caller() -> Any:
     """Return the frame of the calling code outside this package."""
     frame: Any = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("gradcli."):
@@ -185,7 +185,7 @@ def caller() -> Any:
 
 def place_of_declaration() -> tuple[str, int]:
     """Return file and line of the module whose import declares a check, or else of the calling code."""
-    frame = outer = caller()
+    frame = outer = frame_of_caller()
     while outer is not None and outer.f_globals.get("__name__", "").partition(".")[0] not in RUNNERS:
         if outer.f_code.co_name == "<module>":
             frame = outer
@@ -210,7 +210,7 @@ def check_gradient(
 
     .. versionadded:: 0.1.0
     """
-    refuse_unknown_options("check_gradient", options, KNOWN)
+    refuse_unknown_options("check_gradient", options, DECLARED_OPTIONS)
     if at is not None and not callable(at) and not isinstance(at, Mapping) and not are_points(at):
         try:
             names = list(inspect.signature(f).parameters) or ["x"]
@@ -218,6 +218,6 @@ def check_gradient(
             names = ["x"]
         values = at if isinstance(at, tuple | list) and len(names) > 1 else (at,)
         at = dict(zip(names, values, strict=False))
-    frame = caller()
+    frame = frame_of_caller()
     file, line = source_place(f) or (frame.f_code.co_filename, frame.f_lineno)
     return Check(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, declared=False, **options).run()

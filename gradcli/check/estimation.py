@@ -14,15 +14,15 @@ from ..claims.random_function import RandomFunction, seeds_of
 from ..numeric.flat import Flat
 from ..request import Request
 from .expectation import FromSamples, FromValues, affordable, cost_of
-from .sequential import BLOCKS, LEAST_ROWS, Blocks, Look, Mean, Plan, parts_of, share_of
+from .sequential import BLOCKS, LEAST_ROWS, Blocks, Look, Mean, SamplePlan, level_share, parts_of_draw
 
 LEVEL = 1e-6  # the level without --level
-FINE = 0.01  # resolution to reach within these efforts: a choice
+FINE_RESOLUTION = 0.01  # resolution to reach within these efforts: a choice
 FINE_EFFORT, NAMED_EFFORT = 1 << 13, 1 << 14  # for a pass; for a fail, whose mean is to be named: a choice
 ENOUGH, ENOUGH_EFFORT = 0.05, 1 << 17  # resolution that is enough afterwards, up to this effort: a choice
 MOST_BIAS = 0.1  # a pass excludes a bias of this part of the largest derivative: a choice
 ZERO_SIGMAS = 6.0  # a sampled derivative within so many standard errors of 0 may be zero: a choice
-NOTHING = 0.1  # part of a sample's standard deviation that is the scale of such a derivative: a choice
+ZERO_SCALE = 0.1  # part of a sample's standard deviation that is the scale of such a derivative: a choice
 SMALL_PART = 0.3  # part of the true derivative's error that the mean's may be if that cannot fall: a choice
 FIRST_PAIRS, MOST_PAIRS = 1024, 1 << 14  # calls of the first stage, which double: a choice
 PAIR_LOOKS = 5  # looks until then
@@ -58,14 +58,14 @@ class Estimation:
         self.leaves = {name: claim.at[name] for name in claim.wrt}
         self.seeds = {name: seeds_of(request.seed, k) for name, k in STREAMS.items()}
         self.cost = cost_of(estimator, self.flat.size)
-        self.plan = Plan.of(request.draws or affordable(self.cost), max(LEAST_ROWS, estimator.rows_at_once))
+        self.plan = SamplePlan.of(request.draws or affordable(self.cost), max(LEAST_ROWS, estimator.rows_at_once))
         self.truth: FromValues | FromSamples
         if objective is None:
             self.truth = FromValues(self.flat)
         else:
             self.truth = FromSamples(objective, self.flat, self.seeds["objective"], request.draws, self.groups)
         self.level = LEVEL if request.level is None else request.level
-        self.share = share_of(self.level, self.flat.size, self.plan.looks + PAIR_LOOKS)
+        self.share = level_share(self.level, self.flat.size, self.plan.looks + PAIR_LOOKS)
         self.samples = Blocks(self.flat.size, self.plan.most, self.groups)
         self.looks: list[Look] = []
         self.pairs: Look | None = None
@@ -86,7 +86,7 @@ class Estimation:
     def draw(self, rows: int) -> None:
         """Draw the samples that are missing at a look."""
         for _ in range(self.samples.start_look(rows)):
-            parts = parts_of(rows, self.flat.size)
+            parts = parts_of_draw(rows, self.flat.size)
             self.samples.add(*(self.sample(next(self.seeds["estimator"]), count) for count in parts))
             self.claim.progress.report_progress("sample", self.samples.count, self.plan.most)
 
@@ -116,13 +116,13 @@ class Estimation:
             scale[group] = size[group].max(initial=0.0)
             zero = (size <= truth.doubt + ZERO_SIGMAS * truth.error)[group].all()
             if zero and (exact or last):
-                part = 1.0 if exact else NOTHING
+                part = 1.0 if exact else ZERO_SCALE
                 scale[group] = part * claimed.deviation[group].max(initial=0.0)
         return scale
 
     def look_at_pairs(self) -> Look | None:
         """Return what calls of two samples show; None if the estimator cannot be called so."""
-        plan = Plan.of(min(2 * MOST_PAIRS, self.plan.most // PAIR_PART), 2 * FIRST_PAIRS // BLOCKS)
+        plan = SamplePlan.of(min(2 * MOST_PAIRS, self.plan.most // PAIR_PART), 2 * FIRST_PAIRS // BLOCKS)
         blocks, look = Blocks(self.flat.size, plan.most, self.groups), None
         for k in range(plan.looks):
             calls = max(plan.rows_at(k) // 2, 1)
@@ -141,11 +141,11 @@ class Estimation:
         """Report whether more samples would not make the verdict, or what the mean is, clearer."""
         effort = self.cost * look.count + self.truth.effort
         if look.wrong.any() or not np.isfinite(self.truth.mean.value).all():
-            return effort >= NAMED_EFFORT or bool((look.half_width <= FINE * look.scale).all())
+            return effort >= NAMED_EFFORT or bool((look.half_width <= FINE_RESOLUTION * look.scale).all())
         truth = self.truth.mean.error
         if self.truth.is_complete and truth.any() and (look.claimed.error <= SMALL_PART * truth).all():
             return True  # more samples of the estimator do not help
-        enough = FINE if effort < FINE_EFFORT else ENOUGH if effort < ENOUGH_EFFORT else MOST_BIAS
+        enough = FINE_RESOLUTION if effort < FINE_EFFORT else ENOUGH if effort < ENOUGH_EFFORT else MOST_BIAS
         return bool(look.within(enough).all())
 
     @property

@@ -15,7 +15,7 @@ from ..claims.hand_written import HandWritten
 from ..claims.random_function import roles_of, seeds_of
 from ..errors import GradcliError
 from ..explain.kl import other_directions
-from ..explain.mean import SIGMAS, Gradient, Means, explain_mean, numbers_in, sizes_in, usual_multiple
+from ..explain.mean import MEAN_SIGMAS, GradientSource, Means, explain_mean, numbers_in_code, sizes_in, usual_multiple
 from ..numeric.decide import FAIL, OPEN, PASS, worst
 from ..numeric.flat import Flat
 from ..numeric.sampler import TINY
@@ -28,20 +28,20 @@ from .estimation import MOST_BIAS, Estimation
 from .expectation import FromSamples, FromValues, numeric_derivative
 from .sequential import Look
 
-OTHERS = 3  # the stream of seeds for other functions of the file
+OTHER_STREAM = 3  # the stream of seeds for other functions of the file
 MOST_FUNCTIONS = 50  # other functions of the file whose gradients are compared with the mean: a choice
 OTHER_DRAWS = 1 << 17  # samples of such a function, if it is random: a choice
 
 
-def report_on(estimation: Estimation, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
+def report_on_estimator(estimation: Estimation, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
     look, word = estimation.deciding, estimation.word
-    inputs = tuple(input_check(estimation, k, request.show == "all") for k in range(len(estimation.groups)))
+    inputs = tuple(estimated_input(estimation, k, request.show == "all") for k in range(len(estimation.groups)))
     findings: list[Finding] = []
     message = f"level {estimation.level:g}, {look.count} samples"
     if word == "wrong":
-        findings = explain(estimation, request)
+        findings = explain_bias(estimation, request)
     elif word == "undecided":
-        findings = [reason_of(estimation)]
+        findings = [reason_undecided(estimation)]
         message = findings[0].text
     else:
         message = f"{pass_text(estimation)} ({message})"
@@ -81,7 +81,7 @@ def states_of(look: Look) -> np.ndarray:
     return states
 
 
-def input_check(estimation: Estimation, k: int, every: bool) -> InputCheck:
+def estimated_input(estimation: Estimation, k: int, every: bool) -> InputCheck:
     """Return the result for one input. every: with all elements."""
     look, group, flat = estimation.deciding, estimation.groups[k], estimation.flat
     states = states_of(look)[group]
@@ -133,7 +133,7 @@ def bias_of(estimation: Estimation, i: int) -> Bias:
     )
 
 
-def reason_of(estimation: Estimation) -> Finding:
+def reason_undecided(estimation: Estimation) -> Finding:
     """Return why a check is inconclusive."""
     look, flat = estimation.looks[-1], estimation.flat
 
@@ -159,22 +159,22 @@ def reason_of(estimation: Estimation) -> Finding:
     return Finding("too few samples", f"{text}; rerun with --draws {4 * estimation.plan.most}")
 
 
-def explain(estimation: Estimation, request: Request) -> list[Finding]:
+def explain_bias(estimation: Estimation, request: Request) -> list[Finding]:
     """Return what the mean is, or that it is biased."""
     look = estimation.looks[-1]
     if not look.wrong.any():
-        return [of_pairs(estimation)]
+        return [of_sample_pairs(estimation)]
     means = Means(look.claimed.value, look.truth.value, look.error, look.truth.doubt, look.wrong)
     sizes = sizes_in(estimation.estimator.function, estimation.leaves)
-    found = explain_mean(means, [*inputs_of(estimation)], sizes, other_gradients(estimation, request))
+    found = explain_mean(means, [*inputs_of_estimation(estimation)], sizes, other_gradients(estimation, request))
     return found or [Finding("biased", "the mean is not the derivative, and no usual cause explains it")]
 
 
-def inputs_of(estimation: Estimation) -> Iterator[tuple[str, tuple[int, ...], slice]]:
+def inputs_of_estimation(estimation: Estimation) -> Iterator[tuple[str, tuple[int, ...], slice]]:
     yield from zip(estimation.claim.wrt, (x.shape for x in estimation.flat.arrays), estimation.groups, strict=True)
 
 
-def of_pairs(estimation: Estimation) -> Finding:
+def of_sample_pairs(estimation: Estimation) -> Finding:
     """Return how the mean depends on the number of samples of a call."""
     pairs = estimation.pairs
     assert pairs is not None
@@ -186,7 +186,7 @@ def of_pairs(estimation: Estimation) -> Finding:
     return Finding("dependent samples", f"in calls with n = 2, {mean}: {why}")
 
 
-def other_gradients(estimation: Estimation, request: Request) -> Iterator[tuple[str, Gradient]]:
+def other_gradients(estimation: Estimation, request: Request) -> Iterator[tuple[str, GradientSource]]:
     """Yield the gradients of other functions of the file, and of the other direction of a divergence."""
     claim, estimator = estimation.claim, estimation.estimator
     functions = [f for f in (*claim.functions, estimator.function) if inspect.isfunction(f)]
@@ -195,10 +195,10 @@ def other_gradients(estimation: Estimation, request: Request) -> Iterator[tuple[
     found = {f: None for scope in scopes for f in scope if inspect.isfunction(f) and f.__code__.co_filename in files}
     ranked = {f: rank for f in found if f not in functions and (rank := rank_of(f, list(estimator.arguments.tree)))}
     for f in sorted(ranked, key=lambda f: ranked[f])[:MOST_FUNCTIONS]:
-        yield f.__name__, functools.partial(gradient_of, f, estimation, request)
+        yield f.__name__, functools.partial(gradient_of_other, f, estimation, request)
     if isinstance(estimation.truth, FromValues) and functions:
         value = lambda at: float(claim.value({**claim.at, **at}).reshape(()))  # noqa: E731
-        constants = numbers_in(functions[0])
+        constants = numbers_in_code(functions[0])
         for words, other in other_directions(functions[0], value, claim.at, claim.wrt, constants):
             yield words, functools.partial(gradient_of_values, other, estimation)
 
@@ -212,7 +212,7 @@ def rank_of(function: Callable, names: Sequence[str]) -> int:
     return 0
 
 
-def gradient_of(f: Callable, estimation: Estimation, request: Request) -> tuple[np.ndarray, np.ndarray] | None:
+def gradient_of_other(f: Callable, estimation: Estimation, request: Request) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the gradient of a function of the file and its error; None if it is not a number at this point."""
     with contextlib.suppress(GradcliError):
         at, wrt = estimation.estimator.arguments.tree, estimation.claim.wrt
@@ -224,10 +224,10 @@ def gradient_of(f: Callable, estimation: Estimation, request: Request) -> tuple[
             return numeric_derivative(flat)
         if objective.is_loop:
             return None
-        samples = FromSamples(objective, flat, seeds_of(request.seed, OTHERS), OTHER_DRAWS, estimation.groups)
+        samples = FromSamples(objective, flat, seeds_of(request.seed, OTHER_STREAM), OTHER_DRAWS, estimation.groups)
         samples.draw(estimation.looks[-1].claimed)
         mean = samples.mean
-        return mean.value, SIGMAS * mean.error + mean.doubt
+        return mean.value, MEAN_SIGMAS * mean.error + mean.doubt
     return None
 
 

@@ -25,7 +25,7 @@ from ..numeric.verdict import (
     digits_of,
     entries_that_count,
 )
-from ..results.checks import Direction, Element, ElementCounts, Elements, Evidence, InputCheck, Line
+from ..results.checks import Direction, Element, ElementCounts, Elements, Evidence, InputCheck, LineValues
 
 
 def element_of(
@@ -112,10 +112,10 @@ def input_check(judgement: Judgement, probe: Probe, k: int) -> InputCheck:
     )
     wrong = np.flatnonzero(block.wrong.any(axis=0)) // (2 if flat.arrays[k].dtype.kind == "c" else 1)
     if len(wrong) > 1:
-        from .places import places_of
+        from .places import wrong_places
 
         complete = bool(block.alone.any(axis=0).all())
-        item = replace(item, places=places_of(wrong, shape, len(flat.f0), complete))
+        item = replace(item, places=wrong_places(wrong, shape, len(flat.f0), complete))
     return limit_digits(probe, item, k)
 
 
@@ -254,5 +254,5 @@ def with_elements(judgement: Judgement, item: InputCheck, k: int) -> InputCheck:
         offsets = np.linspace(-1, 1, LINE)
         _, values = judgement.sampler.element(i).values(offsets)
         x = float(flat.coordinate(i))
-        line = Line(x + offsets * float(flat.scales[i]), values[:, row], (x, float(flat.f0[row])))
+        line = LineValues(x + offsets * float(flat.scales[i]), values[:, row], (x, float(flat.f0[row])))
     return replace(item, elements=elements, point=np.array(flat.arrays[k]), line=line)

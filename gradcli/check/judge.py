@@ -51,7 +51,7 @@ from .input_checks import evidence, input_check, text_of_disagreement, with_elem
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
 DRIFT = 1e-3  # a larger relative difference between two calls at one point is non-determinism, not noise: a choice
 JITTER = 1e-5  # smaller relative differences of calls, as of float32 sums, explain no wrong element: a choice
-COARSE = 1e-5  # a pass with this resolution or a larger one may hide random numbers: a choice
+RANDOM_RESOLUTION = 1e-5  # a pass with this resolution or a larger one may hide random numbers: a choice
 FEW_DIGITS = 2.0**-25  # half of float32's rounding unit; above it, a check may be undecided for lack of digits
 FEW_SEEN = 1e-6  # above this resolution, values may have gone through float32: 16 of its rounding units
 
@@ -255,7 +255,7 @@ REPEAT = "seed random numbers inside the function; in PyTorch call .eval(), whic
 
 def as_random(checked: CheckReport, claim: Claim, request: Request) -> CheckReport | None:
     """Return the report on a random claim, if it is one; a clear pass leaves no reason to ask."""
-    coarse = checked.passed and checked.resolution > COARSE and request.tolerances is None
+    coarse = checked.passed and checked.resolution > RANDOM_RESOLUTION and request.tolerances is None
     if "elements" not in dict(checked.seen) or not (coarse or checked.verdict in (decide.FAIL, decide.OPEN)):
         return None
     wrong = dict(checked.seen)["elements"] == "wrong"

@@ -20,13 +20,13 @@ from ..lang.limits import Bound, bound, deadline, has_processes
 from ..results.checks import CheckReport
 from ..user.forks import control, flush_streams, handling, in_foreground
 
-LOOK_SECONDS = 0.2  # seconds between looks for a fork that died while its own forks hold the pipe open
+FORK_LOOK_SECONDS = 0.2  # seconds between looks for a fork that died while its own forks hold the pipe open
 PARENT_DEATH = 1  # Linux's prctl option: the signal sent to a process when its parent dies
 LATE = 124  # exit status of a process that ends itself at its time limit, as with timeout(1)
 
 
 @dataclass
-class Found:
+class FoundByForks:
     """What the forks have found so far.
 
     died: how the process ended, by the file that it imported. reports: by the number of the check. ended: how the
@@ -44,7 +44,7 @@ class Keeper:
     """The side of the fork. writes: the pipe to its parent; None without a parent, which nothing is reported to."""
 
     writes: int | None = None
-    found: Found = field(default_factory=Found)
+    found: FoundByForks = field(default_factory=FoundByForks)
 
     def report(self, *message: Any) -> None:
         if self.writes is not None:
@@ -82,7 +82,7 @@ def keep_alive() -> None:
     """Return in a fork, and again in another one if it dies; the process itself ends with the last one's status."""
     if not (bound.own_process and has_processes() and threading.active_count() == 1):
         return
-    found = Found()
+    found = FoundByForks()
     while True:
         flush_streams()
         reads, writes = os.pipe()
@@ -93,7 +93,7 @@ def keep_alive() -> None:
             return
         os.close(writes)
         with passing_on(number):
-            begun = follow(reads, number, found)
+            begun = follow_fork(reads, number, found)
             status = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
         os.close(reads)
         if begun is None:
@@ -149,7 +149,7 @@ def passing_on(number: int) -> Iterator[None]:
         yield
 
 
-def follow(reads: int, number: int, found: Found) -> tuple[str | int, str] | None:
+def follow_fork(reads: int, number: int, found: FoundByForks) -> tuple[str | int, str] | None:
     """Note what a fork reports until it ends.
 
     Return what it had begun and not finished, and the time limit that ended it or "". None if it had finished.
@@ -158,7 +158,7 @@ def follow(reads: int, number: int, found: Found) -> tuple[str | int, str] | Non
     late, content, open_end = "", b"", True
     while open_end:
         ended = os.waitid(os.P_PID, number, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-        while select.select([reads], [], [], 0 if ended else LOOK_SECONDS)[0]:
+        while select.select([reads], [], [], 0 if ended else FORK_LOOK_SECONDS)[0]:
             piece = os.read(reads, 1 << 16)
             open_end = bool(piece)
             content += piece

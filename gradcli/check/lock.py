@@ -19,46 +19,46 @@ from ..lang.limits import enforce
 from ..numeric.flat import Flat, arrays_behind
 from ..numeric.rows import ON_LINE, neighbours, noise_differences, points_on_line
 from ..results.checks import CheckReport
-from ..results.studies import Comparison, Difference, Lock, Verification
+from ..results.studies import Lock, LockComparison, LockDifference, Verification
 from .check import Check, as_in_signature, settings_kept
 from .search import array_of, plain_of, read_document
 
 ASKED_AGAIN = 5  # points a few rounding units away at which value and gradient are computed again: a choice
-SPREAD = 5.0  # the error is this many times the largest change at those points: a choice
+SPREAD_FACTOR = 5.0  # the error is this many times the largest change at those points: a choice
 SPACINGS = ((1e-3, 1.0), (1e-4, 10.0))  # of nearby points, relative to the inputs, and the weight of each spacing
-OWN_UNITS, LARGEST_UNITS = 32.0, 4.0  # rounding units of a number, and of the largest in its array, as error: a choice
+LOCK_UNITS, LARGEST_UNITS = 32.0, 4.0  # rounding units of a number, and of the largest in its array, as error: a choice
 MOST_MOVED = 1_000_000  # elements; larger arrays that a function uses are not moved: a choice
-LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
+LOCKED_LIBRARIES = ("scipy", "torch", "jax", "autograd", "sklearn", "statsmodels")
 
-Numbers = dict[str | None, np.ndarray]
+NumbersByInput = dict[str | None, np.ndarray]
 
 
-class Known(NamedTuple):
+class LockedNumbers(NamedTuple):
     """Value (under None) and gradients (by input) of a check at a point, and their errors."""
 
     at: Arrays
-    numbers: Numbers
-    errors: Numbers
+    numbers: NumbersByInput
+    errors: NumbersByInput
 
 
-def known_of(claim: Claim) -> Known:
+def numbers_of_claim(claim: Claim) -> LockedNumbers:
     flat = Flat(claim)
     numbers = numbers_of(flat, claim.at)
-    return Known(claim.inputs, numbers, errors_of(flat, numbers))
+    return LockedNumbers(claim.inputs, numbers, errors_of(flat, numbers))
 
 
-def numbers_of(flat: Flat, arrays: Mapping[str, np.ndarray]) -> Numbers:
-    numbers: Numbers = dict(flat.blocks(flat.matrix(arrays)).items())
+def numbers_of(flat: Flat, arrays: Mapping[str, np.ndarray]) -> NumbersByInput:
+    numbers: NumbersByInput = dict(flat.blocks(flat.matrix(arrays)).items())
     return numbers | {None: np.asarray(flat.claim.value(arrays))}
 
 
-def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
+def errors_of(flat: Flat, numbers: NumbersByInput) -> NumbersByInput:
     """Estimate the errors of the value and the gradients that rounding causes.
 
     The inputs, and the arrays that the functions use, are moved by up to two of their rounding units, because another
-    way to solve a system computes the solution of one that is as close. The error is SPREAD times the largest change
-    (or the noise from `scatter_nearby` if larger) plus rounding units of the numbers themselves. The first call is at
-    the point itself, so that the error includes differences between repeated calls.
+    way to solve a system computes the solution of one that is as close. The error is SPREAD_FACTOR times the largest
+    change (or the noise from `scatter_along_line` if larger) plus rounding units of the numbers themselves. The first
+    call is at the point itself, so that the error includes differences between repeated calls.
     """
     claim, rng = flat.claim, np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
@@ -66,23 +66,23 @@ def errors_of(flat: Flat, numbers: Numbers) -> Numbers:
     constants = [x for x in arrays if x.dtype.kind in "fc" and x.flags.writeable and x.size <= MOST_MOVED]
     nearby = ((near, constants) for near in neighbours(claim, ASKED_AGAIN, rng))
     for near, changed in itertools.chain([(claim.at, [])], nearby):
-        with contextlib.suppress(CallError), moved(changed, rng):
+        with contextlib.suppress(CallError), moved_by_rounding(changed, rng):
             for name, x in numbers_of(flat, near).items():
                 if x.shape == most[name].shape:
                     change = np.abs(x - numbers[name])
                     most[name] = np.fmax(most[name], np.where(np.isfinite(change), change, 0.0))
-    inside = scatter_nearby(flat, numbers)
+    inside = scatter_along_line(flat, numbers)
     own = {}
     for name, x in numbers.items():
         dtype = x.dtype if name is None else claim.at[name].dtype
         unit = max(float(np.finfo(dtype).eps) / 2, claim.capabilities.claim_unit or 0.0)
         size = np.where(np.isfinite(x), np.abs(x), 0.0)
-        own[name] = unit * (OWN_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
-    return {name: SPREAD * np.fmax(most[name], inside[name]) + own[name] for name in numbers}
+        own[name] = unit * (LOCK_UNITS * size + LARGEST_UNITS * size.max(initial=0.0))
+    return {name: SPREAD_FACTOR * np.fmax(most[name], inside[name]) + own[name] for name in numbers}
 
 
 @contextlib.contextmanager
-def moved(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[None]:
+def moved_by_rounding(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[None]:
     """Move arrays by up to two of their rounding units inside the block."""
     kept = [x.copy() for x in arrays]
     try:
@@ -94,14 +94,14 @@ def moved(arrays: Sequence[np.ndarray], rng: np.random.Generator) -> Iterator[No
             x[...] = before
 
 
-def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
+def scatter_along_line(flat: Flat, numbers: NumbersByInput) -> NumbersByInput:
     """Return the noise of the numbers along a line, from cancellation inside that moving the inputs does not show.
 
     Sixth differences of a smooth curve shrink with the spacing; those of noise stay the same.
     """
     least = {name: np.full(x.shape, np.inf) for name, x in numbers.items()}
     for spacing, weight in SPACINGS:
-        rows: list[Numbers] = []
+        rows: list[NumbersByInput] = []
         for near in points_on_line(flat.claim, spacing, seed=2):
             with contextlib.suppress(CallError):
                 rows.append(numbers_of(flat, near))
@@ -113,15 +113,15 @@ def scatter_nearby(flat: Flat, numbers: Numbers) -> Numbers:
     return least
 
 
-def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> Known:
+def compute_at(check: Check, at: Mapping[str, Any] | None = None) -> LockedNumbers:
     with check.surroundings, settings_kept(), enforce(check.bound):
         point = check.point(np.random.default_rng(check.request.seed)) if at is None else at
         claim = check.claim(point)
         if check.request.stochastic is None:
-            return known_of(claim)
+            return numbers_of_claim(claim)
         from .stochastic import mean_of
 
-        return Known(claim.at, *mean_of(claim, check.request, check.estimator, as_in_signature(check.f, point)))
+        return LockedNumbers(claim.at, *mean_of(claim, check.request, check.estimator, as_in_signature(check.f, point)))
 
 
 def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str], Check]]:
@@ -138,7 +138,7 @@ def by_key(checks: Sequence[Check | CheckReport]) -> list[tuple[tuple[str, str],
     return sorted(rows, key=lambda row: row[0])
 
 
-def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[str, Any]) -> Lock:
+def write_lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[str, Any]) -> Lock:
     entries = []
     for (file, name), check in by_key(checks):
         try:
@@ -157,7 +157,7 @@ def lock(target: str, checks: Sequence[Check | CheckReport], settings: Mapping[s
                 "error": {key: plain_of(round_up(known.errors[key])) for key in grads},
             }
         )
-    return Lock(target, settings, libraries(), tuple(entries))
+    return Lock(target, settings, library_versions(), tuple(entries))
 
 
 def round_up(x: np.ndarray) -> np.ndarray:
@@ -168,10 +168,10 @@ def round_up(x: np.ndarray) -> np.ndarray:
     return np.vectorize(lambda e: float(f"{e:.2g}"), otypes=[float])(rounded) if x.size else rounded
 
 
-def libraries() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     """Return the versions of gradcli, Python, NumPy and the libraries in LIBRARIES that are loaded."""
     versions = {"gradcli": __version__, "python": platform.python_version(), "numpy": np.__version__}
-    loaded = {name: getattr(sys.modules.get(name), "__version__", None) for name in LIBRARIES}
+    loaded = {name: getattr(sys.modules.get(name), "__version__", None) for name in LOCKED_LIBRARIES}
     return {**versions, **{name: str(version) for name, version in loaded.items() if version is not None}}
 
 
@@ -196,20 +196,20 @@ def verify(path: str, locked: Lock, checks: Sequence[Check | CheckReport]) -> Ve
     comparisons = []
     for entry in locked.entries:
         check = present.pop((entry["file"], entry["check"]), None)
-        gone = Comparison(entry["check"], entry["file"] or None, "gone")
-        comparisons.append(gone if check is None else compare(path, entry, check))
-    comparisons += [Comparison(name, file or None, "new") for file, name in present]
-    now = libraries()
+        gone = LockComparison(entry["check"], entry["file"] or None, "gone")
+        comparisons.append(gone if check is None else compare_with_lock(path, entry, check))
+    comparisons += [LockComparison(name, file or None, "new") for file, name in present]
+    now = library_versions()
     versions = tuple((n, v, now[n]) for n, v in locked.libraries.items() if n in now and now[n] != v)
     return Verification(path, tuple(sorted(comparisons, key=lambda c: (c.file or "", c.name))), versions)
 
 
-def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
+def compare_with_lock(path: str, entry: Mapping[str, Any], check: Check) -> LockComparison:
     """Compare a check with its entry in the lock. Raises GradcliError if the entry's numbers are not valid."""
     name, file = entry["check"], entry["file"] or None
     try:
         at = {key: array_of(x) for key, x in entry["at"].items()}
-        old: Numbers = {None: array_of(entry["value"]), **{key: array_of(x) for key, x in entry["grad"].items()}}
+        old: NumbersByInput = {None: array_of(entry["value"]), **{key: array_of(x) for key, x in entry["grad"].items()}}
         given = {None: entry["value_error"], **entry["error"]}
         errors = {key: np.broadcast_to(array_of(given[key]), x.shape) for key, x in old.items()}
     except (ValueError, TypeError, AttributeError, KeyError):
@@ -217,17 +217,17 @@ def compare(path: str, entry: Mapping[str, Any], check: Check) -> Comparison:
     try:
         now = compute_at(check, at)
     except CallError as error:
-        return Comparison(name, file, "error", message=str(error))
+        return LockComparison(name, file, "error", message=str(error))
     keys = [None, *(key for key in now.numbers if key is not None)]
     shapes = {key or "the value": x.shape for key, x in old.items()}
     present = {key or "the value": now.numbers[key].shape for key in keys}
     if shapes != present:
-        return Comparison(name, file, "changed", message=f"the shapes were {shapes}, and are now {present}")
+        return LockComparison(name, file, "changed", message=f"the shapes were {shapes}, and are now {present}")
     outside, worst = furthest(old, errors, now)
-    return Comparison(name, file, "changed" if outside else "same", worst)
+    return LockComparison(name, file, "changed" if outside else "same", worst)
 
 
-def furthest(old: Numbers, errors: Numbers, now: Known) -> tuple[bool, Difference | None]:
+def furthest(old: NumbersByInput, errors: NumbersByInput, now: LockedNumbers) -> tuple[bool, LockDifference | None]:
     """Return whether any number is off by more than both errors together, and the one that is furthest off."""
     most, worst = -1.0, None
     for name, x in old.items():
@@ -239,5 +239,5 @@ def furthest(old: Numbers, errors: Numbers, now: Known) -> tuple[bool, Differenc
         if ratio.size and float(ratio.max()) > most:
             place = tuple(int(k) for k in np.unravel_index(int(ratio.argmax()), ratio.shape))
             most = float(ratio[place])
-            worst = Difference(name, place, x[place], float(error[place]), y[place], float(new_error[place]))
+            worst = LockDifference(name, place, x[place], float(error[place]), y[place], float(new_error[place]))
     return most > 1, worst

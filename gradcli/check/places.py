@@ -9,11 +9,11 @@ import numpy as np
 from ..results.checks import WrongPlaces
 
 MOST_RANGES = 3  # more ranges along an axis show no pattern: a choice
-NARROW = 0.25  # elements that were found within this share of an axis are probably all there: a choice
+NARROW_SHARE = 0.25  # elements that were found within this share of an axis are probably all there: a choice
 LEAST_WRONG, LEAST_SIZE = 2, 5  # a report names the worst element anyway, and a few are quickly listed: a choice
 
 
-def places_of(wrong: np.ndarray, shape: tuple[int, ...], outputs: int, complete: bool) -> WrongPlaces | None:
+def wrong_places(wrong: np.ndarray, shape: tuple[int, ...], outputs: int, complete: bool) -> WrongPlaces | None:
     """Return the places of wrong elements if there is a pattern; None if all are wrong, or hardly any.
 
     wrong: indices into the flattened input. complete: whether all elements were estimated.
@@ -28,7 +28,7 @@ def places_of(wrong: np.ndarray, shape: tuple[int, ...], outputs: int, complete:
         known = complete or 2 * len(ranges) <= len(wrong)
         if len(ranges) > MOST_RANGES or not known:
             ranges = ((ranges[0][0], ranges[-1][1]),)
-            known = complete or ranges[0][1] - ranges[0][0] < NARROW * length
+            known = complete or ranges[0][1] - ranges[0][0] < NARROW_SHARE * length
         axes.append(ranges if known and ranges != ((0, length - 1),) else ())
     return WrongPlaces(tuple(axes), shape, outputs, complete) if any(axes) else None
 

@@ -18,7 +18,7 @@ from ..claims.claim import Claim, second_order
 from ..claims.formula import Formula, FormulaClaim, FormulaProgram
 from ..claims.hand_written import HandWritten
 from ..claims.open import load_program
-from ..claims.recorded import ScriptClaim, Traced, tensor
+from ..claims.recorded import ScriptClaim, Traced, new_tensor
 from ..errors import EXIT_TARGET, GradcliError, check_known
 from ..program.expression import ExpressionProgram
 from ..program.python_file import FunctionProgram
@@ -42,7 +42,7 @@ def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, An
     return second_order(first, request.seed) if request.order == 2 else first
 
 
-def leaves_of(script: ScriptProgram, given: Mapping[str, Any], out: str | None) -> dict[str, np.ndarray]:
+def named_leaves(script: ScriptProgram, given: Mapping[str, Any], out: str | None) -> dict[str, np.ndarray]:
     """Return the values of a script's leaves that have names, each leaf once. Raises GradcliError."""
     leaves: dict[str, Tensor] = {}
     for name, leaf in script.run(given, out=out).leaves.items():
@@ -64,7 +64,7 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
             drawn = {name: rng.standard_normal(shape) for name, shape in request.shapes.items()}
             given = {**request.values, **drawn}
             if isinstance(program, ScriptProgram):
-                function, at = program.run, leaves_of(program, given, request.out)
+                function, at = program.run, named_leaves(program, given, request.out)
                 opens = functools.partial(claim_of_script, program)
             else:
                 if isinstance(program, FunctionProgram):
@@ -169,7 +169,7 @@ class FormulaCheck(Check):
 
     def try_out(self, at: Mapping[str, np.ndarray]) -> None:
         """Raise GradcliError if a formula cannot be evaluated at a point, or if --hess cannot be used."""
-        leaves = {name: tensor(x) for name, x in at.items()}
+        leaves = {name: new_tensor(x) for name, x in at.items()}
         output, names = self.formulas.run(leaves)
         if self.second:
             if output._data.size != 1:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..claims.claim import CallError, NoForwardError, callable_name, second_order
-from ..claims.recorded import Traced, tensor
+from ..claims.recorded import Traced, new_tensor
 from ..func.trace import pull
 from ..numeric.products import adjoint_test
 from ..numeric.verdict import EPS
@@ -50,7 +50,7 @@ class PytorchFunction(Traced):
         return out
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
-        return tensor(x).requires_grad_(name in self.wrt)
+        return new_tensor(x).requires_grad_(name in self.wrt)
 
     def place_of(self, worst: Element) -> tuple[int, tuple[int | str, ...], str]:
         paths = [part.path for part in self.layout] or [Path()]

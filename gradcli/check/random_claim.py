@@ -15,7 +15,7 @@ from ..numeric.verdict import differ_by
 from ..request import Request
 from ..results.checks import CheckReport, Finding
 
-CALLS = 8  # calls at one point that must all differ, without a trend: a choice
+RANDOM_CALLS = 8  # calls at one point that must all differ, without a trend: a choice
 IS_RANDOM = {"claim": "is random"}
 DIFFERS = (
     "the claimed derivative is random: two calls at the same point differ by {:.2g} relative, and not because of a "
@@ -32,7 +32,7 @@ def find_random(claim: Claim, calls: tuple[np.ndarray, np.ndarray], allowed: flo
     differ; allowed: by how much calls may differ.
     """
     try:
-        if not is_random(claim):
+        if not is_random_claim(claim):
             return None
         first, second = (real_view(claim.value(claim.at)).astype(float) for _ in range(2))
     except (CallError, OutOfCallsError):
@@ -53,7 +53,7 @@ def leave_random(
     return report(IS_RANDOM, found.text, diagnosis=(found,), hint=HINT.format(title))
 
 
-def is_random(claim: Claim) -> bool:
+def is_random_claim(claim: Claim) -> bool:
     """Report whether calls at the same point, which differ, do so as random numbers do.
 
     If the same seed gives the same result, the difference comes from a stream. Otherwise, the results must all differ
@@ -66,7 +66,7 @@ def is_random(claim: Claim) -> bool:
         if is_same(one, product_here(claim)):
             streams.seed(2)
             return not is_same(one, product_here(claim))
-        return scatters(np.array([product_here(claim) for _ in range(CALLS)]))
+        return scatters(np.array([product_here(claim) for _ in range(RANDOM_CALLS)]))
 
 
 def relative(a: np.ndarray, b: np.ndarray) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from ..claims.claim import Arrays, CallError, Claim
 from ..explain.block import InputBlock
 from ..explain.diagnose import diagnose
-from ..explain.evidence import Evidence, estimated_columns
+from ..explain.evidence import DiagnosisEvidence, estimated_columns
 from ..explain.points import nearby
 from ..numeric.flat import Flat, real_view
 from ..numeric.rows import draw_signs
@@ -29,34 +29,35 @@ from ..request import Request
 from ..results.checks import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
 from .input_checks import element_of
 
-UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
+TYPE_UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 """Half the distance between neighbouring numbers of a type, relative to their size: the largest rounding error."""
-PASSES = 2.0  # a claim passes if its error is at most this many times the yardstick (calibrated)
+PASSING_ERROR = 2.0  # a claim passes if its error is at most this many times the yardstick (calibrated)
 FAILS = {"bfloat16": 4.0, "float16": 8.0, "float32": 16.0, "float64": 64.0}
 """A claim fails above this many times what rounding explains (calibrated); with more digits no mistake is so small."""
 MOST_ERROR = 0.04  # a larger error, relative to the derivative's size, never passes: 10 roundings of bfloat16
-SIGMAS = 8.0  # standard errors by which one of the many slopes of many groups must differ from 0 (calibrated)
+GROUP_SIGMAS = 8.0  # standard errors by which one of the many slopes of many groups must differ from 0 (calibrated)
 SHARED = 2.0  # bfloat16 units that all elements may be off by, from a rounded factor (calibrated; others as FAILS)
 SHARED_BY_GROUP = 3.0  # the same for the elements of a row or column (calibrated)
 LEAST_PART = 0.1  # least size of a group's derivative in comparisons, as a part of the usual size: a choice
 OUTLIER = 2.0  # a single element is wrong if off by more than OUTLIER * FAILS * the largest rounding error (calibrated)
 LEAST_ROUNDING = 1e-12  # a larger relative difference shows that the computation was not in float64, with 1e-16
-FEWEST, LEAST = 4, 16  # least elements of a group for a slope on the derivative, and on anything else: a choice
+FEWEST_IN_GROUP, LEAST_IN_GROUP = 4, 16
+"""Least elements of a group for a slope on the derivative, and on anything else: a choice."""
 WANTED_PRODUCTS = 8_192  # elements of products to compare; small gradients need more cotangents for it: a choice
-VALUE_UNITS = 16.0  # values differ if by more than this many rounding units of the largest one (calibrated)
+DIFFERENT_UNITS = 16.0  # values differ if by more than this many rounding units of the largest one (calibrated)
 NEARLY, NEARLY_ON_AVERAGE = 2 / 3, 1 / 2  # from this part of the limit on, a slope is undecided (calibrated)
 INACCURATE, ON_AVERAGE = "inaccurate", "its average relative error is"
 MOST_ESTIMATED = 2_000  # elements up to which a reference's derivative is estimated from its values: a choice
 
 
-def rounded(x: Any, dtype: str | None) -> Any:
-    """Round floating-point arrays, also nested ones, to a type of UNITS (bfloat16 is kept in float32) or to float64."""
+def rounded_to(x: Any, dtype: str | None) -> Any:
+    """Round floating-point arrays, also nested ones, to a type of TYPE_UNITS (bfloat16 in float32) or float64."""
     if is_branch(x):
-        return map_leaves(lambda _, part: rounded(part, dtype), x)
+        return map_leaves(lambda _, part: rounded_to(part, dtype), x)
     if not isinstance(x, np.ndarray | float) or np.asarray(x).dtype.kind != "f":
         return x
     if dtype != "bfloat16":
-        return np.asarray(x).astype(dtype if dtype in UNITS else "float64")
+        return np.asarray(x).astype(dtype if dtype in TYPE_UNITS else "float64")
     bits = np.asarray(x, np.float32).view(np.uint32)
     bits = bits + (0x7FFF + ((bits >> 16) & 1)).astype(np.uint32)  # round to nearest, ties to even
     return (bits & np.uint32(0xFFFF0000)).view(np.float32)
@@ -69,13 +70,13 @@ def judge_by_reference(
 
     Raises CallError.
     """
-    dtype, rng = request.dtype if request.dtype in UNITS else None, np.random.default_rng(request.seed)
+    dtype, rng = request.dtype if request.dtype in TYPE_UNITS else None, np.random.default_rng(request.seed)
     flat, golden = Flat(claim), opens(None)
     names = match_inputs(claim, golden)
     golden.wrt = [names[name] for name in claim.wrt]
-    right, point = Flat(golden), {name: rounded(x, dtype) for name, x in claim.at.items()}
-    exact = {name: rounded(rounded(x, dtype), None) for name, x in golden.at.items()}
-    exact |= {names[name]: rounded(x, None) for name, x in point.items()}
+    right, point = Flat(golden), {name: rounded_to(x, dtype) for name, x in claim.at.items()}
+    exact = {name: rounded_to(rounded_to(x, dtype), None) for name, x in golden.at.items()}
+    exact |= {names[name]: rounded_to(x, None) for name, x in point.items()}
     value, known = (real_view(c.value(at)).astype(float) for c, at in ((claim, point), (golden, exact)))
     if len(value) != len(known):
         shapes = f"of shape {flat.out_shape}, but {golden.title} one of shape {right.out_shape}"
@@ -84,37 +85,39 @@ def judge_by_reference(
         text = f"{golden.title} is not finite at this point"
         return report({"point": "is not finite"}, text, diagnosis=(Finding("not finite", text),))
     count = 2 if len(value) == 1 else min(16, len(value), max(2, math.ceil(WANTED_PRODUCTS / max(flat.size, 1))))
-    cotangents = rounded(draw_signs(rng, (count, len(value))), dtype).astype(float)
+    cotangents = rounded_to(draw_signs(rng, (count, len(value))), dtype).astype(float)
     estimated = not (golden.capabilities.pull or golden.capabilities.push or getattr(golden, "grad", None))
-    reference, off = estimated_rows(right, cotangents) if estimated else (products(right, cotangents, exact), 0.0)
-    claimed, own, near, notes = products(flat, cotangents, point), reference, reference + off, list(claim.notes)
-    least = UNITS["float32" if estimated else "float64"]  # estimates have fewer digits than float64
+    reference, off = estimated_rows(right, cotangents) if estimated else (products_at(right, cotangents, exact), 0.0)
+    claimed, own, near, notes = products_at(flat, cotangents, point), reference, reference + off, list(claim.notes)
+    least = TYPE_UNITS["float32" if estimated else "float64"]  # estimates have fewer digits than float64
     kind = dtype if dtype not in (None, "float64") else kind_inside(claimed, reference, least, claim, golden)
     if not estimated:
-        draws = {n: 1 + UNITS[kind] * rng.uniform(-1, 1, exact[n].shape) for n in golden.wrt}
-        near = products(
+        draws = {n: 1 + TYPE_UNITS[kind] * rng.uniform(-1, 1, exact[n].shape) for n in golden.wrt}
+        near = products_at(
             right,
-            cotangents * (1 + UNITS[kind] * rng.uniform(-1, 1, cotangents.shape)),
+            cotangents * (1 + TYPE_UNITS[kind] * rng.uniform(-1, 1, cotangents.shape)),
             exact | {n: exact[n] * draws[n] for n in draws},
         )
     if dtype is not None and not estimated:
         try:
             plain = opens(dtype)
             plain.wrt = golden.wrt
-            own = products(Flat(plain), cotangents, {name: rounded(x, dtype) for name, x in exact.items()})
+            own = products_at(Flat(plain), cotangents, {name: rounded_to(x, dtype) for name, x in exact.items()})
         except CallError as error:
             notes.append(f"the reference does not run in {dtype} ({error}); its error is taken as half a rounding unit")
     gap, most = np.abs(value - known).max(initial=0.0), np.abs(known).max(initial=0.0)
-    differs = gap > VALUE_UNITS * UNITS[kind] * most
+    differs = gap > DIFFERENT_UNITS * TYPE_UNITS[kind] * most
     if differs:
         notes.append(f"values differ from those of {golden.title} by up to {gap / (most + TINY):.2g} times the largest")
-    floor = UNITS[kind] * np.sqrt((np.nan_to_num(reference) ** 2).mean(axis=1, keepdims=True))
+    floor = TYPE_UNITS[kind] * np.sqrt((np.nan_to_num(reference) ** 2).mean(axis=1, keepdims=True))
     rows = (claimed, reference, own, near)
-    blocks = [Block(flat, k, [part[:, flat.columns(k)] for part in rows], floor, kind) for k in range(len(claim.wrt))]
+    blocks = [
+        ReferenceBlock(flat, k, [part[:, flat.columns(k)] for part in rows], floor, kind) for k in range(len(claim.wrt))
+    ]
     blame = "" if differs else None  # no search for a wrong part if values differ: parts are checked by their values
     compared = f"(compared with {golden.title} in float64)"
     other = partial(blocks_elsewhere, flat, right, names, cotangents, dtype)
-    return report_on(blocks, flat, compared, notes, partial(report, blame=blame), other)
+    return report_on_blocks(blocks, flat, compared, notes, partial(report, blame=blame), other)
 
 
 def blocks_elsewhere(
@@ -124,11 +127,11 @@ def blocks_elsewhere(
     can = right.claim.capabilities
     if not (can.pull or can.push or getattr(right.claim, "grad", None)):
         return {}
-    at = {name: rounded(x, dtype) for name, x in nearby(flat.claim.at, flat.claim.wrt, 1.0).items()}
+    at = {name: rounded_to(x, dtype) for name, x in nearby(flat.claim.at, flat.claim.wrt, 1.0).items()}
     try:
         there = Flat(flat.claim.moved(at))
-        exact = {**right.claim.at, **{names[name]: rounded(x, None) for name, x in at.items()}}
-        claimed, golden = products(there, cotangents, there.claim.at), products(right, cotangents, exact)
+        exact = {**right.claim.at, **{names[name]: rounded_to(x, None) for name, x in at.items()}}
+        claimed, golden = products_at(there, cotangents, there.claim.at), products_at(right, cotangents, exact)
     except CallError:
         return {}
     found = {}
@@ -152,12 +155,12 @@ def kind_inside(claimed: np.ndarray, golden: np.ndarray, least: float, *claims: 
     """Return the type in which float64 functions compute internally, as far as they or their products show it."""
     unit = max(least, *(max(c.capabilities.value_unit, c.capabilities.claim_unit or 0.0) for c in claims))
     off = rms(np.nan_to_num(claimed - golden)) / (rms(np.nan_to_num(golden)) + TINY)
-    if LEAST_ROUNDING < off < FAILS["float32"] * UNITS["float32"]:
-        unit = max(unit, UNITS["float32"])
-    return next((kind for kind, least in UNITS.items() if least <= unit), "float64")
+    if LEAST_ROUNDING < off < FAILS["float32"] * TYPE_UNITS["float32"]:
+        unit = max(unit, TYPE_UNITS["float32"])
+    return next((kind for kind, least in TYPE_UNITS.items() if least <= unit), "float64")
 
 
-def products(flat: Flat, cotangents: np.ndarray, at: Arrays) -> np.ndarray:
+def products_at(flat: Flat, cotangents: np.ndarray, at: Arrays) -> np.ndarray:
     """Return the products of cotangents with a derivative: (K, n)."""
     return flat.pull(cotangents, at) if flat.claim.capabilities.pull else cotangents @ flat.matrix(at)
 
@@ -170,7 +173,7 @@ def estimated_rows(flat: Flat, cotangents: np.ndarray) -> tuple[np.ndarray, np.n
     return estimated_columns(Sampler(flat), range(flat.size), cotangents)
 
 
-class Slope(NamedTuple):
+class GroupSlope(NamedTuple):
     """How strongly errors follow a quantity: the slope of the group where it is clearest, with its standard error.
 
     explained: root mean square of the errors that all slopes explain. most: the same for the worst group, relative to
@@ -183,7 +186,7 @@ class Slope(NamedTuple):
     most: float
 
 
-def slopes_of(errors: np.ndarray, along: np.ndarray, golden: np.ndarray) -> Slope:
+def slopes_of_groups(errors: np.ndarray, along: np.ndarray, golden: np.ndarray) -> GroupSlope:
     """Regress errors on `along`, with one slope for each group. errors, along, golden: (groups, elements, products)."""
     parts, sizes = (errors * along).sum(axis=2), (along**2).sum(axis=2)
     (groups, count), total = sizes.shape, sizes.sum(axis=1) + TINY
@@ -192,15 +195,15 @@ def slopes_of(errors: np.ndarray, along: np.ndarray, golden: np.ndarray) -> Slop
     variance = (left**2).sum(axis=1) / total**2 + TINY
     squares = np.minimum(value**2 / variance, 1e6)
     explained = math.sqrt(max(float(((value**2 - variance) * total).sum()) / along.size, 0.0))
-    explained *= bool(squares.sum() > groups + SIGMAS * math.sqrt(2 * groups) + SIGMAS**2)
+    explained *= bool(squares.sum() > groups + GROUP_SIGMAS * math.sqrt(2 * groups) + GROUP_SIGMAS**2)
     size = (golden**2).mean(axis=(1, 2))
     most = abs(value) * np.sqrt(total / golden[0].size / np.maximum(size, LEAST_PART**2 * size.mean() + TINY))
-    most *= min(1.0, math.sqrt(count / LEAST)) * (squares > SIGMAS**2 + 2 * math.log(groups))
+    most *= min(1.0, math.sqrt(count / LEAST_IN_GROUP)) * (squares > GROUP_SIGMAS**2 + 2 * math.log(groups))
     worst = int(most.argmax() if most.any() else squares.argmax())
-    return Slope(float(value[worst]), math.sqrt(variance[worst] - TINY), explained, float(most[worst]))
+    return GroupSlope(float(value[worst]), math.sqrt(variance[worst] - TINY), explained, float(most[worst]))
 
 
-class Block:
+class ReferenceBlock:
     """The products for one input, and the result for them: state, reason, and which elements are wrong.
 
     rows: claimed, golden, the yardstick's own, and golden ones near the point, (K, n) each. floor: the least size of
@@ -208,7 +211,7 @@ class Block:
     """
 
     def __init__(self, flat: Flat, k: int, rows: list[np.ndarray], floor: np.ndarray, kind: str):
-        self.name, self.shape, self.kind, self.unit = flat.claim.wrt[k], flat.arrays[k].shape, kind, UNITS[kind]
+        self.name, self.shape, self.kind, self.unit = flat.claim.wrt[k], flat.arrays[k].shape, kind, TYPE_UNITS[kind]
         self.claimed, self.golden = rows[:2]
         x, known = flat.parts[k].astype(float), np.isfinite(self.golden)
         golden = np.where(known, self.golden, 0.0)
@@ -232,7 +235,7 @@ class Block:
         ratio = f"its error is {error / self.yardstick:.3g} times that of the reference"
         outlier = f"an element is off by {off:.3g} times what rounding explains"
         found = [
-            (error / unexplained, PASSES * self.yardstick / unexplained, INACCURATE, ratio),
+            (error / unexplained, PASSING_ERROR * self.yardstick / unexplained, INACCURATE, ratio),
             (off / (OUTLIER * fails), 0.5, INACCURATE, outlier),
             (min(error / MOST_ERROR, 1.0), 1.0, INACCURATE, "rounding leaves too few digits"),
             (1.0 - known.all(), 1.0, INACCURATE, "the reference's derivative is not finite or cannot be estimated"),
@@ -269,17 +272,17 @@ class Block:
         if len(shape) > 2:
             yield "along all axes but the last", places.reshape(-1, shape[-1])
 
-    def structures(self, errors: np.ndarray) -> Iterator[tuple[str, Slope]]:
+    def structures(self, errors: np.ndarray) -> Iterator[tuple[str, GroupSlope]]:
         """Yield names and slopes of the errors on the derivative ("": all of it), the input, output and a constant."""
         for where, chosen in [("", np.arange(errors.shape[1])[None]), *self.groups()]:
             rows = errors[:, chosen], self.relative[:, chosen]  # products, groups, elements
             parts = [v.transpose(1, 2, 0) for v in rows]
-            if not where or chosen.shape[1] >= FEWEST:
-                yield f"the derivative {where}" if where else "", slopes_of(parts[0], parts[1], parts[1])
-            for name, quantity in self.quantities.items() if chosen.shape[1] >= LEAST else ():
+            if not where or chosen.shape[1] >= FEWEST_IN_GROUP:
+                yield f"the derivative {where}" if where else "", slopes_of_groups(parts[0], parts[1], parts[1])
+            for name, quantity in self.quantities.items() if chosen.shape[1] >= LEAST_IN_GROUP else ():
                 wide = np.broadcast_to(quantity, errors.shape)[:, chosen]
                 apart = [v.swapaxes(0, 1).reshape(-1, chosen.shape[1], 1) for v in (rows[0], wide, rows[1])]
-                yield f"{name} {where}".rstrip(), slopes_of(*apart)  # one slope for each product
+                yield f"{name} {where}".rstrip(), slopes_of_groups(*apart)  # one slope for each product
 
     def input_block(self, flat: Flat, k: int) -> InputBlock:
         """Return the product with the most wrong elements, from which to find the mistake."""
@@ -313,8 +316,8 @@ def rms(x: np.ndarray) -> float:
     return math.sqrt(float((x**2).mean())) if x.size else 0.0
 
 
-def report_on(
-    blocks: list[Block],
+def report_on_blocks(
+    blocks: list[ReferenceBlock],
     flat: Flat,
     compared: str,
     notes: list[str],
@@ -334,7 +337,7 @@ def report_on(
     elif worst.state == FAIL:
         findings = [block.reason for block in blocks if block.state == FAIL and block.reason is not None]
         here = [block.input_block(flat, k) for k, block in enumerate(blocks)]
-        findings += diagnose(Evidence(here, None, elsewhere(here)))
+        findings += diagnose(DiagnosisEvidence(here, None, elsewhere(here)))
     notes = [*dict.fromkeys([*notes, *accuracies])]
     word = {PASS: "right", UNDECIDED: "undecided", FAIL: "wrong"}[worst.state]
     return report(

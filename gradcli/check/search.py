@@ -21,7 +21,7 @@ from ..numeric.verdict import COARSE, EPS
 from ..request import Request
 from ..results.base import SCHEMA, document_of_lines
 from ..results.checks import CheckReport, FoundPoint, InputCheck
-from .candidates import Point, candidates, compare_along_line, constants_in, constants_of, shrink
+from .candidates import Point, candidate_points, compare_along_line, constants_in, constants_of_code, shrink
 from .judge import run_check
 
 
@@ -51,14 +51,14 @@ def array_of(data: Any) -> np.ndarray:
         raise ValueError(str(error)) from None
 
 
-MOST_TEXT = 1 << 28  # characters to read of a document, so that a device or a wrong file does not fill the memory
+MOST_DOCUMENT = 1 << 28  # characters to read of a document, so that a device or a wrong file does not fill the memory
 
 
 def read_document(path: str, key: str, what: str, hint: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read(MOST_TEXT + 1)
-        document = json.loads(text) if len(text) <= MOST_TEXT else None
+            text = file.read(MOST_DOCUMENT + 1)
+        document = json.loads(text) if len(text) <= MOST_DOCUMENT else None
     except OSError as error:
         raise GradcliError(f"cannot read {path}: {error.strerror}", kind="file") from None
     except (ValueError, RecursionError):
@@ -104,8 +104,9 @@ LEAST_JUDGED = 12  # suspicious points to check, or a tenth of all points if tha
 LEAST_CALLS, CALLS_PER_POINT = 10_000, 150  # call limit of these checks: in all, or per point if that is more: a choice
 CLEARLY = 5.0  # errors by which a claim must be off to be called wrong at one of many points: twice MARGIN
 ERROR_UNITS = 1e3  # differences below this many rounding units of the gradient's usual size are ignored: a choice
-CLOSE, JUMPED = 1e-12, 1e6  # next to a jump, slopes over this distance are so many times steeper: choices
-LARGEST = 1e8  # beyond, only claims that are not finite count: functions with features of size 1 are not resolved there
+CLOSE_TO_JUMP, JUMPED = 1e-12, 1e6  # next to a jump, slopes over this distance are so many times steeper: choices
+LARGEST_POINT = 1e8
+"""Beyond, only claims that are not finite count: functions with features of size 1 are not resolved there."""
 BOUNDARIES = 12  # maximum number of boundaries of the domain to locate: a choice
 BOUNDARY_BISECTIONS = 60  # halvings; float64 needs 53 to reach neighbouring numbers
 
@@ -145,7 +146,7 @@ class PointSearch:
             return False
         if self.check.request.tolerances is not None:
             largest = max((float(np.abs(x).max(initial=0.0)) for x in point.values()), default=0.0)
-            return largest <= LARGEST * (self.check.request.eps or EPS)  # else, the step is rounded too much
+            return largest <= LARGEST_POINT * (self.check.request.eps or EPS)  # else, the step is rounded too much
         wrong = [item for item in report.inputs if item.verdict == "fail"]
         return any(self.is_sure(point, item) for item in wrong) and not self.is_at_jump(point)
 
@@ -156,7 +157,7 @@ class PointSearch:
         with np.errstate(invalid="ignore"):
             close, far = (
                 np.abs(sampler.along(None, direction, np.array([-t, t])) - flat.f0).max(axis=0) / t
-                for t in (CLOSE, FIRST)
+                for t in (CLOSE_TO_JUMP, FIRST)
             )
         return bool((close > JUMPED * far).any())
 
@@ -173,7 +174,7 @@ class PointSearch:
             return bool(np.isfinite(worst.sides).all())
         claim = self.at(point)
         x = claim.at[item.name]
-        if np.isfinite(worst.claimed) and np.abs(x[np.isfinite(x)]).max(initial=0.0) > LARGEST:
+        if np.isfinite(worst.claimed) and np.abs(x[np.isfinite(x)]).max(initial=0.0) > LARGEST_POINT:
             return False
         if not np.isfinite(worst.claimed):
             return bool(worst.numeric_error <= COARSE * abs(worst.numeric))
@@ -194,7 +195,7 @@ class PointSearch:
         check = self.check
         functions = [f for f in (check.f, check.origin, *check.request.claims.values()) if callable(f)]
         fixed = [float(x) for name, x in self.base.items() if name not in self.varied and np.ndim(x) == 0]
-        numbers = [*constants_in(check.source or ""), *constants_of(dict.fromkeys(functions)), *fixed]
+        numbers = [*constants_in(check.source or ""), *constants_of_code(dict.fromkeys(functions)), *fixed]
         return list(dict.fromkeys(numbers))
 
     def boundary(self, beyond: Point) -> list[Point]:
@@ -225,7 +226,7 @@ class PointSearch:
         suspicious: list[tuple[float, int, Point]] = []
         ends: list[Point] = []
         boundaries = 0
-        stream = candidates(self.varied, self.constants(), self.rng)
+        stream = candidate_points(self.varied, self.constants(), self.rng)
         for number in range(count):
             point = ends.pop() if ends else next(stream)
             if not all(np.isfinite(x).all() for x in point.values()):

@@ -29,19 +29,19 @@ CARRIES = 0.01  # part of the sum of squares that one sample has if the variance
 FEWEST_LARGE = 32  # least number of largest samples for Hill's index: a choice
 FEWEST = 1 << 15  # samples before a look may contradict, unless it is the last: other samples may be rare (calibrated)
 FEWEST_CONSTANT = 1 << 16  # samples before constant ones have an interval, for the same reason (calibrated)
-MOST_NUMBERS = 1 << 20  # numbers that are drawn together: a choice
-SAME = 1e-6  # bias, relative to the scale, that does not count: an estimator may compute in float32
+MOST_DRAWN_TOGETHER = 1 << 20  # numbers that are drawn together: a choice
+SAME_BIAS = 1e-6  # bias, relative to the scale, that does not count: an estimator may compute in float32
 
 
 @dataclass(frozen=True)
-class Plan:
+class SamplePlan:
     """How many samples are drawn. rows: in each block at the first look; looks: each doubles the samples."""
 
     rows: int
     looks: int
 
     @classmethod
-    def of(cls, most: int, least: int = LEAST_ROWS) -> Plan:
+    def of(cls, most: int, least: int = LEAST_ROWS) -> SamplePlan:
         """Return the plan that draws at most `most` samples, or BLOCKS if that is more. least: rows to begin with."""
         rows = max(most // BLOCKS, 1)
         doublings = max((rows // least).bit_length() - 1, 0)
@@ -164,14 +164,14 @@ class Tail:
             return np.where((logs > 0) & (carries > CARRIES), (len(top) - 1) / logs, np.inf)
 
 
-def parts_of(rows: int, size: int) -> Iterator[int]:
+def parts_of_draw(rows: int, size: int) -> Iterator[int]:
     """Yield how many samples of `size` numbers to draw together, so that all parts make up `rows`."""
-    most = max(MOST_NUMBERS // max(size, 1), 1)
+    most = max(MOST_DRAWN_TOGETHER // max(size, 1), 1)
     for start in range(0, rows, most):
         yield min(most, rows - start)
 
 
-def share_of(level: float, size: int, looks: int) -> float:
+def level_share(level: float, size: int, looks: int) -> float:
     """Return the part of the level for each comparison of an element at a look."""
     return level / max(size * looks, 1)
 
@@ -200,7 +200,7 @@ class Look:
         """share: the part of the level for each comparison. before: the look before. last: no other look follows."""
         self.claimed, self.truth, self.scale, self.count = claimed, truth, scale, claimed.count
         self.bias, self.error = claimed.value - truth.value, np.hypot(claimed.error, truth.error)
-        width = half_width(claimed, share, truth) + SAME * scale
+        width = half_width(claimed, share, truth) + SAME_BIAS * scale
         constant = (claimed.spread == 0) & (claimed.count < FEWEST_CONSTANT)
         self.half_width = np.where(constant | ~np.isfinite(truth.value), np.inf, width)
         self.heavy = np.minimum(claimed.tail, truth.tail) <= INFINITE

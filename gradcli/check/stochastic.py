@@ -17,14 +17,16 @@ from ..claims.estimators import VALUE_SAMPLES, open_estimator
 from ..request import Request
 from ..results.checks import CheckReport, Finding
 from .estimation import Estimation, NotFiniteError
-from .estimator_report import report_on
+from .estimator_report import report_on_estimator
 from .sequential import half_width
 
-Numbers = dict[str | None, np.ndarray]
-VALUE_UNITS, VALUE_SIGMAS = 1000.0, 6.0  # error of a value in a lock: rounding units, or standard errors: a choice
+StochasticNumbers = dict[str | None, np.ndarray]
+LOCK_VALUE_UNITS, VALUE_SIGMAS = 1000.0, 6.0  # error of a value in a lock: rounding units, or standard errors: a choice
 
 
-def mean_of(claim: Claim, request: Request, f: Callable, at: Mapping[str, Any]) -> tuple[Numbers, Numbers]:
+def mean_of(
+    claim: Claim, request: Request, f: Callable, at: Mapping[str, Any]
+) -> tuple[StochasticNumbers, StochasticNumbers]:
     """Return value (under None) and mean gradients (by input), and their errors at the level of the check.
 
     Raises CallError.
@@ -36,8 +38,8 @@ def mean_of(claim: Claim, request: Request, f: Callable, at: Mapping[str, Any]) 
         raise CallError(str(error)) from error
     mean, flat = estimation.samples.mean, estimation.flat
     width = half_width(mean, estimation.share)
-    numbers: Numbers = {None: flat.out}
-    errors: Numbers = {None: np.full(flat.out.shape, value_error(claim))}
+    numbers: StochasticNumbers = {None: flat.out}
+    errors: StochasticNumbers = {None: np.full(flat.out.shape, value_error(claim))}
     for name, x, group in zip(claim.wrt, flat.arrays, estimation.groups, strict=True):
         numbers[name], errors[name] = mean.value[group].reshape(x.shape), width[group].reshape(x.shape)
     return numbers, errors
@@ -47,7 +49,7 @@ def value_error(claim: Claim) -> float:
     """Return the uncertainty of an objective's value: of its samples, or rounding."""
     value, objective = claim.value_here(), getattr(claim, "objective", None)
     if objective is None:
-        return VALUE_UNITS * float(np.finfo(value.dtype).eps) * float(np.abs(value).max())
+        return LOCK_VALUE_UNITS * float(np.finfo(value.dtype).eps) * float(np.abs(value).max())
     samples = objective.samples({name: claim.at[name] for name in claim.wrt}, 0, VALUE_SAMPLES)
     return VALUE_SIGMAS * float(samples.std()) / math.sqrt(len(samples))
 
@@ -70,4 +72,4 @@ def judge_estimator(
         estimation.run()
     except NotFiniteError as error:
         return report({"elements": "wrong"}, str(error), diagnosis=(Finding(error.kind, str(error)),))
-    return report_on(estimation, request, report)
+    return report_on_estimator(estimation, request, report)

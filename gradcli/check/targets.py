@@ -18,7 +18,7 @@ import numpy as np
 from ..claims.claim import CallError, GoneError
 from ..claims.open import open_address
 from ..errors import EXIT_TARGET, GradcliError, check_known, refuse_unknown
-from ..lang.limits import MAX_TEXT, Bound, enforce
+from ..lang.limits import MAX_PROGRAM_BYTES, Bound, enforce
 from ..program.arguments import RANDOM_NAMES, Arguments, arguments_of, as_array, by_path, free_inputs, without
 from ..program.target import Target, load_file, load_named, read_source, refuse_arguments, refuse_python
 from ..request import Request
@@ -40,7 +40,7 @@ def mentions_checks(path: str) -> bool:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return False
         with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(MAX_TEXT)
+            text = file.read(MAX_PROGRAM_BYTES)
     except (OSError, ValueError):
         return False
     if "gradcli" not in text or "check" not in text:
@@ -314,9 +314,9 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
     engine = engine_of(function, request.engine)
     if engine is None:
         return None
-    from ..user.frameworks import refuse_foreign
+    from ..user.frameworks import refuse_foreign_code
 
-    refuse_foreign(function, title, engine)
+    refuse_foreign_code(function, title, engine)
     if request.out is not None:
         raise GradcliError("--out names a variable of a program; a function has one output")
     from ..claims.adapters.framework import adapter_of, framework_arguments

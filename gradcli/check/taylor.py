@@ -9,7 +9,7 @@ from ..results.checks import Taylor, TaylorRow
 
 REMAINDER_STEPS = 2.0 ** -np.arange(3, 19, 2)  # eight, each a quarter of the one before, in units of the scale of x
 RATE_STEPS = 4  # the rate is fitted to this many of the smallest steps with clear remainders: a choice
-MODES = {"vjp": "reverse mode (vjp)", "jvp": "forward mode (jvp)"}
+MODE_NAMES = {"vjp": "reverse mode (vjp)", "jvp": "forward mode (jvp)"}
 BEYOND_NOISE = 10.0  # a remainder this many times larger than the noise of the values is clear: a choice
 
 
@@ -33,8 +33,8 @@ def taylor_of(judgement: Judgement, direction: np.ndarray) -> Taylor:
         rate = float(np.log(steeper[0]) / np.log(steeper[1])) if steeper else None
         table.append(TaylorRow(step, remainder, rate, not good))
         before = (step, remainder) if good else None
-    written = [name for name in MODES if getattr(flat.claim, f"{name}_fn", None) is not None]
-    mode = MODES[flat.claim.claims] if len(written) > 1 else None
+    written = [name for name in MODE_NAMES if getattr(flat.claim, f"{name}_fn", None) is not None]
+    mode = MODE_NAMES[flat.claim.claims] if len(written) > 1 else None
     if clear.sum() < 2:
         return Taylor(tuple(table), None, mode)
     last = np.flatnonzero(clear)[-RATE_STEPS:]

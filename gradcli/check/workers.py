@@ -28,7 +28,7 @@ from .check import Check
 from .judge import DEFECT
 from .keeper import LATE, PARENT_DEATH, kept
 
-HEADER = 8  # bytes for the length of a message
+MESSAGE_HEADER = 8  # bytes for the length of a message
 BYTES_PER_READ = 1 << 20
 NAP_SECONDS = 0.001  # seconds between two looks at whether a process has ended
 
@@ -42,13 +42,13 @@ class Pipe:
     def send(self, message: Any) -> None:
         """Send a message. Raises OSError when nobody is left to read it."""
         content = pickle.dumps(message)
-        rest = memoryview(len(content).to_bytes(HEADER, "little") + content)
+        rest = memoryview(len(content).to_bytes(MESSAGE_HEADER, "little") + content)
         while rest:
             rest = rest[os.write(self.writes, rest) :]
 
     def receive(self) -> Any:
         """Wait for a message and return it. Raises EOFError when nobody is left to send one."""
-        return pickle.loads(self._read(int.from_bytes(self._read(HEADER), "little")))
+        return pickle.loads(self._read(int.from_bytes(self._read(MESSAGE_HEADER), "little")))
 
     def _read(self, count: int) -> bytes:
         content = bytearray()
@@ -78,7 +78,7 @@ THREADED = ("torch", "jax")  # modules that do not work in a process forked from
 BROKEN = (TimeIsUp, EOFError, OSError, ValueError, TypeError, pickle.UnpicklingError, ImportError, AttributeError)
 """Errors of reading from a pipe whose other end died, or whose descriptor the user's code wrote to."""
 PARTING = 2.0  # seconds that a process has to end, so that its threads can finish
-LOOK_SECONDS = 0.5  # seconds between looks for processes that died while others hold their pipe open
+PIPE_LOOK_SECONDS = 0.5  # seconds between looks for processes that died while others hold their pipe open
 MESSAGE_SECONDS = 0.2  # seconds between two progress messages of a process
 ADOPTION = 36  # Linux's prctl option: whether a process adopts orphaned descendants
 ROUNDS = 100
@@ -265,7 +265,7 @@ def end_leftovers(known: set[int]) -> None:
 def wait_for_workers(workers: dict[Pipe, Worker]) -> list[Worker]:
     """Wait for processes that sent a message, died or reached their time limit."""
     while True:
-        ready = with_something_to_read(workers, LOOK_SECONDS)
+        ready = with_something_to_read(workers, PIPE_LOOK_SECONDS)
         now = time.monotonic()
         done = [w for pipe, w in workers.items() if pipe in ready or w.status is not None or now > w.end_by]
         if done:

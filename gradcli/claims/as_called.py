@@ -20,11 +20,17 @@ REPEATS = 5  # repeated usual calls that must agree before a difference of the o
 FILLING = 17  # value between the elements of a strided array, which a correct rule does not read
 
 
-Call = Callable[[], Arrays]
+ArraysCall = Callable[[], Arrays]
 
 
 def compare(
-    rule: str, usual: Arrays, expected: Arrays, calls: tuple[Call, Call], narrow: bool, here: str, there: str
+    rule: str,
+    usual: Arrays,
+    expected: Arrays,
+    calls: tuple[ArraysCall, ArraysCall],
+    narrow: bool,
+    here: str,
+    there: str,
 ) -> Iterator[Difference]:
     """Yield the largest difference between expected arrays and those of another call, or what that call raised.
 
@@ -33,16 +39,16 @@ def compare(
     """
     got, again = calls
     part, cancelled = (CHANGED_NARROW, CANCELLED_NARROW) if narrow else (CHANGED, CANCELLED)
-    size = largest(usual)
+    size = largest_magnitude(usual)
 
-    def difference(call: Call) -> str:
+    def difference(call: ArraysCall) -> str:
         try:
             arrays = call()
         except Exception as error:
             return f"the derivative raises {describe_error(error)} {here}, but not {there}"
         for name, x in expected.items():
             y = np.broadcast_to(arrays[name], np.shape(x))
-            room = part * largest({name: x}) + cancelled * size
+            room = part * largest_magnitude({name: x}) + cancelled * size
             gap = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.nan_to_num(np.abs(y - x), nan=np.inf))
             if gap.max(initial=0.0) > room:
                 worst = np.unravel_index(int(gap.argmax()), gap.shape)
@@ -55,5 +61,5 @@ def compare(
         yield Difference(rule, f"{text}: {FIXES[rule]}")
 
 
-def largest(arrays: Arrays) -> float:
+def largest_magnitude(arrays: Arrays) -> float:
     return max((float(np.abs(x).max(initial=0.0, where=np.isfinite(x))) for x in arrays.values()), default=0.0)

@@ -14,7 +14,7 @@ from .hand_written import claim_by_hand
 from .random_function import AsGradients, AsValues, RandomFunction, random_function, roles_of
 
 VALUE_SAMPLES, VALUE_CALLS = 4096, 256  # samples in the value of an objective, and if each takes a call: a choice
-TRIES = 8  # calls that show whether a function without random numbers uses some nevertheless: a choice
+RANDOM_TRIES = 8  # calls that show whether a function without random numbers uses some nevertheless: a choice
 
 
 class SampledObjective(Claim):
@@ -44,15 +44,15 @@ def open_objective(f: Callable, at: Mapping[str, Any], request: Request, engine:
     except GradcliError as error:
         plain = isinstance(error, CallError) and not isinstance(error, WrongShapeError)
         raise error if plain else CallError(error.message, error.hint) from error
-    if roles.random or roles.number or is_random(values):
+    if roles.random or roles.number or uses_random_numbers(values):
         return SampledObjective(values, request.seed)
     names = list(arguments.arrays)
     return claim_by_hand(f, at, {}, names) if engine is None else framework_call(engine, f, at, title, wrt=names)
 
 
-def is_random(function: RandomFunction) -> bool:
+def uses_random_numbers(function: RandomFunction) -> bool:
     """Report whether a function that takes no random numbers uses some nevertheless."""
-    first, *others = (function.samples(function.arguments.arrays, seed, 1)[0, 0] for seed in range(TRIES))
+    first, *others = (function.samples(function.arguments.arrays, seed, 1)[0, 0] for seed in range(RANDOM_TRIES))
     return any(abs(x - first) > 1e-6 * abs(first) for x in others)
 
 

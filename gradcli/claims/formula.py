@@ -19,7 +19,7 @@ from ..request import Request
 from ..tape.modes import no_grad
 from .claim import Arrays, in_shape
 from .hand_written import HandWritten
-from .recorded import Traced, tensor
+from .recorded import Traced, new_tensor
 
 OF_INPUTS = re.compile(r"\s*([^\W\d]\w*)\s*(?:,\s*([^\W\d]\w*)\s*)?=(?!=)")
 """The prefix of a formula: NAME= or, for second derivatives, NAME,NAME=."""
@@ -30,7 +30,7 @@ class Formula(NamedTuple):
 
     option: str
     names: tuple[str, ...]
-    parsed: tree.Program
+    parsed: tree.ParsedProgram
     vectors: tuple[str, ...] = ()
 
 
@@ -85,7 +85,7 @@ class FormulaProgram:
             yield Formula(option, by * twice, parsed, self.vectors(option, by))
         elif isinstance(value, tree.Sequence) and len(value.items) == len(by) and option != "hess":
             for name, item in zip(by, value.items, strict=True):
-                alone = tree.Program(parsed.source, [tree.Statement(item, None, (0, 0), None)], None)
+                alone = tree.ParsedProgram(parsed.source, [tree.Statement(item, None, (0, 0), None)], None)
                 yield Formula(option, (name,), alone, self.vectors(option, (name,)))
         else:
             hint = f"write --{option} {by[0]}=FORMULA, once for each input to check"
@@ -153,12 +153,12 @@ class FormulaClaim(HandWritten):
         return rows
 
     def leaves(self, arrays: Iterable[np.ndarray]) -> dict[str, Any]:
-        return {name: tensor(np.asarray(x)) for name, x in zip(self.at, arrays, strict=True)}
+        return {name: new_tensor(np.asarray(x)) for name, x in zip(self.at, arrays, strict=True)}
 
     def evaluate_formulas(
         self, formulas: Sequence[Formula], arrays: Iterable[np.ndarray], vectors: Arrays
     ) -> list[np.ndarray]:
-        given = {name: tensor(np.asarray(x)) for name, x in vectors.items()}
+        given = {name: new_tensor(np.asarray(x)) for name, x in vectors.items()}
         with no_grad():
             names = self.program.run(self.leaves(arrays))[1]
             own = ({name: given[name] for name in formula.vectors} for formula in formulas)

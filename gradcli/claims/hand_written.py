@@ -43,7 +43,7 @@ from .claim import (
 )
 
 MOST_ELEMENTS = 2_000  # most elements of an elementwise function, whose Jacobian has the square of this
-ELEMENTWISE = "if f works element by element, add --elementwise (elementwise=True in a declaration)"
+ELEMENTWISE_HINT = "if f works element by element, add --elementwise (elementwise=True in a declaration)"
 UNCHANGED_UNITS = 1000  # changes of an output by up to this many rounding units count as zero
 
 
@@ -176,7 +176,7 @@ class HandWritten(Claim):
         if raw.shape != wanted:
             one_number = raw.ndim == 0 and math.prod(wanted) == 1
             if not one_number and (out.size != 1 or raw.shape != self.at[name].shape):
-                hint = ELEMENTWISE if raw.shape == out.shape == self.at[name].shape else None
+                hint = ELEMENTWISE_HINT if raw.shape == out.shape == self.at[name].shape else None
                 what = f"the gradient of '{name}' has shape {raw.shape}; it must have shape {wanted}"
                 raise WrongShapeError(what, hint)
             raw = raw.reshape(wanted)

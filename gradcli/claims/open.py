@@ -10,7 +10,7 @@ from ..errors import GradcliError
 from ..program.target import Target, load_named, load_source, refuse_arguments
 from ..request import Request
 from ..user.address import kind_of_address
-from ..user.frameworks import engine_of, refuse_foreign
+from ..user.frameworks import engine_of, refuse_foreign_code
 from ..user.loading import check_callable
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def load_program(target: Target) -> Program:
 def load_function(function: Any, title: str, path: str, request: Request) -> Program:
     """Return the program of FILE.py:NAME. Raises GradcliError if it is not a function."""
     dtype, engine = request.input_dtype, engine_of(function, request.engine)
-    refuse_foreign(function, title, engine)
+    refuse_foreign_code(function, title, engine)
     if engine is not None:
         single = "float32" if dtype == "float32" else None
         return framework_program(engine, check_callable(function, title), title, single)

@@ -75,7 +75,7 @@ def roles_of(function: Callable, names: Sequence[str], title: str) -> Roles:
     return Roles(inputs, random, count, count in optional, parameters)
 
 
-Fit = Callable[[Any, tuple[int, ...]], np.ndarray]
+ToNumbers = Callable[[Any, tuple[int, ...]], np.ndarray]
 """Turns a result into numbers, given the leading axes: () for one sample, (n,) for n samples."""
 
 
@@ -90,7 +90,7 @@ class RandomFunction:
     rows_at_once = 1  # samples that cost as much as one
     note = ""
 
-    def __init__(self, function: Callable, arguments: Arguments, title: str, fit: Fit, is_loss: bool = False):
+    def __init__(self, function: Callable, arguments: Arguments, title: str, fit: ToNumbers, is_loss: bool = False):
         """is_loss: whether the samples are gradients of the results, by a framework."""
         self.function, self.arguments, self.title, self.fit, self.is_loss = function, arguments, title, fit, is_loss
         self.roles = roles_of(function, list(arguments.tree), title)
@@ -211,7 +211,7 @@ class RandomFunction:
 
 
 def random_function(
-    function: Callable, arguments: Arguments, fit: Fit, is_loss: bool = False, title: str = ""
+    function: Callable, arguments: Arguments, fit: ToNumbers, is_loss: bool = False, title: str = ""
 ) -> RandomFunction:
     """Return a random function, run by the framework that it uses. Raises CallError if it cannot be called."""
     engine = engine_of(function, None)

@@ -15,10 +15,10 @@ import numpy as np
 from ..errors import count_of
 from ..func.forward import push_all
 from ..func.mapping import batch_or_loop
-from ..func.trace import Trace, pull, reverse_blocks
+from ..func.trace import CallTrace, pull, reverse_blocks
 from ..func.trace import trace_function as trace
 from ..program.arguments import arrays_in, layout_of
-from ..program.base import Run, tensor
+from ..program.base import Run, new_tensor
 from ..rules import entry
 from ..tape.backward import grad, reachable
 from ..tape.function import Function, FunctionNode
@@ -65,7 +65,7 @@ class Traced(Claim):
         self.budget.made += 1
         try:
             with set_grad_enabled(self.records):
-                given = [tensor(x).requires_grad_(self.records and name in self.wrt) for name, x in arrays.items()]
+                given = [new_tensor(x).requires_grad_(self.records and name in self.wrt) for name, x in arrays.items()]
                 return np.array(self.call(given)._data)
         except CallError as error:
             if self.records or ("requires" not in str(error) and "require gradient" not in str(error)):
@@ -95,10 +95,10 @@ class Traced(Claim):
             return None
         self.budget.made += 1
         with no_grad():
-            return self.call([tensor(x) for x in arrays.values()])._data
+            return self.call([new_tensor(x) for x in arrays.values()])._data
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
-        return tensor(x)
+        return new_tensor(x)
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray]:
         record = self.record_call(arrays)
@@ -179,7 +179,7 @@ class Traced(Claim):
     def record_call(self, arrays: Arrays, names: Sequence[str] | None = None) -> Any:
         places = tuple(i for i, name in enumerate(arrays) if name in (self.wrt if names is None else names))
         with no_grad():  # no second derivatives are needed
-            return trace(lambda *xs: self.call(xs), tuple(tensor(x) for x in arrays.values()), {}, places)
+            return trace(lambda *xs: self.call(xs), tuple(new_tensor(x) for x in arrays.values()), {}, places)
 
 
 def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
@@ -227,7 +227,7 @@ class ScriptClaim(Traced):
     def outcome(self, arrays: Arrays) -> tuple[list[Tensor], Tensor]:
         """Return the leaves in the order of `arrays`, and the output that depends on them."""
         run = self.execute(arrays)
-        output = run.output if run.output is not None else tensor(run.backwards[0])
+        output = run.output if run.output is not None else new_tensor(run.backwards[0])
         return [run.leaves[name] for name in arrays], output
 
     def value(self, arrays: Arrays) -> np.ndarray:
@@ -236,10 +236,10 @@ class ScriptClaim(Traced):
     def evaluate_wider(self, arrays: Arrays) -> None:
         """Return None: a script makes its leaves itself."""
 
-    def record_call(self, arrays: Arrays, names: Sequence[str] | None = None) -> Trace:
+    def record_call(self, arrays: Arrays, names: Sequence[str] | None = None) -> CallTrace:
         leaves, output = self.outcome(arrays)
         wanted = [leaves[i] for i, name in enumerate(arrays) if name in (self.wrt if names is None else names)]
-        return Trace(wanted, outputs=[output])
+        return CallTrace(wanted, outputs=[output])
 
     def whole(self, arrays: Arrays) -> dict[str, np.ndarray]:
         run = self.execute(arrays)
@@ -271,7 +271,7 @@ class SecondScript(ScriptClaim):
             raise CallError(f"{what}: remove its call to backward")
         if run.output._node is None:
             raise CallError(f"{self.of.title} does not depend on its leaves through recorded operations")
-        vector = tensor(arrays[last]).requires_grad_()
+        vector = new_tensor(arrays[last]).requires_grad_()
         wanted = [run.leaves[name] for name in self.of.wrt]
         products = grad(run.output, wanted, vector, create_graph=True, materialize_grads=True)
         return [*(run.leaves[name] for name in names), vector], as_one_output(list(products), products, self.title)

@@ -45,10 +45,14 @@ def open_values(target: Target) -> tuple[MakeClaim, Program | None, list[str] | 
         make = getattr(program, "make", None)
         return make or (lambda given, out, wrt: claim_of_program(program, given, out, wrt)), program, None
     plain = check_callable(function, target.text)
-    return lambda given, out, wrt: plain_claim(plain, target, given, out, wrt), None, names_of(plain, target.text)
+    return (
+        lambda given, out, wrt: plain_claim(plain, target, given, out, wrt),
+        None,
+        signature_names(plain, target.text),
+    )
 
 
-def names_of(function: Callable, title: str) -> list[str] | None:
+def signature_names(function: Callable, title: str) -> list[str] | None:
     """Return the names of a function's parameters; None if it has no known signature."""
     try:
         return [p.name for p in named_parameters(function, title)]

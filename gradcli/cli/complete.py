@@ -25,7 +25,7 @@ from .output import output_of
 
 Items = list[CompletionItem]
 ARRAY_FILES = (".npy", ".npz", ".csv", ".tsv", ".txt", ".json")
-TABLES = (".csv", ".tsv", ".parquet", ".pq", ".npy")
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq", ".npy")
 DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 PIECE = re.compile(r"""\s+|'[^']*'|"(?:\\.|[^"\\])*"|(?P<open>['"].*)|\\.|.""", re.DOTALL)
 """Parts of a shell line: blanks, quotes, an unclosed quote, characters."""
@@ -94,7 +94,7 @@ def definitions(path: str) -> Iterator[ast.FunctionDef | ast.ClassDef]:
             yield node
 
 
-def parameters(node: ast.FunctionDef, left_out: int = 0) -> list[str]:
+def parameters_of_node(node: ast.FunctionDef, left_out: int = 0) -> list[str]:
     spec = node.args
     return [a.arg for a in [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]][left_out:]
 
@@ -105,15 +105,15 @@ def inputs_of_definition(path: str, name: str) -> list[str]:
         if node.name != name:
             continue
         if isinstance(node, ast.FunctionDef):
-            return parameters(node)
+            return parameters_of_node(node)
         for part in node.body:
             if isinstance(part, ast.FunctionDef) and part.name == "forward":
                 split = any(isinstance(p, ast.FunctionDef) and p.name == "setup_context" for p in node.body)
-                return parameters(part, 0 if split else 1)
+                return parameters_of_node(part, 0 if split else 1)
     return []
 
 
-def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
+def names_of_text(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
     from ..lang.parse import parse
     from ..program.expression import ExpressionProgram
     from ..user.address import split_name
@@ -140,8 +140,8 @@ def names_of(text: str, inline: bool = False) -> tuple[list[str], list[str]]:
 def names_here(ctx: click.Context) -> tuple[list[str], list[str]]:
     words, text = ctx.params.get("words") or (), ctx.params.get("expression")
     if text is not None:
-        return names_of(text, inline=True)
-    return names_of(words[0]) if words else ([], [])
+        return names_of_text(text, inline=True)
+    return names_of_text(words[0]) if words else ([], [])
 
 
 def targets(incomplete: str, folders: bool) -> Items:
@@ -150,7 +150,7 @@ def targets(incomplete: str, folders: bool) -> Items:
 
     path, name = split_name(incomplete)
     if incomplete.startswith("ase:"):
-        names = () if name is None else names_of(path)[1]
+        names = () if name is None else names_of_text(path)[1]
         return items(names, incomplete, f"ase:{path}:") if names else entries(incomplete[4:], (".py",), "ase:")
     if name is None:
         files = entries(incomplete, FILE_ENDINGS)
@@ -172,7 +172,7 @@ def words(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
         return complete_input(ctx, param, incomplete)
     first = not given and ctx.params.get("expression") is None
     if ctx.info_name == "sweep" and len(given) == (ctx.params.get("expression") is None):
-        return entries(incomplete, TABLES)
+        return entries(incomplete, TABLE_SUFFIXES)
     items_ = targets(incomplete, several) if first or several else []
     if not first:
         taken = {word.partition("=")[0] for word in given}
@@ -186,7 +186,7 @@ def inputs(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items
     return items((n for n in names_here(ctx)[0] if n not in taken), incomplete, head + comma)
 
 
-def names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     return items(names_here(ctx)[1], incomplete)
 
 
@@ -220,7 +220,7 @@ def complete_manifold(ctx: click.Context, param: click.Parameter, incomplete: st
     return items((f"{name}={begun}:{word}" for word in words if word not in given[:-1]), incomplete)
 
 
-def value(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+def complete_value(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     return array_files(incomplete[1:], "@") if incomplete.startswith("@") else []
 
 
@@ -253,7 +253,7 @@ def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items
     return items([*pages, "rules", *(causes() if incomplete else ())], incomplete)
 
 
-def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+def offer_candidates(what: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Return the candidates of one of the functions above; none if it raises."""
     try:
         return globals()[what](ctx, param, incomplete)
@@ -261,7 +261,7 @@ def offer(what: str, ctx: click.Context, param: click.Parameter, incomplete: str
         return []
 
 
-def template(shell: str) -> str:
+def completion_script(shell: str) -> str:
     return Path(__file__).with_name(f"completion.{shell}").read_text(encoding="utf-8")
 
 
@@ -308,7 +308,7 @@ class Complete(ShellComplete):
 class Bash(Complete, BashComplete):
     """bash: a candidate replaces the part after the last word break, and has to be quoted here."""
 
-    source_template = template("bash")
+    source_template = completion_script("bash")
 
     def format_completion(self, item: CompletionItem) -> str:
         words, quote = split_words(os.environ["COMP_LINE"])
@@ -320,24 +320,24 @@ class Bash(Complete, BashComplete):
 class Zsh(Complete, ZshComplete):
     """zsh: a candidate has three parts, of which the last is for display. zsh quotes it."""
 
-    source_template = template("zsh")
+    source_template = completion_script("zsh")
 
     def format_completion(self, item: CompletionItem) -> str:
-        about = describe(item)
+        about = describe_item(item)
         return f"{item.type}\0{item.value}\0{item.value}{'  -- ' + about if about else ''}"
 
 
 class Fish(Complete, FishComplete):
     """fish: a candidate is value, tab, help. fish quotes it, and adds no space after = : and /."""
 
-    source_template = template("fish")
+    source_template = completion_script("fish")
 
     def format_completion(self, item: CompletionItem) -> str:
-        about = describe(item)
+        about = describe_item(item)
         return f"{item.value}\t{about}" if about else item.value
 
 
-def describe(item: CompletionItem) -> str:
+def describe_item(item: CompletionItem) -> str:
     return "".join(filter(str.isprintable, " ".join((item.help or "").split())))
 
 

@@ -28,7 +28,7 @@ from ..errors import (
     TargetError,
     describe_error,
     did_you_mean,
-    nearest,
+    nearest_names,
     shorten,
 )
 from ..lang.limits import bound, deadline, out_of_memory
@@ -70,7 +70,7 @@ GROUPS = {
 }
 """The commands, grouped by purpose, each with a line of help."""
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
-HOMES = {
+COMMAND_HOMES = {
     **dict.fromkeys(("grad", "jacobian", "hessian", "vjp", "jvp", "hvp", "symbolic"), "commands.derivatives"),
     **dict.fromkeys(("eval", "plot", "precision", "sweep"), "commands.points"),
     **dict.fromkeys(("graph", "trace", "why", "run"), "commands.runs"),
@@ -89,7 +89,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        module = import_module(f"{__package__}.{HOMES.get(name, f'commands.{name}')}")
+        module = import_module(f"{__package__}.{COMMAND_HOMES.get(name, f'commands.{name}')}")
         if bound.own_process:
             gc.freeze()
             gc.enable()
@@ -125,9 +125,9 @@ def show_version(ctx: click.Context, param: click.Parameter, wanted: bool) -> No
         return
     click.echo(f"gradcli, version {__version__}")
     if ctx.params["verbose"]:
-        from ..user.project import describe
+        from ..user.project import describe_pythons
 
-        click.echo(describe())
+        click.echo(describe_pythons())
     ctx.exit()
 
 
@@ -162,7 +162,7 @@ def main(argv: list[str] | None = None) -> int:
         if len(formats) > 1:
             raise GradcliError(f"two formats at once: {' and '.join(sorted(formats))}", hint="keep one")
         code = cli.main(words or ["--help"], prog_name="gradcli", standalone_mode=False, obj=tuple(script_words))
-        output.finish()
+        output.finish_output()
         done = code if isinstance(code, int) else EXIT_OK
         return done or (EXIT_USAGE if messages.settings.lost else EXIT_OK)
     except (BrokenPipeError, output.NobodyReadsError):
@@ -220,7 +220,9 @@ def usage_error(error: click.UsageError, words: list[str]) -> GradcliError:
     typed = next((w for w in words if w.startswith("-") and not w.startswith("--") and set(w) & set("*/^+()")), None)
     if isinstance(error, click.NoSuchOption) and error.ctx is not None:
         message = f"no such option '{error.option_name}'"
-        hint = INSTEAD.get((name, error.option_name)) or advice_on_option(error.option_name, error.ctx.command, words)
+        hint = OPTION_INSTEAD.get((name, error.option_name)) or advice_on_option(
+            error.option_name, error.ctx.command, words
+        )
     elif command == "gradcli watch" and "extra arg" in message:
         hint = "write the command after --: gradcli watch -- python fit.py"
     if typed is not None:
@@ -230,16 +232,16 @@ def usage_error(error: click.UsageError, words: list[str]) -> GradcliError:
 
 def advice_on_option(option: str, command: click.Command, words: list[str]) -> str | None:
     """Return a hint for an unknown option: a similar one, or how to write a script's argument or an input's value."""
-    from .options import kind_of
+    from .options import guess_kind
 
     known = {flag.lstrip("-"): flag for p in command.params for flag in p.opts}
     plain = option.lstrip("-")
-    if close := [plain] if plain in known else nearest(plain, known):
+    if close := [plain] if plain in known else nearest_names(plain, known):
         return f"did you mean '{known[close[0]]}'?"
     if all(p.name != "words" for p in command.params):
         return None
     place = next((k for k, word in enumerate(words) if word.startswith(option)), 0)
-    if any(kind_of(word, str(command.name)) == "script" for word in words[:place]):
+    if any(guess_kind(word, str(command.name)) == "script" for word in words[:place]):
         return f"put the script's arguments after --: gradcli {shlex.join([*words[:place], '--', *words[place:]])}"
     name, sign, _ = words[place].lstrip("-").partition("=")
     return f"write values without dashes: {words[place].lstrip('-')}" if sign and name.isidentifier() else None
@@ -262,7 +264,7 @@ def explain_comma(error: GradcliError, words: list[str]) -> GradcliError:
 UNWRITABLE = (*messages.FULL, errno.EROFS, errno.EBADF, errno.EPIPE)
 """System errors that mean that the output cannot be written."""
 NAMES_OF_GRAD = "diff derivative deriv differentiate derive gradient d/dx".split()
-INSTEAD = {("gradcheck", "--jac"): "the option is --grad", ("grad", "--vector"): "the option is -g VALUE"}
+OPTION_INSTEAD = {("gradcheck", "--jac"): "the option is --grad", ("grad", "--vector"): "the option is -g VALUE"}
 """Other names for the command `grad`, and advice on options of other tools."""
 
 

@@ -149,7 +149,7 @@ def detail(message: str) -> None:
         note(message)
 
 
-def summarize(counts: str, good: bool) -> None:
+def say_counts(counts: str, good: bool) -> None:
     if not settings.quiet:
         say(f"{GREEN if good else RED}{counts}{PLAIN}" if colourful(sys.stderr) else counts)
 
@@ -186,7 +186,7 @@ SHORT_HELP: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value":
 FIRST_PART = re.compile(r"(?<=.{16})[.:;] (?![^\[]*\])|,? where")
 """Ends the part of an option's help that -h prints: mostly the first period or colon outside brackets."""
 FLAGS_WIDTH = 26
-CHOICES = re.compile(r" \[[^\]]*\]$")
+CHOICE_LIST = re.compile(r" \[[^\]]*\]$")
 
 
 class Command(click.Command):
@@ -222,7 +222,7 @@ class Command(click.Command):
                         formatter.write_dl(records)
                         continue
                     for flags, text in records:
-                        flags = flags if len(flags) <= FLAGS_WIDTH else CHOICES.sub(" CHOICE", flags)
+                        flags = flags if len(flags) <= FLAGS_WIDTH else CHOICE_LIST.sub(" CHOICE", flags)
                         line = f"  {flags:<{FLAGS_WIDTH}}  {FIRST_PART.split(text)[0].rstrip('.')}"
                         cut = line if len(line) <= formatter.width else f"{line[: formatter.width - 3]}..."
                         formatter.write(f"{cut}\n")

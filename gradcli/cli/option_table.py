@@ -23,9 +23,9 @@ def import_completion(what: str) -> Callable:
     """Return a completion function that calls the one of this name in complete.py, imported only when a shell asks."""
 
     def call(ctx: click.Context, param: click.Parameter, incomplete: str) -> Any:
-        from .complete import offer
+        from .complete import offer_candidates
 
-        return offer(what, ctx, param, incomplete)
+        return offer_candidates(what, ctx, param, incomplete)
 
     return call
 

@@ -20,8 +20,8 @@ from ..lang.limits import CPU_SECONDS, Bound, as_written, bound, bound_memory, e
 from ..lang.values import read_json_values, read_value, read_values
 from ..program.target import Target
 from ..request import Request
-from ..results.formats import ARRAYS
-from ..user.address import as_file, is_module, join_structures, kind_of_address, project_files
+from ..results.formats import ARRAY_FORMATS
+from ..user.address import as_file, join_structures, kind_of_address, names_module, project_files
 from . import messages, output
 from .messages import Command, examples_of
 from .option_table import OPTIONS, PYTHON, Option, import_completion
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from ..program.hooks import Hook
 
 
-def kind_of(text: str, command: str) -> str:
+def guess_kind(text: str, command: str) -> str:
     """Guess the kind of a target from its text and the files.
 
     The kind is expression, script, function, checks (a file that declares some, or a folder), or a kind of address.
     """
     if kind := kind_of_address(text):
         return kind
-    if ".py:" in text or is_module(text):
+    if ".py:" in text or names_module(text):
         return "function"
     if os.path.isdir(text):
         return "checks"
@@ -66,7 +66,7 @@ class Call:
     @functools.cached_property
     def kinds(self) -> set[str]:
         words = [word for k, word in enumerate(self.request.words) if "=" not in word or (k == 0 and not self.inline)]
-        return {*(kind_of(word, self.command) for word in words), *(["expression"] if self.inline else [])}
+        return {*(guess_kind(word, self.command) for word in words), *(["expression"] if self.inline else [])}
 
     def is_any(self, *kinds: str) -> bool:
         return not self.kinds.isdisjoint(kinds)
@@ -91,9 +91,9 @@ class Call:
         """Continue in the Python of the user's project, if it is not this one and a target runs Python."""
         asked = self.request
         if bound.own_process and not bound.guest and not asked.safe and self.is_any(*PYTHON.split()):
-            from ..user.project import choose, move
+            from ..user.project import choose_python, move
 
-            if to := choose(asked.words, asked.python):
+            if to := choose_python(asked.words, asked.python):
                 output.release()
                 move(to, sys.argv[1:])
         if not asked.safe and not self.inline:
@@ -245,7 +245,7 @@ KIND_WORDS = {
 }
 
 
-def join(words: list[str], last: str) -> str:
+def join_words(words: list[str], last: str) -> str:
     return f" {last} ".join([*([", ".join(words[:-1])] if words[1:] else []), words[-1]])
 
 
@@ -258,10 +258,10 @@ def check_uses(call: Call, options: dict[str, Any]) -> None:
             continue
         flag, needed = flags[name], [other for other in option.needs if other in flags]
         if option.targets and call.kinds and call.kinds.isdisjoint(option.targets):
-            words = join([KIND_WORDS[kind] for kind in option.targets], "and")
+            words = join_words([KIND_WORDS[kind] for kind in option.targets], "and")
             raise GradcliError(f"{flag} is for {words} only", hint=f"leave out {flag}")
         if option.formats and call.form not in option.formats:
-            allowed = join([form for form in option.formats if form in call.output.formats], "or")
+            allowed = join_words([form for form in option.formats if form in call.output.formats], "or")
             hint = f"use -f {allowed}, or leave out {flag}"
             raise GradcliError(f"{flag} has no effect on {call.form} output", hint=hint)
         if needed and not any(options[other] for other in needed):
@@ -300,7 +300,7 @@ def has_value(call: Call) -> bool:
     return False
 
 
-def formulas_of(call: Call, program: Program) -> FormulaComparison:
+def comparison_of(call: Call, program: Program) -> FormulaComparison:
     from ..analysis.compare_formulas import FormulaComparison
 
     return FormulaComparison(program, call.values, call.asked())
@@ -329,7 +329,7 @@ def format_option(formats: tuple[str, ...], default: str = "") -> Callable:
 def target_command(
     examples: str,
     names: str = "",
-    formats: tuple[str, ...] = ARRAYS,
+    formats: tuple[str, ...] = ARRAY_FORMATS,
     common: str = COMMON,
     metavar: str = "TARGET [NAME=VALUE]...",
     complete: str = "words",

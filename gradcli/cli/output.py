@@ -128,10 +128,10 @@ def nobody_reads() -> bool:
 
 def flush() -> None:
     with contextlib.suppress(OSError):
-        finish()
+        finish_output()
 
 
-def finish() -> None:
+def finish_output() -> None:
     """Flush what the user's code has printed. Raises OSError if there is no room for it."""
     try:
         sys.stdout.flush()
@@ -161,14 +161,14 @@ def silence() -> None:
     discard(_Results.stream, sys.stdout)
 
 
-LONGEST = 1000
+LONGEST_LINE = 1000
 """The longest line of a table, in columns."""
-PLAIN = str.maketrans("…×·∂²", "~x*d2")
+PLAIN_CHARACTERS = str.maketrans("…×·∂²", "~x*d2")
 """ASCII replacements of the same width for the most common characters."""
 FILE_SIZE = (100, 40)
 TEXT_ENDINGS = ("", ".txt", ".log", ".out", ".lock")
 """Endings of text files in any format; other endings imply a format."""
-TABLE = ("table", "text")
+TABLE_FORMATS = ("table", "text")
 """Formats without an ending of their own."""
 
 
@@ -189,7 +189,10 @@ class Output:
         named = of_pipe if kind == ".tsv" else next((name for name, f in FORMATS.items() if kind in f.endings), None)
         unknown = named is None and form is None and len(formats) > 1 and kind not in TEXT_ENDINGS
         if unknown and not is_stream(self.path or ""):
-            endings = [".txt", *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE)]
+            endings = [
+                ".txt",
+                *((FORMATS[name].endings or (".tsv",))[0] for name in formats if name not in TABLE_FORMATS),
+            ]
             hint = f"the types are {', '.join(dict.fromkeys(endings))}; with -f any name is allowed"
             if kind == ".mtx" and "npz" in formats:
                 hint = "write a .npz file; scipy.sparse.load_npz and scipy.io.mmwrite make an .mtx file of it"
@@ -254,11 +257,11 @@ class Output:
         if whole is not None:
             from rich.measure import Measurement
 
-            wide = console.options.update(max_width=LONGEST, width=LONGEST)
+            wide = console.options.update(max_width=LONGEST_LINE, width=LONGEST_LINE)
             console.width = max(console.width, Measurement.get(console, wide, whole).maximum)
         console.print(renderable, crop=False)
         text = "\n".join(line.rstrip() for line in console.file.getvalue().split("\n"))
-        return text if self.unicode else text.translate(PLAIN)
+        return text if self.unicode else text.translate(PLAIN_CHARACTERS)
 
     def write(self, text: str | bytes) -> None:
         stand_down()

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .language import Argument, Body, Language, Statement, described, split
+from .language import Argument, Body, Definition, Language, doc_line, split_body
 
 KEYWORDS = frozenset(
     # keywords
@@ -26,7 +26,7 @@ KEYWORDS = frozenset(
     "HUGE_VAL HUGE_VALF HUGE_VALL INFINITY MAXFLOAT M_1_PI M_2_PI M_2_SQRTPI M_E M_LN10 M_LN2 M_LOG10E M_LOG2E M_PI "
     "M_PI_2 M_PI_4 M_SQRT1_2 M_SQRT2 NAN i386 linux unix".split()
 )
-SAME = "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh hypot floor ceil trunc rint erf erfc"
+C_SAME = "sqrt cbrt exp exp2 expm1 log log2 log10 log1p sin cos tan sinh cosh tanh hypot floor ceil trunc rint erf erfc"
 
 
 class C(Language):
@@ -34,7 +34,7 @@ class C(Language):
 
     title = "C's math library"
     operations: ClassVar = {
-        **{name: f"{name}({{0}})" for name in SAME.split()},
+        **{name: f"{name}({{0}})" for name in C_SAME.split()},
         "hypot": "hypot({0}, {1})",
         "absolute": "fabs({0})",
         "power": "pow({0}, {1})",
@@ -71,7 +71,7 @@ static double modulo(double x, double y)
     def element(self, name: str, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
         return f"{name}[{int(np.ravel_multi_index(index, shape))}]" if index else name
 
-    def statement(self, statement: Statement) -> str:
+    def statement(self, statement: Definition) -> str:
         return f"    const {'int' if statement.truth else 'double'} {statement.name} = {statement.text};"
 
     def helper(self, name: str, parameters: Sequence[str], body: Body) -> str:
@@ -82,8 +82,8 @@ static double modulo(double x, double y)
     def function(
         self, target: str, inputs: Sequence[Argument], slopes: Sequence[Argument], value: str, body: Body
     ) -> str:
-        result, parts = split(body, slopes)
-        lines = [f"/* {described(target)} */"]
+        result, parts = split_body(body, slopes)
+        lines = [f"/* {doc_line(target)} */"]
         arguments = [f"const double *{name}" if shape else f"double {name}" for name, shape in inputs]
         arguments += [f"double *{name}" for name, _ in slopes]
         lines += [f"double value_and_gradient({', '.join(arguments)})", "{", *map(self.statement, body.statements)]

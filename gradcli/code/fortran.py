@@ -6,13 +6,26 @@ import textwrap
 from collections.abc import Sequence
 from typing import ClassVar
 
-from .language import ATOM, CHOSEN, NEGATED, POWER, Argument, Body, Language, Statement, Text, described, enclose, split
+from .language import (
+    ATOM_BINDS,
+    CHOSEN_BINDS,
+    NEGATED_BINDS,
+    POWER_BINDS,
+    Argument,
+    Body,
+    Definition,
+    Language,
+    Text,
+    doc_line,
+    enclose,
+    split_body,
+)
 from .matlab import by_columns
 from .names import plain_identifier
 
-SAME = "sqrt exp log log10 sin cos tan sinh cosh tanh erf erfc gamma asin acos atan asinh acosh atanh"
+FORTRAN_SAME = "sqrt exp log log10 sin cos tan sinh cosh tanh erf erfc gamma asin acos atan asinh acosh atanh"
 FROM_C = "log1p expm1 cbrt log2 exp2"
-WIDTH = 100  # columns; the standard allows 132
+LINE_WIDTH = 100  # columns; the standard allows 132
 MOST_DECLARED = 12  # names in one declaration
 INDENT = "    "
 
@@ -22,7 +35,7 @@ class Fortran(Language):
 
     title = "Fortran"
     operations: ClassVar = {
-        **{name: f"{name}({{0}})" for name in f"{SAME} {FROM_C}".split()},
+        **{name: f"{name}({{0}})" for name in f"{FORTRAN_SAME} {FROM_C}".split()},
         "absolute": "abs({0})",
         "hypot": "hypot({0}, {1})",
         "arcsin": "asin({0})",
@@ -90,18 +103,18 @@ class Fortran(Language):
         if template:
             return super().call(template, operands)
         base, exponent = operands
-        return Text(f"{enclose(base, POWER + 1)}**{enclose(exponent, POWER + 1)}", POWER)
+        return Text(f"{enclose(base, POWER_BINDS + 1)}**{enclose(exponent, POWER_BINDS + 1)}", POWER_BINDS)
 
     def choice(self, condition: Text, x: Text, y: Text) -> Text:
-        return Text(f"merge({x.text}, {y.text}, {condition.text})", ATOM)
+        return Text(f"merge({x.text}, {y.text}, {condition.text})", ATOM_BINDS)
 
     def opposite(self, x: Text) -> Text:
-        return Text(self.negation.format(enclose(x, CHOSEN)), NEGATED)
+        return Text(self.negation.format(enclose(x, CHOSEN_BINDS)), NEGATED_BINDS)
 
-    def statement(self, statement: Statement) -> str:
-        return wrapped(f"{statement.name} = {statement.text}")
+    def statement(self, statement: Definition) -> str:
+        return wrapped_line(f"{statement.name} = {statement.text}")
 
-    def declarations(self, statements: Sequence[Statement]) -> list[str]:
+    def declarations(self, statements: Sequence[Definition]) -> list[str]:
         lines = []
         for kind, truth in (("real(dp)", False), ("logical", True)):
             names = [s.name for s in statements if s.truth == truth]
@@ -115,7 +128,7 @@ class Fortran(Language):
             f"{INDENT}real(dp), intent(in) :: {', '.join(parameters)}",
             *self.declarations(body.statements),
             *map(self.statement, body.statements),
-            wrapped(f"{name} = {body.results[0]}"),
+            wrapped_line(f"{name} = {body.results[0]}"),
             f"  end function {name}",
             "",
         ]
@@ -124,17 +137,20 @@ class Fortran(Language):
     def function(
         self, target: str, inputs: Sequence[Argument], slopes: Sequence[Argument], value: str, body: Body
     ) -> str:
-        result, parts = split(body, slopes)
+        result, parts = split_body(body, slopes)
         names = ", ".join([*(x.name for x in inputs), value, *(x.name for x in slopes)])
         lines = [
-            f"  !> {described(target)}",
-            wrapped(f"pure subroutine value_and_gradient({names})", "  "),
+            f"  !> {doc_line(target)}",
+            wrapped_line(f"pure subroutine value_and_gradient({names})", "  "),
             *(f"{INDENT}real(dp), intent(in) :: {declared(x)}" for x in inputs),
             *(f"{INDENT}real(dp), intent(out) :: {declared(x)}" for x in (Argument(value, ()), *slopes)),
             *self.declarations(body.statements),
             *map(self.statement, body.statements),
-            wrapped(f"{value} = {result}"),
-            *(wrapped(f"{x.name} = {array(words, x.shape)}") for x, words in zip(slopes, parts, strict=True)),
+            wrapped_line(f"{value} = {result}"),
+            *(
+                wrapped_line(f"{x.name} = {fortran_array(words, x.shape)}")
+                for x, words in zip(slopes, parts, strict=True)
+            ),
             "  end subroutine value_and_gradient",
             "",
         ]
@@ -167,16 +183,16 @@ def declared(x: Argument) -> str:
     return f"{x.name}({', '.join(map(str, x.shape))})" if x.shape else x.name
 
 
-def array(words: list[str], shape: tuple[int, ...]) -> str:
+def fortran_array(words: list[str], shape: tuple[int, ...]) -> str:
     if not shape:
         return words[0]
     flat = f"[{', '.join(by_columns(words, shape))}]" if words else "[real(dp) ::]"
     return flat if len(shape) == 1 else f"reshape({flat}, [{', '.join(map(str, shape))}])"
 
 
-def wrapped(line: str, indent: str = INDENT) -> str:
+def wrapped_line(line: str, indent: str = INDENT) -> str:
     """Break a long line after spaces, with Fortran's mark of continuation."""
-    lines = textwrap.wrap(line, WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(line, LINE_WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)
     return "\n".join(
         f"{indent}{'' if i == 0 else '  '}{x}{' &' if i < len(lines) - 1 else ''}" for i, x in enumerate(lines)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from .language import Argument, Body, Language, Statement, described, split
+from .language import Argument, Body, Definition, Language, doc_line, split_body
 from .names import nest_lists
 
 MATH = "sqrt cbrt exp expm1 log log2 log10 log1p sin cos tan sinh cosh tanh floor ceil trunc"
@@ -49,7 +49,7 @@ class JavaScript(Language):
     )
     infinity, not_a_number = "Infinity", "NaN"
 
-    def statement(self, statement: Statement) -> str:
+    def statement(self, statement: Definition) -> str:
         return f"  const {statement.name} = {statement.text};"
 
     def helper(self, name: str, parameters: Sequence[str], body: Body) -> str:
@@ -59,9 +59,9 @@ class JavaScript(Language):
     def function(
         self, target: str, inputs: Sequence[Argument], slopes: Sequence[Argument], value: str, body: Body
     ) -> str:
-        result, parts = split(body, slopes)
+        result, parts = split_body(body, slopes)
         lines = [
-            f"/** {described(target)} */",
+            f"/** {doc_line(target)} */",
             f"export function value_and_gradient({', '.join(x.name for x in inputs)}) {{",
             *map(self.statement, body.statements),
             f"  const {value} = {result};",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from .language import Argument, Body, Language, Statement, described, split
-from .matlab import LIMITED, by_columns
+from .language import Argument, Body, Definition, Language, doc_line, split_body
+from .matlab import COMPLEX_OUTSIDE, by_columns
 
-SAME = "cbrt exp exp2 expm1 sin cos tan sinh cosh tanh floor ceil trunc sign"
+JULIA_SAME = "cbrt exp exp2 expm1 sin cos tan sinh cosh tanh floor ceil trunc sign"
 
 
 class Julia(Language):
@@ -16,7 +16,7 @@ class Julia(Language):
 
     title = "Julia's Base"
     operations: ClassVar = {
-        **{name: f"{name}({{0}})" for name in SAME.split()},
+        **{name: f"{name}({{0}})" for name in JULIA_SAME.split()},
         **{name: f"real_{name}({{0}})" for name in "sqrt log log2 log10 log1p".split()},
         "absolute": "abs({0})",
         "hypot": "hypot({0}, {1})",
@@ -39,7 +39,7 @@ class Julia(Language):
         "signbit": "signbit({0})",
     }
     support: ClassVar = {
-        **{f"real_{name}": f"real_{name}(x) = {outside} ? NaN : {name}(x)\n" for name, outside in LIMITED.items()},
+        **{f"real_{name}": f"real_{name}(x) = {where} ? NaN : {name}(x)\n" for name, where in COMPLEX_OUTSIDE.items()},
         "real_power": "real_power(x, y) = x < 0 && isfinite(y) && y != round(y) ? NaN : x^y\n",
         "real_rem": "real_rem(x, y) = y == 0 || isinf(x) ? NaN : rem(x, y)\n",
     }  # fmt: skip
@@ -54,7 +54,7 @@ class Julia(Language):
     def element(self, name: str, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
         return f"{name}[{', '.join(str(i + 1) for i in index)}]" if index else name
 
-    def statement(self, statement: Statement) -> str:
+    def statement(self, statement: Definition) -> str:
         return f"    {statement.name} = {statement.text}"
 
     def helper(self, name: str, parameters: Sequence[str], body: Body) -> str:
@@ -64,9 +64,9 @@ class Julia(Language):
     def function(
         self, target: str, inputs: Sequence[Argument], slopes: Sequence[Argument], value: str, body: Body
     ) -> str:
-        result, parts = split(body, slopes)
-        arrays = [array(words, x.shape) for x, words in zip(slopes, parts, strict=True)]
-        text = described(target).replace("$", "\\$")
+        result, parts = split_body(body, slopes)
+        arrays = [julia_array(words, x.shape) for x, words in zip(slopes, parts, strict=True)]
+        text = doc_line(target).replace("$", "\\$")
         lines = [
             f'"""{text}"""',
             f"function value_and_gradient({', '.join(x.name for x in inputs)})",
@@ -83,7 +83,7 @@ class Julia(Language):
         return "\n".join([*support, *functions])
 
 
-def array(words: list[str], shape: tuple[int, ...]) -> str:
+def julia_array(words: list[str], shape: tuple[int, ...]) -> str:
     if not shape:
         return words[0]
     flat = f"Float64[{', '.join(by_columns(words, shape))}]"

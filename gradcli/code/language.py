@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from .names import doc, identifier
-from .nodes import Node
+from .nodes import CodeNode
 
-EXACT = 1 << 53  # larger integers are written as floats
+LARGEST_EXACT = 1 << 53  # larger integers are written as floats
 CALLED = re.compile(r"(?<![\w.:])[A-Za-z_]\w*(?=\()")  # not the names of a module or type
 
 
@@ -21,26 +21,27 @@ class Text(NamedTuple):
     level: int
 
 
-ATOM, POWER, PRODUCT, SUM, COMPARED, NEGATED, JOINED, CHOSEN = 100, 90, 70, 60, 50, 45, 35, 20
+ATOM_BINDS, POWER_BINDS, PRODUCT_BINDS, SUM_BINDS = 100, 90, 70, 60
+COMPARED_BINDS, NEGATED_BINDS, JOINED_BINDS, CHOSEN_BINDS = 50, 45, 35, 20
 """How strongly operators bind: names, numbers and calls most, choices least."""
-INFIX = {
-    "add": (" + ", SUM, SUM, SUM + 1),
-    "subtract": (" - ", SUM, SUM, SUM + 1),
-    "multiply": ("*", PRODUCT, PRODUCT, PRODUCT + 1),
-    "divide": ("/", PRODUCT, PRODUCT, PRODUCT + 1),
-    "less": (" < ", COMPARED, COMPARED + 1, COMPARED + 1),
-    "less_equal": (" <= ", COMPARED, COMPARED + 1, COMPARED + 1),
-    "greater": (" > ", COMPARED, COMPARED + 1, COMPARED + 1),
-    "greater_equal": (" >= ", COMPARED, COMPARED + 1, COMPARED + 1),
-    "equal": (" == ", COMPARED, COMPARED + 1, COMPARED + 1),
-    "not_equal": (" != ", COMPARED, COMPARED + 1, COMPARED + 1),
-    "logical_and": (" && ", JOINED, JOINED + 1, JOINED + 1),
-    "logical_or": (" || ", JOINED, JOINED + 1, JOINED + 1),
+INFIX_LEVELS = {
+    "add": (" + ", SUM_BINDS, SUM_BINDS, SUM_BINDS + 1),
+    "subtract": (" - ", SUM_BINDS, SUM_BINDS, SUM_BINDS + 1),
+    "multiply": ("*", PRODUCT_BINDS, PRODUCT_BINDS, PRODUCT_BINDS + 1),
+    "divide": ("/", PRODUCT_BINDS, PRODUCT_BINDS, PRODUCT_BINDS + 1),
+    "less": (" < ", COMPARED_BINDS, COMPARED_BINDS + 1, COMPARED_BINDS + 1),
+    "less_equal": (" <= ", COMPARED_BINDS, COMPARED_BINDS + 1, COMPARED_BINDS + 1),
+    "greater": (" > ", COMPARED_BINDS, COMPARED_BINDS + 1, COMPARED_BINDS + 1),
+    "greater_equal": (" >= ", COMPARED_BINDS, COMPARED_BINDS + 1, COMPARED_BINDS + 1),
+    "equal": (" == ", COMPARED_BINDS, COMPARED_BINDS + 1, COMPARED_BINDS + 1),
+    "not_equal": (" != ", COMPARED_BINDS, COMPARED_BINDS + 1, COMPARED_BINDS + 1),
+    "logical_and": (" && ", JOINED_BINDS, JOINED_BINDS + 1, JOINED_BINDS + 1),
+    "logical_or": (" || ", JOINED_BINDS, JOINED_BINDS + 1, JOINED_BINDS + 1),
 }
 """Symbol, level, and the least levels of the operands that need no parentheses."""
 
 
-class Statement(NamedTuple):
+class Definition(NamedTuple):
     """The definition of an intermediate result. truth: whether it is a truth value."""
 
     name: str
@@ -51,7 +52,7 @@ class Statement(NamedTuple):
 class Body(NamedTuple):
     """What a function computes: intermediate results in order, and the texts of its results."""
 
-    statements: Sequence[Statement]
+    statements: Sequence[Definition]
     results: Sequence[str]
 
 
@@ -87,11 +88,11 @@ class Language:
         """Write a constant. alone: it is not an operand, so that it must have the type of a float."""
         if not math.isfinite(x):
             text = self.not_a_number if x != x else f"-{self.infinity}" if x < 0 else self.infinity
-        elif self.integers and not alone and x.is_integer() and abs(x) < EXACT:
+        elif self.integers and not alone and x.is_integer() and abs(x) < LARGEST_EXACT:
             text = str(int(x))
         else:
             text = self.float_text(x)
-        return Text(text, SUM if text.startswith("-") else ATOM)
+        return Text(text, SUM_BINDS if text.startswith("-") else ATOM_BINDS)
 
     def float_text(self, x: float) -> str:
         return repr(x)
@@ -100,10 +101,12 @@ class Language:
         return name + "".join(f"[{i}]" for i in index)
 
     def infix(self, op: str, left: Text, right: Text) -> Text:
-        if op in ("add", "subtract") and right.level == PRODUCT and right.text.startswith("-"):
-            op, right = ("subtract", "add")[op == "subtract"], Text(right.text[1:], PRODUCT)
-        symbol, level, least, least_right = INFIX[op]
-        negative = left.text.startswith("-") and left.level == SUM and level == PRODUCT and is_simple(left.text)
+        if op in ("add", "subtract") and right.level == PRODUCT_BINDS and right.text.startswith("-"):
+            op, right = ("subtract", "add")[op == "subtract"], Text(right.text[1:], PRODUCT_BINDS)
+        symbol, level, least, least_right = INFIX_LEVELS[op]
+        negative = (
+            left.text.startswith("-") and left.level == SUM_BINDS and level == PRODUCT_BINDS and is_simple(left.text)
+        )
         first = left.text if negative else enclose(left, least)
         return Text(f"{first}{self.symbols.get(op, symbol)}{enclose(right, least_right)}", level)
 
@@ -112,23 +115,23 @@ class Language:
         return self.infix("divide", left, right)
 
     def negative(self, x: Text) -> Text:
-        if x.level == PRODUCT and x.text.startswith("-"):
-            return Text(x.text[1:], PRODUCT)
-        return Text(f"-{enclose(x, PRODUCT)}", SUM)
+        if x.level == PRODUCT_BINDS and x.text.startswith("-"):
+            return Text(x.text[1:], PRODUCT_BINDS)
+        return Text(f"-{enclose(x, PRODUCT_BINDS)}", SUM_BINDS)
 
     def opposite(self, x: Text) -> Text:
-        return Text(self.negation.format(enclose(x, ATOM)), NEGATED)
+        return Text(self.negation.format(enclose(x, ATOM_BINDS)), NEGATED_BINDS)
 
     def choice(self, condition: Text, x: Text, y: Text) -> Text:
-        return Text(" ".join((enclose(condition, CHOSEN + 1), "?", *self.branches(x, y))), CHOSEN)
+        return Text(" ".join((enclose(condition, CHOSEN_BINDS + 1), "?", *self.branches(x, y))), CHOSEN_BINDS)
 
     def branches(self, x: Text, y: Text) -> tuple[str, str, str]:
-        return enclose(x, CHOSEN + 1), ":", enclose(y, CHOSEN)
+        return enclose(x, CHOSEN_BINDS + 1), ":", enclose(y, CHOSEN_BINDS)
 
     def call(self, template: str, operands: Sequence[Text]) -> Text:
-        return Text(template.format(*(x.text for x in operands)), ATOM)
+        return Text(template.format(*(x.text for x in operands)), ATOM_BINDS)
 
-    def called_for(self, nodes: Sequence[Node]) -> set[str]:
+    def called_for(self, nodes: Sequence[CodeNode]) -> set[str]:
         """Return the names of the functions that operators and choices call, rather than templates."""
         return set()
 
@@ -138,7 +141,7 @@ class Language:
         """Return the names that inputs and intermediate results may not have. functions: those that the code calls."""
         return {*self.keywords, *functions, "value_and_gradient"}
 
-    def statement(self, statement: Statement) -> str:
+    def statement(self, statement: Definition) -> str:
         raise NotImplementedError
 
     def helper(self, name: str, parameters: Sequence[str], body: Body) -> str:
@@ -166,11 +169,11 @@ def is_simple(text: str) -> bool:
     return not re.search(r"[-+*/ ]", text[1:].partition("(")[0]) and text.count("(") <= 1
 
 
-def described(target: str) -> str:
+def doc_line(target: str) -> str:
     return f"Value and derivatives of {doc(target)}."
 
 
-def split(body: Body, slopes: Sequence[Argument]) -> tuple[str, list[list[str]]]:
+def split_body(body: Body, slopes: Sequence[Argument]) -> tuple[str, list[list[str]]]:
     """Return the text of the value, and the texts of the elements of each derivative."""
     value, *rest = body.results
     parts, start = [], 0

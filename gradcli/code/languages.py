@@ -6,7 +6,7 @@ from importlib import import_module
 
 from .language import Language
 
-HOMES = {
+LANGUAGE_HOMES = {
     "c": ("c", "C"),
     "fortran": ("fortran", "Fortran"),
     "js": ("javascript", "JavaScript"),
@@ -19,5 +19,5 @@ HOMES = {
 
 
 def language_of(form: str) -> Language:
-    module, name = HOMES[form]
+    module, name = LANGUAGE_HOMES[form]
     return getattr(import_module(f".{module}", __package__), name)()

@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from .language import ATOM, Argument, Body, Language, Statement, Text, described, split
+from .language import ATOM_BINDS, Argument, Body, Definition, Language, Text, doc_line, split_body
 from .names import plain_identifier
-from .nodes import Node
+from .nodes import CodeNode
 
-SAME = "exp expm1 sin cos tan sinh cosh tanh floor ceil sign erf erfc erfcx gamma gammaln"
-LIMITED = {
+MATLAB_SAME = "exp expm1 sin cos tan sinh cosh tanh floor ceil sign erf erfc erfcx gamma gammaln"
+COMPLEX_OUTSIDE = {
     "sqrt": "x < 0",
     "log": "x < 0",
     "log2": "x < 0",
@@ -31,7 +31,7 @@ def local_function(name: str, arguments: str, condition: str, yes: str, no: str)
     return f"function y = {name}({arguments})\n  if {condition}\n    y = {yes};\n  else\n    y = {no};\n  end\nend\n"
 
 
-POWER = """\
+POWER_HELPER = """\
 function y = real_power(x, p)
   if x < 0 && isinf(p)
     y = abs(x)^p;
@@ -60,7 +60,7 @@ class Matlab(Language):
 
     title = "MATLAB"
     operations: ClassVar = {
-        **{name: f"{name}({{0}})" for name in SAME.split()},
+        **{name: f"{name}({{0}})" for name in MATLAB_SAME.split()},
         **{name: f"real_{name}({{0}})" for name in "sqrt log log2 log10 log1p".split()},
         "absolute": "abs({0})",
         "hypot": "hypot({0}, {1})",
@@ -84,8 +84,8 @@ class Matlab(Language):
     support: ClassVar = {
         "choose": local_function("choose", "condition, yes, no", "condition", "yes", "no"),
         **{f"real_{name}": local_function(f"real_{name}", "x", outside, "NaN", f"{name}(x)")
-           for name, outside in LIMITED.items()},
-        "real_power": POWER,
+           for name, outside in COMPLEX_OUTSIDE.items()},
+        "real_power": POWER_HELPER,
         "real_rem": REMAINDER,
     }  # fmt: skip
     symbols: ClassVar = {"not_equal": " ~= "}
@@ -101,12 +101,12 @@ class Matlab(Language):
         return f"{name}({', '.join(str(i + 1) for i in index)})" if index else name
 
     def choice(self, condition: Text, x: Text, y: Text) -> Text:
-        return Text(f"choose({condition.text}, {x.text}, {y.text})", ATOM)
+        return Text(f"choose({condition.text}, {x.text}, {y.text})", ATOM_BINDS)
 
-    def called_for(self, nodes: Sequence[Node]) -> set[str]:
+    def called_for(self, nodes: Sequence[CodeNode]) -> set[str]:
         return {"choose"} if any(node.op == "select" for node in nodes) else set()
 
-    def statement(self, statement: Statement) -> str:
+    def statement(self, statement: Definition) -> str:
         return f"  {statement.name} = {statement.text};"
 
     def helper(self, name: str, parameters: Sequence[str], body: Body) -> str:
@@ -117,14 +117,14 @@ class Matlab(Language):
     def function(
         self, target: str, inputs: Sequence[Argument], slopes: Sequence[Argument], value: str, body: Body
     ) -> str:
-        result, parts = split(body, slopes)
+        result, parts = split_body(body, slopes)
         returned = ", ".join([value, *(x.name for x in slopes)])
         lines = [
             f"function [{returned}] = value_and_gradient({', '.join(x.name for x in inputs)})",
-            f"% {described(target)}",
+            f"% {doc_line(target)}",
             *map(self.statement, body.statements),
             f"  {value} = {result};",
-            *(f"  {x.name} = {array(words, x.shape)};" for x, words in zip(slopes, parts, strict=True)),
+            *(f"  {x.name} = {matlab_array(words, x.shape)};" for x, words in zip(slopes, parts, strict=True)),
             "end",
             "",
         ]
@@ -140,7 +140,7 @@ def by_columns(words: list[str], shape: tuple[int, ...]) -> list[str]:
     return [words[k] for k in np.arange(math.prod(shape)).reshape(shape).ravel(order="F")]
 
 
-def array(words: list[str], shape: tuple[int, ...]) -> str:
+def matlab_array(words: list[str], shape: tuple[int, ...]) -> str:
     """A vector is a row, and has the direction of a column only if it is assigned to one."""
     if not shape:
         return words[0]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..results.base import label
 
-Inputs = Sequence[tuple[str, tuple[int, ...]]]
+NamedShapes = Sequence[tuple[str, tuple[int, ...]]]
 """Name and shape of each input."""
 
 
@@ -57,7 +57,11 @@ class UniqueNames:
     """
 
     def __init__(
-        self, inputs: Inputs, kept: Iterable[str], spelling: Callable[[str], str] = identifier, fold_case: bool = False
+        self,
+        inputs: NamedShapes,
+        kept: Iterable[str],
+        spelling: Callable[[str], str] = identifier,
+        fold_case: bool = False,
     ):
         self.fold = str.lower if fold_case else str
         self.taken = {self.fold(name) for name in kept}

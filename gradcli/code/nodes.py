@@ -1,6 +1,7 @@
 """Scalar expressions: a graph in which equal expressions are one node, so that each is computed once.
 
-A number is a `Node`, a truth value a `Condition` or, if it is known, a bool. Their operators work as those of floats.
+A number is a `CodeNode`, a truth value a `Condition` or, if it is known, a bool. Their operators work like those of
+floats.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-COMPARISONS: dict[str, Callable] = {
+NODE_COMPARISONS: dict[str, Callable] = {
     "less": np.less, "less_equal": np.less_equal, "greater": np.greater, "greater_equal": np.greater_equal,
     "equal": np.equal, "not_equal": np.not_equal,
 }  # fmt: skip
 TESTS: dict[str, Callable] = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "signbit": np.signbit}
 
 
-def binary(name: str, swapped: bool = False) -> Callable:
+def operator_method(name: str, swapped: bool = False) -> Callable:
     """Return the method of an operator; arrays apply it to their elements."""
 
-    def method(self: Node, other: Any) -> Any:
+    def method(self: CodeNode, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return NotImplemented
         operation = getattr(self.graph, name)
@@ -34,7 +35,7 @@ def comparison(name: str) -> Callable:
     return lambda self, other: self.graph.compare(name, self, other)
 
 
-class Node:
+class CodeNode:
     """A number: a constant, an input, or an operation on other nodes. Made by its graph only.
 
     serial: its place in the order of creation, in which operands precede results. value: of a constant.
@@ -42,7 +43,7 @@ class Node:
 
     __slots__ = ("args", "graph", "op", "serial", "value")
 
-    def __init__(self, graph: Graph, op: str, args: tuple, value: Any = None):
+    def __init__(self, graph: NodeGraph, op: str, args: tuple, value: Any = None):
         self.graph, self.op, self.args, self.value = graph, op, args, value
         self.serial = len(graph.nodes)
 
@@ -52,28 +53,28 @@ class Node:
     def __bool__(self) -> bool:
         raise TypeError("the truth value of a number in generated code is not known")
 
-    __add__, __radd__ = binary("add"), binary("add", swapped=True)
-    __sub__, __rsub__ = binary("subtract"), binary("subtract", swapped=True)
-    __mul__, __rmul__ = binary("multiply"), binary("multiply", swapped=True)
-    __truediv__, __rtruediv__ = binary("divide"), binary("divide", swapped=True)
-    __pow__, __rpow__ = binary("power"), binary("power", swapped=True)
+    __add__, __radd__ = operator_method("add"), operator_method("add", swapped=True)
+    __sub__, __rsub__ = operator_method("subtract"), operator_method("subtract", swapped=True)
+    __mul__, __rmul__ = operator_method("multiply"), operator_method("multiply", swapped=True)
+    __truediv__, __rtruediv__ = operator_method("divide"), operator_method("divide", swapped=True)
+    __pow__, __rpow__ = operator_method("power"), operator_method("power", swapped=True)
     __lt__, __le__ = comparison("less"), comparison("less_equal")
     __gt__, __ge__ = comparison("greater"), comparison("greater_equal")
 
-    def __neg__(self) -> Node:
+    def __neg__(self) -> CodeNode:
         return self.graph.negative(self)
 
-    def __pos__(self) -> Node:
+    def __pos__(self) -> CodeNode:
         return self.graph.number(self)
 
-    def __abs__(self) -> Node:
+    def __abs__(self) -> CodeNode:
         return self.graph.call("absolute", self)
 
-    def conjugate(self) -> Node:
+    def conjugate(self) -> CodeNode:
         return self
 
 
-class Condition(Node):
+class Condition(CodeNode):
     """A truth value that depends on inputs. In arithmetic, it is 1 or 0."""
 
     __slots__ = ()
@@ -88,30 +89,30 @@ class Condition(Node):
         return self.graph.negate(self)
 
 
-class Graph:
+class NodeGraph:
     """Makes nodes, each once. Operations on constants give constants, computed in double precision."""
 
     def __init__(self) -> None:
-        self.nodes: dict[Any, Node] = {}
+        self.nodes: dict[Any, CodeNode] = {}
 
-    def make(self, op: str, args: tuple = (), value: Any = None, kind: type[Node] = Node) -> Any:
+    def make(self, op: str, args: tuple = (), value: Any = None, kind: type[CodeNode] = CodeNode) -> Any:
         key = (op, args if value is None else repr(value))
         node = self.nodes.get(key)
         if node is None:
             node = self.nodes[key] = kind(self, op, args, value)
         return node
 
-    def constant(self, x: float) -> Node:
+    def constant(self, x: float) -> CodeNode:
         return self.make("constant", value=float(x))
 
-    def input(self, name: str) -> Node:
+    def input(self, name: str) -> CodeNode:
         return self.make("input", value=name)
 
-    def number(self, x: Any) -> Node:
+    def number(self, x: Any) -> CodeNode:
         """Convert to a node of a number: a condition to 1 or 0."""
         if isinstance(x, Condition):
             return self.make("select", (x, self.constant(1.0), self.constant(0.0)))
-        return x if isinstance(x, Node) else self.constant(float(x))
+        return x if isinstance(x, CodeNode) else self.constant(float(x))
 
     def condition(self, x: Any) -> Condition | bool:
         """Convert to a truth value; numbers other than 0 are true."""
@@ -121,7 +122,7 @@ class Graph:
 
     # -- operations ------------------------------------------------------------------------------------
 
-    def call(self, op: str, *operands: Any) -> Node:
+    def call(self, op: str, *operands: Any) -> CodeNode:
         """Return the node of a function that is applied to numbers."""
         args = tuple(map(self.number, operands))
         if all(x.op == "constant" for x in args) and op in FOLDED:
@@ -131,48 +132,48 @@ class Graph:
             return args[0]
         return self.make(op, args)
 
-    def add(self, x: Any, y: Any) -> Node:
+    def add(self, x: Any, y: Any) -> CodeNode:
         x, y = self.number(x), self.number(y)
-        if is_number(x, 0.0) or is_number(y, 0.0):
-            return y if is_number(x, 0.0) else x
+        if is_constant_node(x, 0.0) or is_constant_node(y, 0.0):
+            return y if is_constant_node(x, 0.0) else x
         if y.op == "negative":
             return self.subtract(x, y.args[0])
         return self.call("add", x, y)
 
-    def subtract(self, x: Any, y: Any) -> Node:
+    def subtract(self, x: Any, y: Any) -> CodeNode:
         x, y = self.number(x), self.number(y)
-        if is_number(y, 0.0):
+        if is_constant_node(y, 0.0):
             return x
         if y.op == "negative":
             return self.add(x, y.args[0])
-        return self.negative(y) if is_number(x, 0.0) else self.call("subtract", x, y)
+        return self.negative(y) if is_constant_node(x, 0.0) else self.call("subtract", x, y)
 
-    def negative(self, x: Any) -> Node:
+    def negative(self, x: Any) -> CodeNode:
         x = self.number(x)
         return x.args[0] if x.op == "negative" else self.call("negative", x)
 
-    def multiply(self, x: Any, y: Any) -> Node:
+    def multiply(self, x: Any, y: Any) -> CodeNode:
         """Return the product; a condition selects the other factor or 0, even if that factor is infinite."""
         if isinstance(x, Condition) or isinstance(y, Condition):
             condition, other = (x, y) if isinstance(x, Condition) else (y, x)
             return self.select(condition, self.number(other), self.constant(0.0))
         x, y = self.number(x), self.number(y)
         for factor, other in ((x, y), (y, x)):
-            if is_number(factor, 0.0):
+            if is_constant_node(factor, 0.0):
                 return self.constant(0.0)
-            if is_number(factor, 1.0):
+            if is_constant_node(factor, 1.0):
                 return other
-            if is_number(factor, -1.0):
+            if is_constant_node(factor, -1.0):
                 return self.negative(other)
         return self.call("multiply", x, y)
 
-    def divide(self, x: Any, y: Any) -> Node:
+    def divide(self, x: Any, y: Any) -> CodeNode:
         x, y = self.number(x), self.number(y)
-        if is_number(y, 1.0) or (is_number(x, 0.0) and not is_number(y, 0.0)):
+        if is_constant_node(y, 1.0) or (is_constant_node(x, 0.0) and not is_constant_node(y, 0.0)):
             return x
         return self.call("divide", x, y)
 
-    def power(self, x: Any, y: Any) -> Node:
+    def power(self, x: Any, y: Any) -> CodeNode:
         x, y = self.number(x), self.number(y)
         if y.op == "constant" and y.value in SIMPLE_POWERS:
             return self.number(SIMPLE_POWERS[y.value](x))
@@ -183,7 +184,7 @@ class Graph:
     def compare(self, op: str, x: Any, y: Any) -> Condition | bool:
         x, y = self.number(x), self.number(y)
         if x.op == y.op == "constant":
-            return bool(COMPARISONS[op](x.value, y.value))
+            return bool(NODE_COMPARISONS[op](x.value, y.value))
         return self.make(op, (x, y), kind=Condition)
 
     def test(self, op: str, x: Any) -> Condition | bool:
@@ -226,11 +227,11 @@ class Graph:
         return x if x is y else self.make("select", (condition, x, y))
 
 
-def is_number(x: Node, value: float) -> bool:
+def is_constant_node(x: CodeNode, value: float) -> bool:
     return x.op == "constant" and x.value == value and math.copysign(1.0, x.value) == math.copysign(1.0, value)
 
 
-SIMPLE_POWERS: dict[float, Callable[[Node], Any]] = {
+SIMPLE_POWERS: dict[float, Callable[[CodeNode], Any]] = {
     0.0: lambda _: 1.0,
     1.0: lambda x: x,
     2.0: lambda x: x * x,
@@ -246,10 +247,10 @@ FOLDED: dict[str, Callable] = {name: getattr(np, name) for name in NUMPY.split()
 """The operations that NumPy computes for constants."""
 
 
-def reachable(roots: Iterable[Any]) -> list[Node]:
+def needed_nodes(roots: Iterable[Any]) -> list[CodeNode]:
     """Return the nodes that the results need, operands first."""
-    found: dict[int, Node] = {}
-    waiting = [x for x in roots if isinstance(x, Node)]
+    found: dict[int, CodeNode] = {}
+    waiting = [x for x in roots if isinstance(x, CodeNode)]
     while waiting:
         node = waiting.pop()
         if node.serial not in found:

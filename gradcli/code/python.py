@@ -6,9 +6,9 @@ import keyword
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from .language import CHOSEN, Argument, Body, Language, Statement, Text, enclose, split
+from .language import CHOSEN_BINDS, Argument, Body, Definition, Language, Text, enclose, split_body
 from .names import doc, nest_lists
-from .nodes import Node
+from .nodes import CodeNode
 
 GUARDED: dict[str, str] = {
     "exp": "math.inf",
@@ -24,7 +24,7 @@ def {0}(x):
     except OverflowError:
         return {1}
 """
-LIMITED = {
+RAISES_OUTSIDE = {
     "sqrt": ("x >= 0", "math.nan"),
     "asin": ("abs(x) <= 1", "math.nan"),
     "acos": ("abs(x) <= 1", "math.nan"),
@@ -43,7 +43,7 @@ DOMAIN = """\
 def {0}(x):
     return math.{0}(x) if {1} else {2}
 """
-ROUNDING = """\
+ROUNDING_HELPER = """\
 def {0}(x):
     return math.copysign(math.{0}(x), x) if {1} else {2}
 """
@@ -76,8 +76,8 @@ class Python(Language):
     }
     support: ClassVar = {
         **{name: OVERFLOW.format(name, result) for name, result in GUARDED.items()},
-        **{name: (ROUNDING if name in ("floor", "ceil", "trunc") else DOMAIN).format(name, *rule)
-           for name, rule in LIMITED.items()},
+        **{name: (ROUNDING_HELPER if name in ("floor", "ceil", "trunc") else DOMAIN).format(name, *rule)
+           for name, rule in RAISES_OUTSIDE.items()},
         "divide": '''\
 def divide(x, y):
     if y != 0:
@@ -126,15 +126,21 @@ def gamma(x):
             return self.infix("divide", left, right)
         return self.call("divide({0}, {1})", [left, right])
 
-    def called_for(self, nodes: Sequence[Node]) -> set[str]:
+    def called_for(self, nodes: Sequence[CodeNode]) -> set[str]:
         divisors = [node.args[1] for node in nodes if node.op == "divide"]
         return {"divide"} if any(x.op != "constant" or not x.value for x in divisors) else set()
 
     def choice(self, condition: Text, x: Text, y: Text) -> Text:
-        words = (enclose(x, CHOSEN + 1), "if", enclose(condition, CHOSEN + 1), "else", enclose(y, CHOSEN))
-        return Text(" ".join(words), CHOSEN)
+        words = (
+            enclose(x, CHOSEN_BINDS + 1),
+            "if",
+            enclose(condition, CHOSEN_BINDS + 1),
+            "else",
+            enclose(y, CHOSEN_BINDS),
+        )
+        return Text(" ".join(words), CHOSEN_BINDS)
 
-    def statement(self, statement: Statement) -> str:
+    def statement(self, statement: Definition) -> str:
         return f"    {statement.name} = {statement.text}"
 
     def helper(self, name: str, parameters: Sequence[str], body: Body) -> str:
@@ -144,7 +150,7 @@ def gamma(x):
     def function(
         self, target: str, inputs: Sequence[Argument], slopes: Sequence[Argument], value: str, body: Body
     ) -> str:
-        result, parts = split(body, slopes)
+        result, parts = split_body(body, slopes)
         texts = {name: nest_lists(words, shape) for (name, shape), words in zip(slopes, parts, strict=True)}
         return python_function([x.name for x in inputs], target, body.statements, {value: result, **texts})
 

@@ -17,10 +17,10 @@ from ..exact.field import ExactArray, Field, as_plain, exact
 from ..exact.record import Exact, name_for_users
 from ..results.base import label
 from ..rules.exact import NoTwinError, map_elements
-from ..rules.shapes import fit
+from ..rules.shapes import fit_to_shape
 from ..rules.table import Primitive
 from . import special
-from .nodes import COMPARISONS, NUMPY, TESTS, Condition, Graph, Node
+from .nodes import NODE_COMPARISONS, NUMPY, TESTS, CodeNode, Condition, NodeGraph
 
 LOGIC = {"logical_and": "every", "logical_or": "either", "logical_not": "negate"}
 OPERATORS = ("add", "subtract", "multiply", "divide", "negative", "power")
@@ -33,12 +33,12 @@ WRITTEN: dict[str, Callable] = {
     **special.INLINE,
 }
 """Functions of NumPy and scipy.special that are written out where they are used."""
-FUNCTIONS = {*NUMPY.split(), *special.HELPERS}
-RENAMED = {"float_power": "power", "true_divide": "divide", "psi": "digamma"}
+RECORDED_FUNCTIONS = {*NUMPY.split(), *special.HELPERS}
+OTHER_NAMES = {"float_power": "power", "true_divide": "divide", "psi": "digamma"}
 """NumPy's and SciPy's other names for operations of the graph."""
 
 
-class Nodes(Field):
+class GraphNumbers(Field):
     """Numbers as nodes of a graph."""
 
     advice = "'gradcli grad' computes it as numbers"
@@ -46,7 +46,7 @@ class Nodes(Field):
     sorts_rows = True
     constants: Mapping[str, Any] = {"pi": np.pi, "e": np.e, "tau": 2 * np.pi}
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: NodeGraph):
         self.graph = graph
         self.functions = {
             "maximum": self.largest("maximum"),
@@ -56,7 +56,7 @@ class Nodes(Field):
         }
 
     def largest(self, op: str) -> Callable:
-        def function(*xs: Any) -> Node:
+        def function(*xs: Any) -> CodeNode:
             result = self.graph.number(xs[0])
             for x in xs[1:]:
                 result = self.graph.call(op, result, x)
@@ -65,7 +65,7 @@ class Nodes(Field):
         return function
 
     def number(self, x: Any) -> Any:
-        if isinstance(x, Node):
+        if isinstance(x, CodeNode):
             return x
         if isinstance(x, complex | np.complexfloating):
             if x.imag:
@@ -89,13 +89,13 @@ class Nodes(Field):
         return bool(condition)
 
     def as_float(self, x: Any) -> float | None:
-        return x.value if isinstance(x, Node) and x.op == "constant" else None
+        return x.value if isinstance(x, CodeNode) and x.op == "constant" else None
 
     def is_condition(self, x: Any) -> bool:
         return isinstance(x, bool | np.bool_ | Condition)
 
     def is_element(self, x: Any) -> bool:
-        return isinstance(x, Node)
+        return isinstance(x, CodeNode)
 
     def is_complex(self, x: Any) -> bool:
         return False
@@ -115,14 +115,14 @@ class Nodes(Field):
             return getattr(graph, LOGIC[name])
         if name in TESTS:
             return lambda x: graph.test(name, x)
-        return (lambda x, y: graph.compare(name, x, y)) if name in COMPARISONS else None
+        return (lambda x, y: graph.compare(name, x, y)) if name in NODE_COMPARISONS else None
 
     def ufunc(self, function: Any) -> Callable | None:
         """Return the operation on nodes for a function of NumPy or scipy.special, or None."""
-        name = RENAMED.get(function.__name__, function.__name__)
+        name = OTHER_NAMES.get(function.__name__, function.__name__)
         if name in OPERATORS:
             return getattr(self.graph, name)
-        if name in FUNCTIONS:
+        if name in RECORDED_FUNCTIONS:
             return lambda *xs: self.graph.call(name, *xs)
         return WRITTEN.get(name)
 
@@ -133,7 +133,7 @@ JOINED = {"any": np.logical_or, "all": np.logical_and}
 class Recorded(Exact):
     """Runs the table's own forward functions and rules on nodes; an entry's exact form stands in where one fails."""
 
-    field: Nodes
+    field: GraphNumbers
 
     def compute(self, primitive: Primitive, raws: tuple, params: dict) -> Any:
         if primitive.name in JOINED:
@@ -175,7 +175,7 @@ class Recorded(Exact):
             if parent is not None:
                 with self.differentiating(primitive):
                     factor = rule(out, *operands, **params) if callable(rule) else rule
-                    grads[i] = exact(fit(self.array(g) * factor, np.shape(operands[i]), np.ndim(out)))
+                    grads[i] = exact(fit_to_shape(self.array(g) * factor, np.shape(operands[i]), np.ndim(out)))
         return tuple(grads)
 
     def apply_rule(self, real: tuple[bool, ...], node: Any, g: Any) -> tuple:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from .language import CHOSEN, Argument, Body, Language, Statement, Text, described, split
+from .language import CHOSEN_BINDS, Argument, Body, Definition, Language, Text, doc_line, split_body
 from .names import nest_lists
 
-METHODS = "sqrt cbrt exp exp2 log2 log10 sin cos tan sinh cosh tanh floor ceil trunc copysign hypot"
+RUST_METHODS = "sqrt cbrt exp exp2 log2 log10 sin cos tan sinh cosh tanh floor ceil trunc copysign hypot"
 UNUSUAL = "#[allow(non_snake_case, unused_parens, clippy::all)]"
 
 
@@ -17,7 +17,7 @@ class Rust(Language):
 
     title = "Rust's standard library"
     operations: ClassVar = {
-        **{name: f"f64::{name}({{0}})" for name in METHODS.split()},
+        **{name: f"f64::{name}({{0}})" for name in RUST_METHODS.split()},
         "copysign": "f64::copysign({0}, {1})",
         "hypot": "f64::hypot({0}, {1})",
         "absolute": "f64::abs({0})",
@@ -48,9 +48,9 @@ class Rust(Language):
     integers = False
 
     def choice(self, condition: Text, x: Text, y: Text) -> Text:
-        return Text(f"if {condition.text} {{ {x.text} }} else {{ {y.text} }}", CHOSEN)
+        return Text(f"if {condition.text} {{ {x.text} }} else {{ {y.text} }}", CHOSEN_BINDS)
 
-    def statement(self, statement: Statement) -> str:
+    def statement(self, statement: Definition) -> str:
         return f"    let {statement.name} = {statement.text};"
 
     def helper(self, name: str, parameters: Sequence[str], body: Body) -> str:
@@ -60,11 +60,11 @@ class Rust(Language):
     def function(
         self, target: str, inputs: Sequence[Argument], slopes: Sequence[Argument], value: str, body: Body
     ) -> str:
-        result, parts = split(body, slopes)
+        result, parts = split_body(body, slopes)
         arguments = [f"{name}: &{array_type(shape)}" if shape else f"{name}: f64" for name, shape in inputs]
         types = ["f64", *(array_type(x.shape) for x in slopes)]
         lines = [
-            f"/// {described(target)}",
+            f"/// {doc_line(target)}",
             UNUSUAL,
             f"pub fn value_and_gradient({', '.join(arguments)}) -> ({', '.join(types)}) {{",
             *map(self.statement, body.statements),

@@ -122,11 +122,11 @@ def compile_twin(text: str, operands: tuple[str, ...], functions: frozenset[str]
 
 
 CONDITIONS = "less less_equal greater greater_equal equal not_equal logical_and logical_or logical_not"
-COMPARISONS = {
+EXACT_COMPARISONS = {
     **{getattr(np, name): name for name in [*CONDITIONS.split(), "isnan", "isinf", "isfinite", "signbit"]},
     np.bitwise_and: "logical_and", np.bitwise_or: "logical_or", np.invert: "logical_not",
 }  # fmt: skip
-REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", np.fmin: "minimum"}
+EXACT_REDUCTIONS = {np.maximum: "maximum", np.minimum: "minimum", np.fmax: "maximum", np.fmin: "minimum"}
 
 
 class ExactArray(np.ndarray):
@@ -149,8 +149,8 @@ class ExactArray(np.ndarray):
             result = self._call(field, ufunc, plain, options)
         else:
             combine = None
-            if ufunc in REDUCTIONS and not field.lazy_pieces:
-                combine = np.frompyfunc(field.functions[REDUCTIONS[ufunc]], 2, 1, identity=None)
+            if ufunc in EXACT_REDUCTIONS and not field.lazy_pieces:
+                combine = np.frompyfunc(field.functions[EXACT_REDUCTIONS[ufunc]], 2, 1, identity=None)
                 options.pop("initial", None)
             elif ufunc in (np.logical_and, np.logical_or) and not field.lazy_pieces:
                 combine = np.frompyfunc(field.compare(ufunc.__name__), 2, 1, identity=None)  # type: ignore[arg-type]
@@ -164,8 +164,8 @@ class ExactArray(np.ndarray):
         own = field.ufunc(ufunc)
         if own is not None:
             return map_elements(own, plain)
-        if ufunc in COMPARISONS:
-            function = field.compare(COMPARISONS[ufunc])
+        if ufunc in EXACT_COMPARISONS:
+            function = field.compare(EXACT_COMPARISONS[ufunc])
             if function is not None:
                 return settle_conditions(map_elements(function, plain))
         elif ufunc in BY_NUMPY and BY_NUMPY[ufunc].kind == "elementwise":

@@ -143,7 +143,7 @@ def is_single(twin: str | None) -> bool:
     return True
 
 
-MARGIN = 64  # extra bits, to see whether they change the result
+MARGIN_BITS = 64  # extra bits, to see whether they change the result
 MOST_BITS = 2**11  # a result that is still zero at this precision counts as zero
 
 
@@ -153,7 +153,7 @@ def settle(mp: Any, work: Callable[[], Any]) -> Any:
     If the result is 0, repeat with MOST_BITS, because a small number may have been lost next to a large one.
     """
     asked, most = mp.prec, max(MOST_BITS, 2 * mp.prec)
-    bits, before = asked + MARGIN, work()
+    bits, before = asked + MARGIN_BITS, work()
     while True:
         with mp.workprec(bits):
             now = work()

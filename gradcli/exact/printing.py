@@ -18,7 +18,7 @@ RENAMED = {
     "elliptic_k": "ellipk", "elliptic_e": "ellipe",
 }  # fmt: skip
 OF_ORDER = {("polygamma", 0): "digamma", ("expint", 1): "exp1"}
-CONSTANTS = {
+PRINTED_CONSTANTS = {
     "Exp1": "e", "Infinity": "inf", "NegativeInfinity": "-inf",
     "ComplexInfinity": "inf", "ImaginaryUnit": "1j",
 }  # fmt: skip
@@ -83,19 +83,23 @@ class LanguagePrinter(StrPrinter):
         return f"(({condition}) & ({yes})) | (~({condition}) & ({no}))"
 
     def _print_constant(self, expr: Any) -> str:
-        return CONSTANTS[type(expr).__name__]
+        return PRINTED_CONSTANTS[type(expr).__name__]
 
     _print_Exp1 = _print_Infinity = _print_NegativeInfinity = _print_constant
     _print_ComplexInfinity = _print_ImaginaryUnit = _print_constant
 
 
-EXACT = 1 << 53  # numbers of longer fractions have no exact form as floats
+LONGEST_FRACTION = 1 << 53  # numbers of longer fractions have no exact form as floats
 
 
 def with_decimals(expr: Any) -> Any:
     """Replace long fractions by decimals, such as 1.0507009873554804934, if those are exact."""
     unit = 10**400
-    long = [r for r in sympy.sympify(expr).atoms(sympy.Rational) if max(abs(r.p), r.q) > EXACT and unit % r.q == 0]
+    long = [
+        r
+        for r in sympy.sympify(expr).atoms(sympy.Rational)
+        if max(abs(r.p), r.q) > LONGEST_FRACTION and unit % r.q == 0
+    ]
     return expr.xreplace({r: sympy.Float(r, len(str(r * unit).strip("-0"))) for r in long}) if long else expr
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import GradcliError
 from ..rules.exact import NoTwinError, map_elements, without_field
-from ..rules.shapes import fit
+from ..rules.shapes import fit_to_shape
 from ..rules.table import Primitive
 from ..tape.modes import state
 from ..tape.node import AccumulateGrad, Node, Rule, Slots, new_node, to_parents
@@ -20,7 +20,7 @@ from ..tape.record import Engine, make_node, outline, record_several, recording,
 from ..tape.send import run_rules
 from ..tape.tensor import Tensor, track_view, views_of
 from ..tape.torch_errors import as_pytorch
-from .field import COMPARISONS, ExactArray, Field, Literal, as_plain, exact, exact_numbers, settle_conditions
+from .field import EXACT_COMPARISONS, ExactArray, Field, Literal, as_plain, exact, exact_numbers, settle_conditions
 
 
 class Exact(Engine):
@@ -77,7 +77,7 @@ class Exact(Engine):
         if primitive.kind == "elementwise":
             function, more = self.field.twin(primitive, params)
             return exact(map_elements(function, (*(as_plain(x) for x in raws), *more)))
-        if primitive.kind == "constant" and primitive.name in COMPARISONS.values():
+        if primitive.kind == "constant" and primitive.name in EXACT_COMPARISONS.values():
             compare = self.field.compare(primitive.name)
             if compare is not None:
                 return exact(settle_conditions(map_elements(compare, tuple(as_plain(x) for x in raws))))
@@ -126,7 +126,7 @@ class Exact(Engine):
         for i, parent in enumerate(node.parents):
             if parent is not None:
                 factor = self.field.partial(primitive, i, tuple(operands), params)
-                grad = exact(fit(self.array(g) * factor, np.shape(operands[i]), np.ndim(out)))
+                grad = exact(fit_to_shape(self.array(g) * factor, np.shape(operands[i]), np.ndim(out)))
                 grads[i] = grad.real if real[i] else grad
         return tuple(grads)
 

@@ -16,7 +16,7 @@ from ..rules.exact import map_elements, without_field
 from ..rules.table import Primitive
 from .field import ExactArray, Field, Literal, exact
 
-MOST_BITS = 1024  # an exact power with more bits is rounded
+MOST_POWER_BITS = 1024  # an exact power with more bits is rounded
 
 
 class Unknown(sympy.Dummy):
@@ -104,7 +104,7 @@ class Symbolic(Field):
     constants: Mapping[str, Any] = {"pi": sympy.pi, "e": sympy.E, "tau": 2 * sympy.pi}
 
     def __init__(self) -> None:
-        self.functions = FUNCTIONS
+        self.functions = SYMBOLIC_FUNCTIONS
         self.met_nan = False
         self.point: dict[Any, Any] = {}
 
@@ -248,7 +248,7 @@ def in_floats(primitive: Primitive, numbers: tuple, params: dict) -> Any:
         return None
     base, exponent = numbers
     bits = max(int(n).bit_length() for n in (base.p, base.q)) if base.is_Rational else 64
-    return rational(repr(out)) if bits * abs(exponent) > MOST_BITS else None
+    return rational(repr(out)) if bits * abs(exponent) > MOST_POWER_BITS else None
 
 
 def resolve_unknown(expr: Any) -> Any:
@@ -281,7 +281,7 @@ OWN_NAMES = (
     "loggamma polygamma besselj bessely besseli besselk airyai airyaiprime polylog zeta expint Ei "
     "betainc_regularized Piecewise Eq pi sign nan LambertW elliptic_k elliptic_e"
 )
-FUNCTIONS: dict[str, Any] = {
+SYMBOLIC_FUNCTIONS: dict[str, Any] = {
     **{name: getattr(sympy, name) for name in OWN_NAMES.split()},
     "ceil": sympy.ceiling,
     "erfcinv": lambda x: sympy.erfinv(1 - x),

@@ -15,9 +15,10 @@ from ..numeric.flat import Flat
 
 LEFT_OVER = 0.1  # fraction of a wrong element's difference that a correction may leave: a choice
 RELATIVE = 1e-6  # relative error of a corrected claim, whose constants are fitted to numeric derivatives: a choice
-UNITS = 100  # the same, in rounding units of the claim: a choice
+CLAIM_UNITS = 100  # the same, in rounding units of the claim: a choice
 BEYOND = 10.0  # a claim is refuted only by a difference of this many errors of the numeric derivative: a choice
-SURE = 1e-4  # relative error up to which a numeric derivative is known well enough to fit constants to it: a choice
+SURE_ERROR = 1e-4
+"""Relative error up to which a numeric derivative is known well enough to fit constants to it: a choice."""
 CACHED = ("known", "zero", "refuted")
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
@@ -98,13 +99,13 @@ class InputBlock:
 
     @property
     def unit(self) -> float:
-        return UNITS * self.flat.claim_unit
+        return CLAIM_UNITS * self.flat.claim_unit
 
     @functools.cached_property
     def known(self) -> np.ndarray:
         """Mask of elements whose derivative is known well enough, and far enough from 0, to fit constants to it."""
         with np.errstate(invalid="ignore"):
-            accurate = (self.r != 0) & (MARGIN * self.error <= SURE * np.abs(self.r))
+            accurate = (self.r != 0) & (MARGIN * self.error <= SURE_ERROR * np.abs(self.r))
             return accurate & np.isfinite(self.r) & np.isfinite(self.a)
 
     @functools.cached_property
@@ -114,7 +115,7 @@ class InputBlock:
         largest = np.maximum(size.max(axis=1, keepdims=True), size)
         with np.errstate(invalid="ignore"):
             near = np.abs(self.r) <= MARGIN * self.error + self.unit * largest
-            return near & (MARGIN * self.error <= SURE * largest) & (largest > 0)
+            return near & (MARGIN * self.error <= SURE_ERROR * largest) & (largest > 0)
 
     @functools.cached_property
     def refuted(self) -> np.ndarray:

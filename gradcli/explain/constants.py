@@ -15,9 +15,9 @@ import numpy as np
 from ..numeric.flat import arrays_behind
 from ..user.frameworks import reachable_from
 from .block import RELATIVE, InputBlock
-from .evidence import Evidence, Hypothesis
+from .evidence import DiagnosisEvidence, Hypothesis
 
-CONSTANTS = {
+KNOWN_CONSTANTS = {
     math.pi: "pi",
     2 * math.pi: "2 pi",
     math.log(2): "log 2",
@@ -28,36 +28,36 @@ CONSTANTS = {
     math.sqrt(2 * math.pi): "sqrt(2 pi)",
     180 / math.pi: "180 / pi (degrees)",
 }
-SLIGHT = 1e-4  # factors this close to 1 are not named: a choice
-MOST_NUMBERS = 40  # most numbers of the code that are tried as factors: a choice
+CLOSE_TO_ONE = 1e-4  # factors this close to 1 are not named: a choice
+MOST_FACTORS = 40  # most numbers of the code that are tried as factors: a choice
 LARGEST_NUMBER = 1e12  # numbers of the code that are tried as factors are smaller: a choice
-LARGEST_PART = 24  # largest numerator of a fraction that is printed as one: a choice
+LARGEST_NUMERATOR = 24  # largest numerator of a fraction that is printed as one: a choice
 
-Number = Callable[[InputBlock], float]
+BlockNumber = Callable[[InputBlock], float]
 
 
 class Length(NamedTuple):
     """A length that a block has in any shape. of: its value; name: the words for it."""
 
-    of: Number
+    of: BlockNumber
     name: str
 
 
-class Constant(NamedTuple):
+class NamedConstant(NamedTuple):
     """A value that a constant factor may stand for. of: the same factor in any block."""
 
-    of: Number
+    of: BlockNumber
     kind: str
     text: str
 
 
-def constant_factor(block: InputBlock, evidence: Evidence) -> Iterator[Hypothesis]:
+def constant_factor(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[Hypothesis]:
     """Yield constant multiples of the derivative, for all elements together."""
     c = common_ratio(block, block.known)
     if c is None:
         return
     fitted = int((block.known & block.refuted).sum())
-    if abs(c - 1) < SLIGHT:
+    if abs(c - 1) < CLOSE_TO_ONE:
         text = f"all elements are off by the same relative error, {c - 1:.3g}"
         yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
         return
@@ -67,7 +67,7 @@ def constant_factor(block: InputBlock, evidence: Evidence) -> Iterator[Hypothesi
     yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
 
 
-def divided(factor: Number) -> Callable[[InputBlock], np.ndarray]:
+def divided(factor: BlockNumber) -> Callable[[InputBlock], np.ndarray]:
     return lambda at: at.a / factor(at)
 
 
@@ -84,7 +84,7 @@ def common_ratio(block: InputBlock, where: np.ndarray, claim: np.ndarray | None 
     return c if abs(c) > 1e-300 and (np.abs(ratios - c) <= (1e-5 + 3 * error) * abs(c)).all() else None
 
 
-def lengths(block: InputBlock) -> list[Length]:
+def lengths_of_block(block: InputBlock) -> list[Length]:
     """Return lengths and sizes that a forgotten or repeated mean or broadcast brings in as a factor."""
     found = []
     for name, x in block.at.items():
@@ -109,7 +109,7 @@ def length_of_output(axis: int, at: InputBlock) -> float:
     return at.flat.out_shape[axis]
 
 
-def length_of(name: str, axis: int | None) -> Number:
+def length_of(name: str, axis: int | None) -> BlockNumber:
     return lambda at: at.at[name].size if axis is None else at.at[name].shape[axis]
 
 
@@ -133,16 +133,16 @@ OF_LENGTH: tuple[tuple[str, Callable[[float], float]], ...] = (
 PLAIN_LENGTHS = ("N", "1/N", "-N", "-1/N")
 
 
-def constants_near(block: InputBlock, c: float, shapes: bool = False) -> Iterator[Constant]:
+def constants_near(block: InputBlock, c: float, shapes: bool = False) -> Iterator[NamedConstant]:
     """Yield what a factor may stand for, the most likely first.
 
     shapes: whether another shape is known, in which only one of two readings remains. Without it, a text names both.
     """
     by_length = [
-        (word in PLAIN_LENGTHS, Constant(value, *words_of_length(word, int(length.of(block)), length.name, c)))
+        (word in PLAIN_LENGTHS, NamedConstant(value, *words_of_length(word, int(length.of(block)), length.name, c)))
         for word, value, length in of_lengths(block, c)
     ]
-    usual = abs(abs(c) - 2) < SLIGHT or abs(abs(c) - 0.5) < SLIGHT
+    usual = abs(abs(c) - 2) < CLOSE_TO_ONE or abs(abs(c) - 0.5) < CLOSE_TO_ONE
     yield from (constant for is_plain, constant in by_length if is_plain and not usual)
     plain = [*plain_numbers(c), *numbers_of_code(block, c)]
     others = [constant for is_plain, constant in by_length if is_plain]
@@ -152,16 +152,16 @@ def constants_near(block: InputBlock, c: float, shapes: bool = False) -> Iterato
     yield from (constant for _, constant in by_length)
 
 
-def of_lengths(block: InputBlock, c: float) -> Iterator[tuple[str, Number, Length]]:
+def of_lengths(block: InputBlock, c: float) -> Iterator[tuple[str, BlockNumber, Length]]:
     """Yield functions of lengths that equal a number: in words, as a function of a block, and the length."""
     for word, function in OF_LENGTH:
-        for length in lengths(block):
+        for length in lengths_of_block(block):
             n = length.of(block)
             if abs(function(n) - c) <= RELATIVE * abs(c):
                 yield word, functools.partial(of_length, function, length.of), length
 
 
-def of_length(function: Callable[[float], float], length: Number, at: InputBlock) -> float:
+def of_length(function: Callable[[float], float], length: BlockNumber, at: InputBlock) -> float:
     return function(length(at))
 
 
@@ -175,11 +175,11 @@ def words_of_length(word: str, n: int, name: str, c: float) -> tuple[str, str]:
             mean_for_sum = "probably a mean instead of a sum (or a missing sum over a broadcast axis)"
             return "factor", f"too small by a factor of {n}, {name}; {mean_for_sum}"
         case "-N" | "-1/N":
-            return "factor", f"constant factor {readable(c)} with the wrong sign; {n} is {name}"
-    return "factor", f"constant factor {readable(c)}, which is {word} for N = {n}, {name}"
+            return "factor", f"constant factor {readable_factor(c)} with the wrong sign; {n} is {name}"
+    return "factor", f"constant factor {readable_factor(c)}, which is {word} for N = {n}, {name}"
 
 
-def plain_numbers(c: float) -> Iterator[Constant]:
+def plain_numbers(c: float) -> Iterator[NamedConstant]:
     special = {
         -1.0: ("sign", "the sign is wrong: the claimed values are minus the derivative"),
         2.0: ("factor", "twice the derivative: accumulated twice, or 1/2 is missing"),
@@ -187,19 +187,19 @@ def plain_numbers(c: float) -> Iterator[Constant]:
     }
     for value, (kind, text) in special.items():
         if abs(c - value) <= RELATIVE * abs(value):
-            yield Constant(functools.partial(constantly, value), kind, text)
-    for value, word in CONSTANTS.items():
+            yield NamedConstant(functools.partial(constantly, value), kind, text)
+    for value, word in KNOWN_CONSTANTS.items():
         for number, name in ((value, word), (1 / value, f"1 / ({word})")):
             if abs(c - number) <= RELATIVE * number:
-                yield Constant(functools.partial(constantly, number), "factor", f"constant factor {name}")
-    simple = Fraction(c).limit_denominator(LARGEST_PART)
-    if simple and abs(simple.numerator) <= LARGEST_PART and abs(c - simple) <= RELATIVE * abs(c):
+                yield NamedConstant(functools.partial(constantly, number), "factor", f"constant factor {name}")
+    simple = Fraction(c).limit_denominator(LARGEST_NUMERATOR)
+    if simple and abs(simple.numerator) <= LARGEST_NUMERATOR and abs(c - simple) <= RELATIVE * abs(c):
         value = float(simple)
-        text = f"constant factor {readable(value)}" + (" (and the wrong sign)" if value < 0 else "")
-        yield Constant(functools.partial(constantly, value), "factor", text)
+        text = f"constant factor {readable_factor(value)}" + (" (and the wrong sign)" if value < 0 else "")
+        yield NamedConstant(functools.partial(constantly, value), "factor", text)
 
 
-def numbers_of_code(block: InputBlock, c: float) -> Iterator[Constant]:
+def numbers_of_code(block: InputBlock, c: float) -> Iterator[NamedConstant]:
     """Yield factors that are a number in the code, its reciprocal, its square, or twice it."""
     ways = {"{}": 1.0, "1 / {}": -1.0, "{}**2": 2.0, "1 / {}**2": -2.0, "sqrt({})": 0.5, "1 / sqrt({})": -0.5}
     for number in numbers_behind(block):
@@ -210,7 +210,7 @@ def numbers_of_code(block: InputBlock, c: float) -> Iterator[Constant]:
                     name = before + way.format(f"{number:.12g}")
                     where = "a number" if name == f"{number:.12g}" else f"where {number:.12g} is a number"
                     text = f"constant factor {name}, {where} in the code"
-                    yield Constant(functools.partial(constantly, value), "factor", text)
+                    yield NamedConstant(functools.partial(constantly, value), "factor", text)
 
 
 def numbers_behind(block: InputBlock) -> list[float]:
@@ -220,9 +220,9 @@ def numbers_behind(block: InputBlock) -> list[float]:
         code = getattr(x, "__code__", None)
         values = code.co_consts if isinstance(code, CodeType) else [x]
         found |= {abs(float(v)): None for v in values if is_factor(v)}
-        if len(found) > MOST_NUMBERS:
+        if len(found) > MOST_FACTORS:
             break
-    return list(found)[:MOST_NUMBERS]
+    return list(found)[:MOST_FACTORS]
 
 
 def is_factor(x: Any) -> bool:
@@ -232,7 +232,7 @@ def is_factor(x: Any) -> bool:
     return -LARGEST_NUMBER < x < LARGEST_NUMBER
 
 
-def readable(c: float) -> str:
+def readable_factor(c: float) -> str:
     """Return a factor as a fraction if it is a short one, else as a number."""
     simple = Fraction(c).limit_denominator(99)
     if not simple or abs(c - simple) > RELATIVE * abs(c):

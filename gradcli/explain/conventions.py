@@ -31,13 +31,13 @@ from ..results.checks import Finding
 from .block import InputBlock
 from .evidence import estimated_columns
 
-RELATIVE = 1e-6  # by how much a claim may differ from a convention's Jacobian, as in InputBlock.room
-ORDERS = 4  # terms of a left Jacobian that an approximation may keep: a choice
+CONVENTION_RELATIVE = 1e-6  # by how much a claim may differ from a convention's Jacobian, as in InputBlock.room
+JACOBIAN_ORDERS = 4  # terms of a left Jacobian that an approximation may keep: a choice
 ELSEWHERE = 0.35  # the length of the moves to another point: a choice
 MOST_COLUMNS = 64  # elements of a point on a Riemannian manifold that are estimated: a choice
 
 
-class Known(NamedTuple):
+class KnownPoint(NamedTuple):
     """The derivative r by the coordinates of one point of a batch, with its error, and the claim a there: (R, n).
 
     maps: K of each convention of the input, by number. out_maps: the same for the output, inverted. between: the
@@ -55,10 +55,10 @@ class Known(NamedTuple):
 
     def agrees(self, values: np.ndarray, expected: np.ndarray, error: np.ndarray) -> bool:
         size = float(np.abs(expected).max(initial=0.0))
-        return bool(np.all(np.abs(values - expected) <= RELATIVE * size + MARGIN * error + 1e-300))
+        return bool(np.all(np.abs(values - expected) <= CONVENTION_RELATIVE * size + MARGIN * error + 1e-300))
 
 
-Map = Callable[[Known], np.ndarray]
+Map = Callable[[KnownPoint], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Guess:
     factor: float = 1.0
     transposed: bool = False
 
-    def explains(self, known: Known) -> bool:
+    def explains(self, known: KnownPoint) -> bool:
         """Return whether the claim is what the guess says, and that is not what is declared."""
         expected, error = known.r, known.error
         if self.rows is not None:
@@ -106,15 +106,15 @@ def find_convention(blocks: list[InputBlock]) -> tuple[Finding, ...]:
     for block in blocks:
         if block.wrong.any() and not block.diagonal and np.isfinite(block.a[block.wrong]).all():
             with contextlib.suppress(CallError, OutOfCallsError):
-                found += explained(block, claim)
+                found += explained_by_convention(block, claim)
     return tuple(found)
 
 
-def explained(block: InputBlock, claim: OnManifolds) -> list[Finding]:
+def explained_by_convention(block: InputBlock, claim: OnManifolds) -> list[Finding]:
     manifold = claim.manifolds.get(block.name)
     if isinstance(manifold, Riemannian):
         return riemannian(block, claim, manifold)
-    here = known_of(block, claim, block.flat, block.a)
+    here = known_at_point(block, claim, block.flat, block.a)
     if here is None:
         return []
     elsewhere = lazily_elsewhere(block, claim)
@@ -126,7 +126,7 @@ def explained(block: InputBlock, claim: OnManifolds) -> list[Finding]:
     return []
 
 
-def columns_of(block: InputBlock, manifold: Manifold | None, x: np.ndarray | None) -> slice:
+def wrong_columns(block: InputBlock, manifold: Manifold | None, x: np.ndarray | None) -> slice:
     """Return the columns of the point of a batch with the most wrong elements; all columns of a plain input."""
     size = block.a.shape[1]
     width = size if manifold is None or x is None else manifold.moves_of(x)
@@ -135,12 +135,12 @@ def columns_of(block: InputBlock, manifold: Manifold | None, x: np.ndarray | Non
     return slice(k * width, (k + 1) * width)
 
 
-def known_of(block: InputBlock, claim: OnManifolds, flat: Flat, claimed: np.ndarray) -> Known | None:
+def known_at_point(block: InputBlock, claim: OnManifolds, flat: Flat, claimed: np.ndarray) -> KnownPoint | None:
     """Return what is known of the chosen point in `flat`; None if the function has no derivative there."""
     manifold, owner = claim.manifolds.get(block.name), flat.claim
     assert isinstance(owner, OnManifolds)
     x = owner.point(block.name) if manifold is not None else None
-    part = columns_of(block, manifold, x)
+    part = wrong_columns(block, manifold, x)
     if part.stop - part.start > MOST_COLUMNS:
         return None
     columns = np.arange(part.start, part.stop)
@@ -158,17 +158,17 @@ def known_of(block: InputBlock, claim: OnManifolds, flat: Flat, claimed: np.ndar
     maps, between = [], {}
     if isinstance(manifold, Group) and x is not None:
         k = part.start // (part.stop - part.start)
-        here = points_of(manifold, x)[k]
+        here = batch_of_points(manifold, x)[k]
         maps = [c.columns for c in manifold.conventions(here)]
         between = adjoints_between(owner, block.name, manifold, here)
     of_output, out_maps = owner.output_manifold, []
     if whole and isinstance(of_output, Group) and not of_output.batch(output):
         out_maps = [np.linalg.inv(c.columns) for c in of_output.conventions(output)]
     value = owner.inner.at[block.name].reshape(-1).astype(float) if manifold is None else None
-    return Known(claimed[:, columns], r, error, maps, out_maps, between, output if whole else None, value)
+    return KnownPoint(claimed[:, columns], r, error, maps, out_maps, between, output if whole else None, value)
 
 
-def points_of(manifold: Group, x: np.ndarray) -> np.ndarray:
+def batch_of_points(manifold: Group, x: np.ndarray) -> np.ndarray:
     """Return a batch of points with one leading axis."""
     return x.reshape((-1, *x.shape[len(manifold.batch(x)) :]))
 
@@ -185,9 +185,9 @@ def adjoints_between(claim: OnManifolds, name: str, manifold: Group, x: np.ndarr
 
 def lazily_elsewhere(block: InputBlock, claim: OnManifolds) -> Any:
     """Return a function that makes another point the first time, and returns what is known there, if anything."""
-    kept: list[Known | None] = []
+    kept: list[KnownPoint | None] = []
 
-    def elsewhere() -> Known | None:
+    def elsewhere() -> KnownPoint | None:
         if not kept:
             kept.append(None)
             with contextlib.suppress(CallError, OutOfCallsError, GradcliError):
@@ -197,7 +197,7 @@ def lazily_elsewhere(block: InputBlock, claim: OnManifolds) -> Any:
     return elsewhere
 
 
-def at_another_point(block: InputBlock, claim: OnManifolds) -> Known | None:
+def at_another_point(block: InputBlock, claim: OnManifolds) -> KnownPoint | None:
     rng, at = np.random.default_rng(3), {}
     for name, x in claim.at.items():
         moved = name in claim.manifolds or x.dtype.kind == "f"
@@ -208,21 +208,21 @@ def at_another_point(block: InputBlock, claim: OnManifolds) -> Known | None:
         return None
     weights = block.place.rows.weights
     rows = flat.matrix() if weights is None else flat.pull(weights)
-    return known_of(block, claim, flat, rows[block.rows, flat.columns(block.k)])
+    return known_at_point(block, claim, flat, rows[block.rows, flat.columns(block.k)])
 
 
-SIGNS = (("minus ", -1.0, "change its sign"), ("half of ", 0.5, "double it"), ("twice ", 2.0, "halve it"))
+FACTOR_REPAIRS = (("minus ", -1.0, "change its sign"), ("half of ", 0.5, "double it"), ("twice ", 2.0, "halve it"))
 
 
-def guesses(claim: OnManifolds, name: str, known: Known) -> list[Guess]:
+def guesses(claim: OnManifolds, name: str, known: KnownPoint) -> list[Guess]:
     """Return the claims that other conventions, and usual mistakes, would give, the simplest first."""
     manifold = claim.manifolds.get(name)
     columns = [*of_columns(manifold)] if isinstance(manifold, Group) else []
-    columns += [*of_pairs(name, manifold, known)] if isinstance(manifold, Group) else []
+    columns += [*of_input_pairs(name, manifold, known)] if isinstance(manifold, Group) else []
     rows = [*of_rows(claim, known)] if known.output is not None else []
     found = [*columns, *rows, *of_approximations(claim, known)]
     found += [both(a, b) for a, b in itertools.product(rows, columns) if a.simple == 1]
-    for guess, (word, factor, fix) in itertools.product([*found], SIGNS):
+    for guess, (word, factor, fix) in itertools.product([*found], FACTOR_REPAIRS):
         if guess.kind != "half-angle":
             text, advice = f"the claim is {word}{guess.says}", f"{guess.fix}, and {fix}"
             found.append(replace(guess, text=text, fix=advice, simple=guess.simple + 2, factor=factor))
@@ -244,11 +244,11 @@ def both(a: Guess, b: Guess) -> Guess:
     return Guess(kind, f"{b.text}, and {a.says}", f"{b.fix}; {a.fix}", a.simple + b.simple, a.rows, b.columns)
 
 
-def constant(matrix: np.ndarray) -> Map:
+def constant_matrix(matrix: np.ndarray) -> Map:
     return lambda known: matrix
 
 
-def product(first: Map, second: np.ndarray) -> Map:
+def product_with(first: Map, second: np.ndarray) -> Map:
     return lambda known: first(known) @ second
 
 
@@ -262,28 +262,28 @@ def of_columns(manifold: Group) -> Iterator[Guess]:
         conventions.append(Guess(c.kind, f"the claim is {c.text}", fix, simple, columns=columns))
     yield from conventions
     for text, permutation, fix in manifold.swaps():
-        yield Guess("tangent-order", f"the claim has {text}", fix, 1, columns=constant(permutation))
+        yield Guess("tangent-order", f"the claim has {text}", fix, 1, columns=constant_matrix(permutation))
         for guess in conventions:
             assert guess.columns is not None
-            swapped = product(guess.columns, permutation)
+            swapped = product_with(guess.columns, permutation)
             words, advice = f"{guess.text}, with {text}", f"{fix}; then {guess.fix}"
             yield replace(guess, text=words, fix=advice, simple=guess.simple + 1, columns=swapped)
     rotation = manifold.rotation_part()
     for factor, word, fix in ((0.5, "half", "double"), (2.0, "twice", "halve")):
         scale = np.diag(np.where(rotation, factor, 1.0))
         text = f"the claim is {word} the derivative by the rotation: angles and half angles are confused"
-        yield Guess("half-angle", text, f"{fix} these columns", 1, columns=constant(scale))
+        yield Guess("half-angle", text, f"{fix} these columns", 1, columns=constant_matrix(scale))
         for guess in conventions:
             if guess.kind == "perturbation" and guess.columns is not None:
                 words, advice = f"{guess.text}, and {word} of it in the rotation", f"{fix} these columns; {guess.fix}"
-                yield Guess("half-angle", words, advice, 3, columns=product(guess.columns, scale))
+                yield Guess("half-angle", words, advice, 3, columns=product_with(guess.columns, scale))
     if not rotation.all():
-        turned = constant(np.diag(np.where(rotation, -1.0, 1.0)))
+        turned = constant_matrix(np.diag(np.where(rotation, -1.0, 1.0)))
         text = "the sign of the derivative by the rotation is wrong, as for the inverse rotation"
         yield Guess("sign", text, "change the sign of these columns", 2, columns=turned)
 
 
-def of_pairs(name: str, manifold: Group, known: Known) -> Iterator[Guess]:
+def of_input_pairs(name: str, manifold: Group, known: KnownPoint) -> Iterator[Guess]:
     """Yield the guesses that an adjoint between two inputs, as in a between factor, is missing or inverted."""
     for other in known.between:
         between = f"{name}^-1 {other}" if manifold.side == "right" else f"{name} {other}^-1"
@@ -303,7 +303,7 @@ def of_pairs(name: str, manifold: Group, known: Known) -> Iterator[Guess]:
             yield Guess("perturbation", text, fix, 2, columns=columns)
 
 
-def of_rows(claim: OnManifolds, known: Known) -> Iterator[Guess]:
+def of_rows(claim: OnManifolds, known: KnownPoint) -> Iterator[Guess]:
     """Yield the guesses about an output on a manifold."""
     output = claim.output_manifold
     if not isinstance(output, Group) or not known.out_maps:
@@ -318,7 +318,7 @@ def of_rows(claim: OnManifolds, known: Known) -> Iterator[Guess]:
         yield Guess(c.kind, with_name(text, output, OUT), with_name(fix, output, OUT), simple, rows)
     for text, permutation, fix in output.swaps():
         words = f"the claim has {text.replace('the tangent', 'the tangent of the output')}"
-        yield Guess("tangent-order", words, fix.replace("columns", "rows"), 1, constant(permutation))
+        yield Guess("tangent-order", words, fix.replace("columns", "rows"), 1, constant_matrix(permutation))
 
 
 def with_name(text: str, group: Group, name: str) -> str:
@@ -339,17 +339,17 @@ SIZES: dict[int, list[Group]] = {
 """The groups whose logarithm has so many numbers."""
 
 
-def of_approximations(claim: OnManifolds, known: Known) -> Iterator[Guess]:
+def of_approximations(claim: OnManifolds, known: KnownPoint) -> Iterator[Guess]:
     """Yield claims that keep few terms of the Jacobian of a logarithm (the output) or an exponential (the input)."""
     if claim.output_manifold is None and known.output is not None and known.output.ndim == 1:
         for group in SIZES.get(known.output.size, ()):
-            for order, (side, name) in itertools.product(range(ORDERS), ((-1.0, "right"), (1.0, "left"))):
+            for order, (side, name) in itertools.product(range(JACOBIAN_ORDERS), ((-1.0, "right"), (1.0, "left"))):
                 rows: Map = functools.partial(of_logarithm, group, order, side)
                 yield Guess("small-angle", approximation(order, f"inverse {name} Jacobian of the logarithm"),
                             f"use the whole inverse {name} Jacobian of the residual", 2 + order, rows)  # fmt: skip
     if isinstance(claim.output_manifold, Group) and known.value is not None:
         for group in SIZES.get(known.value.size, ()):
-            for order, (side, name) in itertools.product(range(ORDERS), ((-1.0, "right"), (1.0, "left"))):
+            for order, (side, name) in itertools.product(range(JACOBIAN_ORDERS), ((-1.0, "right"), (1.0, "left"))):
                 columns: Map = functools.partial(of_exponential, group, order, side)
                 yield Guess("small-angle", approximation(order, f"{name} Jacobian of the exponential"),
                             f"use the whole {name} Jacobian", 2 + order, columns=columns)  # fmt: skip
@@ -360,19 +360,19 @@ def approximation(order: int, what: str) -> str:
     return f"the claim is an approximation for small angles, of order {order}: {kept}"
 
 
-def of_logarithm(group: Group, order: int, side: float, known: Known) -> np.ndarray:
+def of_logarithm(group: Group, order: int, side: float, known: KnownPoint) -> np.ndarray:
     assert known.output is not None
     ad = side * group.ad(known.output.astype(float))
     return cut(INVERSE_TERMS, ad, order) @ left_jacobian(ad)
 
 
-def of_exponential(group: Group, order: int, side: float, known: Known) -> np.ndarray:
+def of_exponential(group: Group, order: int, side: float, known: KnownPoint) -> np.ndarray:
     assert known.value is not None
     ad = side * group.ad(known.value)
-    return np.linalg.inv(left_jacobian(ad)) @ cut(TERMS, ad, order)
+    return np.linalg.inv(left_jacobian(ad)) @ cut(LEFT_JACOBIAN_TERMS, ad, order)
 
 
-TERMS = (1.0, 1 / 2, 1 / 6, 1 / 24)  # of the left Jacobian, in powers of ad
+LEFT_JACOBIAN_TERMS = (1.0, 1 / 2, 1 / 6, 1 / 24)  # of the left Jacobian, in powers of ad
 INVERSE_TERMS = (1.0, -1 / 2, 1 / 12, 0.0)  # of its inverse: Bernoulli numbers over factorials
 
 
@@ -387,7 +387,7 @@ def riemannian(block: InputBlock, claim: OnManifolds, manifold: Riemannian) -> l
     tangent = manifold.project(x, a).reshape(block.a.shape)
     findings: list[Finding] = []
     normal = np.linalg.norm(block.a - tangent) / max(float(np.linalg.norm(block.a)), 1e-300)
-    if normal > RELATIVE:
+    if normal > CONVENTION_RELATIVE:
         right = agrees(block, tangent, r)
         text = f"the claim has a part normal to {manifold.name.partition(':')[0]}, {normal:.2g} of its norm"
         kind, fix = "not-tangent", PROJECTIONS.get(type(manifold).__name__, "project it")
@@ -408,7 +408,7 @@ def agrees(block: InputBlock, claimed: np.ndarray, expected: np.ndarray) -> bool
     """Return whether claimed values equal expected ones where these are known."""
     known = np.isfinite(expected)
     own = MARGIN * np.where(np.isfinite(block.error), block.error, 0.0)
-    room = own + RELATIVE * np.abs(expected[known]).max(initial=0.0)
+    room = own + CONVENTION_RELATIVE * np.abs(expected[known]).max(initial=0.0)
     return bool(known.any() and (np.abs(claimed - expected) <= room)[known].all())
 
 

@@ -17,45 +17,45 @@ from ..numeric.verdict import Judgement
 from ..results.checks import Finding
 from .block import RELATIVE, InputBlock
 from .constants import constant_factor
-from .evidence import Evidence, Hypothesis, Statement
+from .evidence import DiagnosisEvidence, DiagnosisStatement, Hypothesis
 from .factors import functions_of_inputs
 from .moves import moves
 from .paths import missing_paths, other_arguments
-from .places import differences_of, parts_of, places_of_wrong
-from .regions import branches, masks
+from .places import differences_of, part_hypotheses, places_of_wrong
+from .regions import branches, mask_hypotheses
 
-FEW_DIGITS = range(3, 9)  # numbers of significant digits to which programs round what they print
+PRINTED_DIGITS = range(3, 9)  # numbers of significant digits to which programs round what they print
 
 
 def find_mistakes(judgement: Judgement, diagonal: frozenset[int], at_other: np.ndarray | None) -> tuple[Finding, ...]:
     """Explain a failed check. diagonal: inputs for which the function is elementwise. at_other: the claim elsewhere."""
-    evidence = Evidence.of(judgement, diagonal)
+    evidence = DiagnosisEvidence.of(judgement, diagonal)
     findings = diagnose(evidence)
     if all(finding.is_place for finding in findings) and is_kept(judgement, evidence, at_other):
-        return (KEPT,)
+        return (KEPT_FINDING,)
     return findings
 
 
-KEPT = Finding(
+KEPT_FINDING = Finding(
     "unsteady",
     "the gradient is the same at other points, where the derivative differs: a value was kept from the first call, or "
     "the gradient is a constant",
 )
 
 
-def is_kept(judgement: Judgement, evidence: Evidence, at_other: np.ndarray | None) -> bool:
+def is_kept(judgement: Judgement, evidence: DiagnosisEvidence, at_other: np.ndarray | None) -> bool:
     """Report whether the claim is the same at other points, although the derivative changes there."""
     if at_other is None or not np.array_equal(at_other, judgement.claimed):
         return False
     for block in (block for block in evidence.here if block.wrong.any()):
         if any(not np.array_equal(other.a, block.a) for other in evidence.others(block)):
             return False
-        if any(changed(block, other) for other in evidence.others(block)):
+        if any(derivative_changes(block, other) for other in evidence.others(block)):
             return True
     return False
 
 
-def changed(block: InputBlock, other: InputBlock) -> bool:
+def derivative_changes(block: InputBlock, other: InputBlock) -> bool:
     """Report whether the derivative differs between two points."""
     known = np.isfinite(other.r) & np.isfinite(block.r)
     with np.errstate(invalid="ignore"):
@@ -68,7 +68,7 @@ def changed(block: InputBlock, other: InputBlock) -> bool:
     return bool((np.abs(slope.value - here) > MARGIN * (slope.error + error)).any())
 
 
-def find_convention(blocks: list[InputBlock]) -> tuple[Finding, ...]:
+def conventions_of(blocks: list[InputBlock]) -> tuple[Finding, ...]:
     """Return the conventions that claims on manifolds follow, if there are any."""
     if not any(block.flat.claim.on_manifolds for block in blocks):
         return ()
@@ -77,10 +77,10 @@ def find_convention(blocks: list[InputBlock]) -> tuple[Finding, ...]:
     return find_convention(blocks)
 
 
-def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
+def diagnose(evidence: DiagnosisEvidence) -> tuple[Finding, ...]:
     """Return the mistakes that are confirmed; for other inputs, where the wrong elements are and how they differ."""
     blocks = [block for block in evidence.here if block.wrong.any()]
-    findings: list[Finding] = [*find_convention(blocks)]
+    findings: list[Finding] = [*conventions_of(blocks)]
     named = {finding.input for finding in findings}
     exchanged, names = swap(evidence)
     for block in (block for block in blocks if block.name not in named):
@@ -92,20 +92,22 @@ def diagnose(evidence: Evidence) -> tuple[Finding, ...]:
         findings.append(exchanged)
         named |= names
     rest = [block for block in blocks if block.name not in named]
-    if rest and (shortcut := find_shortcut(evidence, rest)) is not None:
+    if rest and (shortcut := shortcut_finding(evidence, rest)) is not None:
         return (*findings, shortcut)
     for block in rest:
         findings += places_of_wrong(block, evidence) or differences_of(block)
     return tuple(dict.fromkeys(findings))
 
 
-def find_shortcut(evidence: Evidence, rest: list[InputBlock]) -> Finding | None:
+def shortcut_finding(evidence: DiagnosisEvidence, rest: list[InputBlock]) -> Finding | None:
     from .shortcuts import find_shortcut as find  # loads gradcli's engine
 
     return find(evidence, rest)
 
 
-def explanation_of(block: InputBlock, evidence: Evidence, exchanged: bool = False) -> Hypothesis | Statement | None:
+def explanation_of(
+    block: InputBlock, evidence: DiagnosisEvidence, exchanged: bool = False
+) -> Hypothesis | DiagnosisStatement | None:
     """Return the first mistake that is confirmed. exchanged: whether the gradient is that of another input.
 
     Only a constant factor is more likely than that.
@@ -114,13 +116,13 @@ def explanation_of(block: InputBlock, evidence: Evidence, exchanged: bool = Fals
     return next((h for h in several if evidence.confirms(block, h)), None)
 
 
-def hypotheses(block: InputBlock, evidence: Evidence) -> Iterator[Hypothesis | Statement]:
+def hypotheses(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[Hypothesis | DiagnosisStatement]:
     """Yield mistakes other than a constant factor, the most informative first."""
     yield from surrogates(block)
     yield from moves(block)
     yield from symmetric_part(block)
-    yield from masks(block)
-    yield from parts_of(block)
+    yield from mask_hypotheses(block)
+    yield from part_hypotheses(block)
     if block.array.dtype.kind == "f":
         yield from functions_of_inputs(block, evidence)
         yield from missing_paths(block)
@@ -128,7 +130,7 @@ def hypotheses(block: InputBlock, evidence: Evidence) -> Iterator[Hypothesis | S
     yield from branches(block)
 
 
-def surrogates(block: InputBlock) -> Iterator[Statement]:
+def surrogates(block: InputBlock) -> Iterator[DiagnosisStatement]:
     """Yield a function that is constant near the point, with a gradient that is meant to replace its derivative."""
 
     def holds(at: InputBlock) -> bool:
@@ -139,10 +141,10 @@ def surrogates(block: InputBlock) -> Iterator[Statement]:
         "the function is constant near this point, but the claim is not 0: the function rounds, steps, or uses a copy "
         "that is cut off from the graph; gradcheck --reference NAME compares such a gradient with another function's"
     )
-    yield Statement("surrogate", text, holds)
+    yield DiagnosisStatement("surrogate", text, holds)
 
 
-def symmetric_part(block: InputBlock) -> Iterator[Statement]:
+def symmetric_part(block: InputBlock) -> Iterator[DiagnosisStatement]:
     """Yield that a claim for a square matrix is (G + G.T) / 2, for the gradient G."""
     shape = block.array.shape
     if len(shape) != 2 or shape[0] != shape[1] or block.a.size != block.array.size or block.array.dtype.kind != "f":
@@ -154,7 +156,9 @@ def symmetric_part(block: InputBlock) -> Iterator[Statement]:
         room = room + RELATIVE * np.abs(r).max(initial=0.0)
         return bool(np.isfinite(r).all() and (np.abs(at.a.reshape(shape) - part) <= room).all())
 
-    yield Statement("symmetric part", "only the symmetric part of the gradient is claimed: (G + G.T) / 2", holds)
+    yield DiagnosisStatement(
+        "symmetric part", "only the symmetric part of the gradient is claimed: (G + G.T) / 2", holds
+    )
 
 
 def observed(block: InputBlock) -> Observation | None:
@@ -180,9 +184,9 @@ def lost_digits(block: InputBlock) -> Observation | None:
     a, r = block.a[block.known], block.r[block.known]
     signed = a / r - 1
     relative, is_constant = np.abs(signed), signed.size > 1 and np.ptp(signed) < 0.01 * np.abs(signed).max()
-    if is_constant or relative.max() > 0.5 * 10.0 ** (1 - FEW_DIGITS[0]):
+    if is_constant or relative.max() > 0.5 * 10.0 ** (1 - PRINTED_DIGITS[0]):
         return None
-    for digits in FEW_DIGITS:
+    for digits in PRINTED_DIGITS:
         if np.array_equal([float(f"{v:.{digits}g}") for v in r.tolist()], a):
             return Observation("precision", f"rounded to {digits} significant digits, as in printed numbers")
     exact = a.astype(np.float32).astype(float) == a
@@ -191,7 +195,7 @@ def lost_digits(block: InputBlock) -> Observation | None:
     return None
 
 
-def swap(evidence: Evidence) -> tuple[Finding | None, set[str]]:
+def swap(evidence: DiagnosisEvidence) -> tuple[Finding | None, set[str]]:
     """Report that an input was given the gradient of another one, at the checked point and elsewhere.
 
     The second value is the inputs that this explains.
@@ -206,7 +210,7 @@ def swap(evidence: Evidence) -> tuple[Finding | None, set[str]]:
     return None, set()
 
 
-def given_to(x: InputBlock, y: InputBlock, evidence: Evidence) -> bool:
+def given_to(x: InputBlock, y: InputBlock, evidence: DiagnosisEvidence) -> bool:
     """Report whether the claim for x is the derivative by y, here and elsewhere."""
     pairs = [(x, y), *zip(evidence.others(x), evidence.others(y), strict=False)]
     answers = [is_derivative(of_x.a, of_y) for of_x, of_y in pairs]

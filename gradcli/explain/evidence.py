@@ -52,7 +52,7 @@ class Hypothesis(NamedTuple):
     by_value: bool = False
 
 
-class Statement(NamedTuple):
+class DiagnosisStatement(NamedTuple):
     """What is wrong, without a correction. holds: whether it is true of a block in which every element is known."""
 
     kind: str
@@ -60,7 +60,7 @@ class Statement(NamedTuple):
     holds: Callable[[InputBlock], bool]
 
 
-class Place:
+class EvidencePlace:
     """The function and its claimed rows at one point, with the numeric derivative along a direction of each input.
 
     diagonal: the inputs for which the function is elementwise, by number.
@@ -181,14 +181,17 @@ def claims_diagonal(flat: Flat, rows: ClaimedRows, claimed: np.ndarray, k: int) 
     return bool(np.allclose(ratios, ratios[:1], rtol=1e-9, atol=0, equal_nan=True))
 
 
-class Evidence:
+class DiagnosisEvidence:
     """Blocks of all inputs at the checked point (here), and what is known of them elsewhere.
 
     elsewhere: blocks at other points by input, if they do not come from values of the function.
     """
 
     def __init__(
-        self, here: list[InputBlock], place: Place | None, elsewhere: Mapping[int, list[InputBlock]] | None = None
+        self,
+        here: list[InputBlock],
+        place: EvidencePlace | None,
+        elsewhere: Mapping[int, list[InputBlock]] | None = None,
     ):
         self.here, self.place, self.elsewhere = here, place, elsewhere
         made = 0 if place is None else place.flat.claim.budget.made
@@ -197,10 +200,10 @@ class Evidence:
         self.reordered: dict[tuple[int, bool], InputBlock | None] = {}
 
     @classmethod
-    def of(cls, judgement: Judgement, diagonal: frozenset[int]) -> Evidence:
+    def of(cls, judgement: Judgement, diagonal: frozenset[int]) -> DiagnosisEvidence:
         """Return the evidence of a failed check. If outputs are combined, a block has the worst combination only."""
         flat, rows = judgement.flat, judgement.rows
-        place, blocks = Place(flat, rows, judgement.claimed, diagonal), []
+        place, blocks = EvidencePlace(flat, rows, judgement.claimed, diagonal), []
         for k in range(len(flat.claim.wrt)):
             blocks.append(diagonal_here(judgement, k, place) if k in diagonal else block_here(judgement, k, place))
         return cls(blocks, place)
@@ -217,12 +220,12 @@ class Evidence:
         return 2 + PER_SLOPE * sum(bool(block.wrong.any()) for block in self.here)
 
     @functools.cached_property
-    def places(self) -> list[Place]:
+    def places(self) -> list[EvidencePlace]:
         """Other points in the same shape."""
         if self.place is None or not self.place.rows.known:
             return []
         claim = self.place.flat.claim
-        found: list[Place] = []
+        found: list[EvidencePlace] = []
         wanted = 1 if claim.capabilities.costly else MOST_POINTS
         for sign in SIGNS:
             if len(found) == wanted or self.left() < self.cost:
@@ -239,7 +242,7 @@ class Evidence:
         return {name: x for name, x in at.items() if not moving or name in moving}
 
     @functools.cached_property
-    def shapes(self) -> list[Place]:
+    def shapes(self) -> list[EvidencePlace]:
         """The first other shape in which function and claim have values."""
         if self.place is None or not self.place.rows.known or self.place.flat.claim.capabilities.costly:
             return []
@@ -251,7 +254,7 @@ class Evidence:
                 return found
         return []
 
-    def place_at(self, at: Mapping[str, np.ndarray], in_same_shape: bool) -> list[Place]:
+    def place_at(self, at: Mapping[str, np.ndarray], in_same_shape: bool) -> list[EvidencePlace]:
         """Return the function and its claim at other inputs, in a list; empty if they are unusable there."""
         assert self.place is not None
         here = self.place
@@ -270,7 +273,7 @@ class Evidence:
             return []
         usable = np.isfinite(flat.f0).all() and np.isfinite(claimed).any()
         diagonal = frozenset(k for k in here.diagonal if flat.arrays[k].shape == flat.out_shape)
-        return [Place(flat, rows, claimed, diagonal)] if usable and diagonal == here.diagonal else []
+        return [EvidencePlace(flat, rows, claimed, diagonal)] if usable and diagonal == here.diagonal else []
 
     def slope(self, block: InputBlock, direction: np.ndarray) -> Slope | None:
         """Return the derivative along a direction of a block's input here; None if no calls are left."""
@@ -314,13 +317,13 @@ class Evidence:
     def in_shapes(self, block: InputBlock) -> list[InputBlock]:
         return [other for place in self.shapes if (other := place.block(block.k)) is not None]
 
-    def confirms(self, block: InputBlock, hypothesis: Hypothesis | Statement) -> bool:
+    def confirms(self, block: InputBlock, hypothesis: Hypothesis | DiagnosisStatement) -> bool:
         """Report whether the corrected claim passes here, at other points and, if shapes are free, in another shape.
 
         A statement must hold here, and where the input's elements are in another order or, for one element, at other
         points.
         """
-        if isinstance(hypothesis, Statement):
+        if isinstance(hypothesis, DiagnosisStatement):
             if not hypothesis.holds(block):
                 return False
             others = self.multiples(block) if block.x.size == 1 else [self.shuffled(block, every=True)]
@@ -341,7 +344,7 @@ class Evidence:
         return False not in answers and enough
 
 
-def block_here(judgement: Judgement, k: int, place: Place) -> InputBlock:
+def block_here(judgement: Judgement, k: int, place: EvidencePlace) -> InputBlock:
     """Return the block of an input at the checked point."""
     flat, columns, rows = judgement.flat, judgement.flat.columns(k), slice(None)
     if not judgement.rows.single:  # one combination shows the same as the others
@@ -362,7 +365,7 @@ def block_here(judgement: Judgement, k: int, place: Place) -> InputBlock:
     return block
 
 
-def diagonal_here(judgement: Judgement, k: int, place: Place) -> InputBlock:
+def diagonal_here(judgement: Judgement, k: int, place: EvidencePlace) -> InputBlock:
     """Return the diagonal of the block of an input for which the function is elementwise."""
     flat, columns = judgement.flat, judgement.flat.columns(k)
     undecided = np.isin(judgement.state, (OPEN, UNDECIDED))

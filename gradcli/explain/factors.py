@@ -15,20 +15,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ..numeric.compare import MARGIN
-from .block import RELATIVE, SURE, InputBlock
-from .constants import CONSTANTS, SLIGHT, Number, of_lengths, readable
-from .evidence import Evidence, Hypothesis
+from .block import RELATIVE, SURE_ERROR, InputBlock
+from .constants import CLOSE_TO_ONE, KNOWN_CONSTANTS, BlockNumber, of_lengths, readable_factor
+from .evidence import DiagnosisEvidence, Hypothesis
 from .places import where_text
-from .quantities import Quantity, Values, after, atoms, matrix_products, quantities, sources, to_power
+from .quantities import BlockValues, Quantity, after_function, atoms, matrix_products, quantities, sources, to_power
 
-SEVERAL = 3  # least number of wrong numbers that fit an unusual constant: one fits it, the others confirm it
+SEVERAL_NUMBERS = 3  # least number of wrong numbers that fit an unusual constant: one fits it, the others confirm it
 MOST_FITTED = 256  # most elements of a row that constants are fitted to: a choice
 MOST_MULTIPLIED = 16  # the same for products of two quantities, which are some ten thousand: a choice
 MOST_CONFIRMED = 40  # most factors, or terms, that are compared with other points: a choice
 FAMILIAR = 12  # characters by which the words of a common substitution count as shorter: a choice
 AWKWARD = 20  # characters by which a name with f, the function's value, counts as longer: a choice
-CONSTANT = 1e-5  # relative spread up to which ratios count as equal, before other points confirm it: a choice
-FRACTIONS = np.array([1, 2, 3, 4, 6, 8, 1 / 2, 1 / 3, 1 / 4, 1 / 6, 3 / 2, 2 / 3, *CONSTANTS])
+CONSTANT_SPREAD = 1e-5  # relative spread up to which ratios count as equal, before other points confirm it: a choice
+FRACTIONS = np.array([1, 2, 3, 4, 6, 8, 1 / 2, 1 / 3, 1 / 4, 1 / 6, 3 / 2, 2 / 3, *KNOWN_CONSTANTS])
 """Constants that people write in front of a product."""
 
 
@@ -41,7 +41,7 @@ class Numbers:
         wrong = np.flatnonzero(block.wrong.any(axis=0))
         for at in (block, *(other for other in others if np.isfinite(other.r).any())):
             with np.errstate(invalid="ignore"):
-                sure = np.isfinite(at.r) & (MARGIN * at.error <= SURE * np.fmax(np.abs(at.a), np.abs(at.r)))
+                sure = np.isfinite(at.r) & (MARGIN * at.error <= SURE_ERROR * np.fmax(np.abs(at.a), np.abs(at.r)))
             sure &= np.isfinite(at.a)
             columns = np.flatnonzero(sure.any(axis=0))
             columns = np.union1d(np.intersect1d(wrong, columns)[:most], columns[:most])
@@ -65,7 +65,7 @@ class Numbers:
                 elsewhere = (np.broadcast_to(q.of(at), at.a.shape)[self.block.wrong] for at in self.others)
                 values = np.concatenate([row if every else row[self.wrong], *elsewhere])
                 values = values[np.isfinite(values)]
-                mask[k] = values.size > 1 and np.ptp(values) > SURE * np.abs(values).max()
+                mask[k] = values.size > 1 and np.ptp(values) > SURE_ERROR * np.abs(values).max()
         return mask
 
     def constants(self, target: np.ndarray, candidates: np.ndarray) -> np.ndarray:
@@ -74,11 +74,11 @@ class Numbers:
             ratios = target[self.wrong] / candidates[:, self.wrong]
             middle = np.median(ratios, axis=1)
             spread = np.abs(ratios - middle[:, None]).max(axis=1)
-            room = CONSTANT + 3 * MARGIN * float(np.median(self.error[self.wrong] / np.abs(self.r[self.wrong])))
+            room = CONSTANT_SPREAD + 3 * MARGIN * float(np.median(self.error[self.wrong] / np.abs(self.r[self.wrong])))
             return np.where((spread <= min(room, 1e-3) * np.abs(middle)) & (middle != 0), middle, np.nan)
 
 
-class Found(NamedTuple):
+class FoundFactor(NamedTuple):
     """A quantity that fits with a constant. power: of the quantity in the claim."""
 
     quantity: Quantity
@@ -90,14 +90,14 @@ class Found(NamedTuple):
         """Order: without a constant first, then with a usual one, then by length."""
         size, name = abs(self.constant), self.quantity.name
         length = len(name) + AWKWARD * ("f" in words_in(name)) - FAMILIAR * self.quantity.place
-        return (abs(size - 1) > SURE, bool(np.abs(FRACTIONS / size - 1).min() > SURE), length)
+        return (abs(size - 1) > SURE_ERROR, bool(np.abs(FRACTIONS / size - 1).min() > SURE_ERROR), length)
 
     @property
     def is_usual(self) -> bool:
         return not self.rank[1]
 
 
-def functions_of_inputs(block: InputBlock, evidence: Evidence) -> Iterator[Hypothesis]:
+def functions_of_inputs(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[Hypothesis]:
     """Yield factors and terms that are missing or superfluous."""
     others = evidence.others(block)
     numbers = Numbers(block, others)
@@ -105,12 +105,12 @@ def functions_of_inputs(block: InputBlock, evidence: Evidence) -> Iterator[Hypot
         return
     singles = list(quantities(block))
     yield from factors(block, numbers, singles)
-    yield from terms(block, numbers, [q for q in singles if not q.place])
+    yield from term_hypotheses(block, numbers, [q for q in singles if not q.place])
     few = Numbers(block, others, MOST_MULTIPLIED)
     with np.errstate(all="ignore"):
-        slight = (np.abs(few.gap) <= SLIGHT * np.abs(few.r))[few.wrong].all()
+        slight = (np.abs(few.gap) <= CLOSE_TO_ONE * np.abs(few.r))[few.wrong].all()
     if few.count > 1 and not slight:
-        yield from products(block, few)
+        yield from product_hypotheses(block, few)
 
 
 def table_of(numbers: Numbers, found: Iterable[Quantity]) -> np.ndarray:
@@ -119,9 +119,9 @@ def table_of(numbers: Numbers, found: Iterable[Quantity]) -> np.ndarray:
     return np.array(rows) if rows else np.zeros((0, len(numbers.a)))
 
 
-def best(found: Iterable[Found], count: int) -> list[Found]:
+def best(found: Iterable[FoundFactor], count: int) -> list[FoundFactor]:
     """Return the simplest of what fits: a single number allows no constant, and a few numbers usual ones only."""
-    usable = (f for f in found if count >= SEVERAL or (f.is_usual and (count > 1 or not f.rank[0])))
+    usable = (f for f in found if count >= SEVERAL_NUMBERS or (f.is_usual and (count > 1 or not f.rank[0])))
     return sorted(usable, key=lambda f: f.rank)[:MOST_CONFIRMED]
 
 
@@ -140,9 +140,9 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
         with np.errstate(all="ignore"):
             constants = numbers.constants(ratio, table**power)
         found += [
-            Found(q, power, float(c))
+            FoundFactor(q, power, float(c))
             for q, c, ok in zip(singles, constants, varies, strict=True)
-            if ok and np.isfinite(c) and (power > 0 or not q.place) and not (constant_claim and abs(c - 1) > SURE)
+            if ok and np.isfinite(c) and (power > 0 or not q.place) and not (constant_claim and abs(c - 1) > SURE_ERROR)
         ]
     for item in best(found, numbers.count):
         q = item.quantity
@@ -158,22 +158,22 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
                 yield in_part(block, hypothesis)
 
 
-def readings(block: InputBlock, c: float) -> Iterator[tuple[Number, str]]:
+def readings(block: InputBlock, c: float) -> Iterator[tuple[BlockNumber, str]]:
     """Yield what a fitted constant may be in any shape, with its name: a number, or a function of a length."""
-    number = next((n for n in (float(round(c)), float(f"{c:.3g}")) if n and abs(c - n) < SURE * abs(c)), c)
-    yield lambda at: number, readable(number)
-    for sign in (1.0, -1.0) if abs(abs(c) - 1) > SURE else ():
+    number = next((n for n in (float(round(c)), float(f"{c:.3g}")) if n and abs(c - n) < SURE_ERROR * abs(c)), c)
+    yield lambda at: number, readable_factor(number)
+    for sign in (1.0, -1.0) if abs(abs(c) - 1) > SURE_ERROR else ():
         for word, value, length in of_lengths(block, sign * c):
             word = word if sign > 0 else f"-{word}"
             name = f"{word} for N = {length.of(block)}, {length.name}"
             yield functools.partial(signed, sign, value), name
 
 
-def signed(sign: float, value: Number, at: InputBlock) -> float:
+def signed(sign: float, value: BlockNumber, at: InputBlock) -> float:
     return sign * value(at)
 
 
-def divided_by(of: Values, power: float, c: Number) -> Values:
+def divided_by(of: BlockValues, power: float, c: BlockNumber) -> BlockValues:
     def corrected(at: InputBlock) -> np.ndarray:
         with np.errstate(all="ignore"):
             return np.where(at.a == 0, 0.0, at.a / (c(at) * of(at) ** power))
@@ -199,7 +199,7 @@ def with_f(name: str) -> str:
     return f"{name}, where f is the value of the function," if "f" in words_in(name) else name
 
 
-def terms(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Iterator[Hypothesis]:
+def term_hypotheses(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Iterator[Hypothesis]:
     """Yield terms that were dropped or are superfluous: the difference is proportional to them."""
     plain = Quantity("1", lambda at: np.ones_like(at.a))
     candidates = [plain, *singles, *matrix_products(block), *powers(block, numbers, numbers.gap)]
@@ -218,7 +218,7 @@ def terms_in(
     with np.errstate(all="ignore"):
         room = MARGIN * numbers.error[right] + RELATIVE * np.abs(numbers.a[right])
         vanishes = (np.abs(constants[:, None] * table[:, right]) <= room).all(axis=1)
-    found = [Found(q, 1.0, float(c)) for q, c in zip(candidates, constants, strict=True) if np.isfinite(c)]
+    found = [FoundFactor(q, 1.0, float(c)) for q, c in zip(candidates, constants, strict=True) if np.isfinite(c)]
     names = {q.name for q, zero in zip(candidates, vanishes, strict=True) if zero}  # right where the claim is right
     with np.errstate(all="ignore"):
         inside = table[:, numbers.wrong]
@@ -235,7 +235,7 @@ def terms_in(
                     yield in_part(block, hypothesis)
 
 
-def term(item: Found, constant: Number, value: str, count: int) -> Hypothesis:
+def term(item: FoundFactor, constant: BlockNumber, value: str, count: int) -> Hypothesis:
     """Return the hypothesis of one term. constant, value: what multiplies the quantity, and its name."""
     q, c = item.quantity, item.constant
     of = lambda at: at.a - constant(at) * q.of(at)  # noqa: E731
@@ -264,15 +264,15 @@ def powers(block: InputBlock, numbers: Numbers, followed: np.ndarray) -> Iterato
         with np.errstate(all="ignore"):
             x, y = np.log(np.abs(numbers.join(source))), np.log(np.abs(followed))
         used = numbers.wrong & np.isfinite(x) & np.isfinite(y)
-        if int(used.sum()) < SEVERAL or np.ptp(x[used]) < 1e-3:
+        if int(used.sum()) < SEVERAL_NUMBERS or np.ptp(x[used]) < 1e-3:
             continue
         slope = float(np.polyfit(x[used], y[used], 1)[0])
         p = round(2 * slope) / 2
         if abs(slope - p) < 1e-3 and p:
-            yield Quantity(f"{name}**{p:g}", after(functools.partial(to_power, p), source))
+            yield Quantity(f"{name}**{p:g}", after_function(functools.partial(to_power, p), source))
 
 
-def products(block: InputBlock, numbers: Numbers) -> Iterator[Hypothesis]:
+def product_hypotheses(block: InputBlock, numbers: Numbers) -> Iterator[Hypothesis]:
     """Yield factors and terms that are products of two quantities, as in the product and quotient rules."""
     single = list(atoms(block))
     table = table_of(numbers, single)

@@ -17,14 +17,14 @@ from ..results.base import label
 from ..results.checks import Finding
 from ..user.frameworks import names_in, reachable_from
 
-SIGMAS = 5.0  # standard errors that a mean may be off what explains it: a choice
+MEAN_SIGMAS = 5.0  # standard errors that a mean may be off what explains it: a choice
 SLACK = 1e-3  # part of the largest derivative that it may be off in addition: a choice
-MOST_NAMED = 12  # largest n of a factor if no size in the file suggests n: a choice
+LARGEST_NAMED_N = 12  # largest n of a factor if no size in the file suggests n: a choice
 APART = 4.0  # the next factor must be this many uncertainties away: a choice
 LEAST_KNOWN = 10.0  # a derivative that is this many errors large says something about a factor: a choice
 FEW_NAMED = 4  # elements that a finding lists by name: a choice
 
-Gradient = Callable[[], tuple[np.ndarray, np.ndarray] | None]
+GradientSource = Callable[[], tuple[np.ndarray, np.ndarray] | None]
 """Computes a gradient and its error; returns None if there is none."""
 
 
@@ -42,7 +42,7 @@ class Means(NamedTuple):
 
     @property
     def room(self) -> np.ndarray:
-        return SIGMAS * self.error + self.doubt + SLACK * np.abs(self.truth).max(initial=0.0)
+        return MEAN_SIGMAS * self.error + self.doubt + SLACK * np.abs(self.truth).max(initial=0.0)
 
     def equal(self, expected: np.ndarray, more: np.ndarray | float = 0.0) -> bool:
         """Report whether the means equal expected numbers, whose error is `more`."""
@@ -52,7 +52,7 @@ class Means(NamedTuple):
         return Means(*(x[chosen] for x in self))
 
 
-class Factor(NamedTuple):
+class MeanFactor(NamedTuple):
     """A multiple of the derivative, and its cause in words."""
 
     value: float
@@ -63,7 +63,7 @@ def explain_mean(
     means: Means,
     inputs: Sequence[tuple[str, tuple[int, ...], slice]],
     sizes: Mapping[int, str],
-    others: Iterable[tuple[str, Gradient]],
+    others: Iterable[tuple[str, GradientSource]],
 ) -> list[Finding]:
     """Return what the mean is, if that is clear.
 
@@ -75,7 +75,7 @@ def explain_mean(
     multiple, several = usual_multiple(means, sizes), len(means.mean) > 1
     found = None
     if multiple is None and several:
-        found = part_of(means, inputs, sizes) or other_gradient(means, others)
+        found = part_of_inputs(means, inputs, sizes) or other_gradient(means, others)
     if multiple is None and found is None:
         multiple = multiple_by(means, any_sizes())
     if multiple is not None:
@@ -91,25 +91,27 @@ def usual_multiple(means: Means, sizes: Mapping[int, str]) -> tuple[str, str] | 
         return "zero", "0: no gradient reaches this input (detached?), or it averages out"
     if means.equal(-means.truth):
         return "sign", "minus the derivative"
-    own = [Factor(x, f", {word} for n = {n}, {words}") for n, words in sizes.items() for x, word in named_factors(n)]
-    return multiple_by(means, [*own, *(Factor(x) for x in (2.0, 0.5, -2.0, -0.5))])
+    own = [
+        MeanFactor(x, f", {word} for n = {n}, {words}") for n, words in sizes.items() for x, word in named_factors(n)
+    ]
+    return multiple_by(means, [*own, *(MeanFactor(x) for x in (2.0, 0.5, -2.0, -0.5))])
 
 
-def multiple_by(means: Means, factors: Sequence[Factor]) -> tuple[str, str] | None:
+def multiple_by(means: Means, factors: Sequence[MeanFactor]) -> tuple[str, str] | None:
     """Return kind and text of the only multiple that agrees, if the others are far away."""
     c, error = fitted_factor(means)
     if not means.equal(c * means.truth):
         return None
     distances = {round(x.value, 9): abs(c - x.value) for x in factors}
-    near = [value for value, distance in distances.items() if distance <= SIGMAS * error + SLACK * abs(value)]
+    near = [value for value, distance in distances.items() if distance <= MEAN_SIGMAS * error + SLACK * abs(value)]
     next_one = min((x for value, x in distances.items() if value not in near), default=math.inf)
-    if len(near) != 1 or next_one < APART * (SIGMAS * error + SLACK * abs(c)):
+    if len(near) != 1 or next_one < APART * (MEAN_SIGMAS * error + SLACK * abs(c)):
         return None
     best = next(x for x in factors if round(x.value, 9) == near[0])
-    return "factor", f"{times(best.value)} the derivative{best.words}"
+    return "factor", f"{times_in_words(best.value)} the derivative{best.words}"
 
 
-def times(c: float) -> str:
+def times_in_words(c: float) -> str:
     named = {2.0: "twice", 0.5: "half", -2.0: "minus twice", -0.5: "minus half"}
     return named.get(c, f"{c:.4g} times")
 
@@ -128,13 +130,13 @@ def named_factors(n: int) -> Iterator[tuple[float, str]]:
         yield -float(value), f"-{word}"
 
 
-def any_sizes() -> list[Factor]:
+def any_sizes() -> list[MeanFactor]:
     """Return the factors of small n, which need not be in the file."""
-    small = range(3, MOST_NAMED + 1)
-    return [Factor(value, f", {word} for n = {n}") for n in small for value, word in named_factors(n)]
+    small = range(3, LARGEST_NAMED_N + 1)
+    return [MeanFactor(value, f", {word} for n = {n}") for n in small for value, word in named_factors(n)]
 
 
-def other_gradient(means: Means, others: Iterable[tuple[str, Gradient]]) -> Finding | None:
+def other_gradient(means: Means, others: Iterable[tuple[str, GradientSource]]) -> Finding | None:
     """Report that the mean is the gradient of another function."""
     for words, gradient in others:
         found = gradient()
@@ -156,7 +158,7 @@ def any_factor(means: Means) -> Finding | None:
     return Finding("factor", f"the mean is {c:.4g} ± {error:.1g} times the derivative")
 
 
-def part_of(
+def part_of_inputs(
     means: Means, inputs: Sequence[tuple[str, tuple[int, ...], slice]], sizes: Mapping[int, str]
 ) -> Finding | None:
     """Report that the elements of some inputs, or some elements, have another multiple of the derivative than 1."""
@@ -170,15 +172,17 @@ def part_of(
             continue
         some = means.part(chosen)
         if (np.abs(some.mean) <= means.room[chosen]).all():
-            where = where_text(chosen, inputs)
+            where = where_chosen(chosen, inputs)
             return Finding("zero", f"the mean is 0 {where}: this part of the gradient is missing")
         multiple = usual_multiple(some, sizes)
         if multiple is not None:
-            return Finding(multiple[0], f"the mean is {multiple[1]} {where_text(chosen, inputs)}, and right elsewhere")
+            return Finding(
+                multiple[0], f"the mean is {multiple[1]} {where_chosen(chosen, inputs)}, and right elsewhere"
+            )
     return None
 
 
-def where_text(chosen: np.ndarray, inputs: Sequence[tuple[str, tuple[int, ...], slice]]) -> str:
+def where_chosen(chosen: np.ndarray, inputs: Sequence[tuple[str, tuple[int, ...], slice]]) -> str:
     """Name the chosen elements: `for phi`, `at theta[1], theta[2]`, `in 7 of 20 elements of theta`."""
     whole = [name for name, _, own in inputs if chosen[own].all()]
     if whole and sum(chosen[own].sum() for name, _, own in inputs if name in whole) == chosen.sum():
@@ -203,7 +207,7 @@ def own_functions(function: Any) -> list[Any]:
     return list(dict.fromkeys(found))
 
 
-def constants_in(function: Any) -> Iterator[tuple[str, Any]]:
+def named_constants(function: Any) -> Iterator[tuple[str, Any]]:
     """Yield names and values of the globals and defaults that a function and those that it calls use."""
     for f in own_functions(function):
         yield from ((name, f.__globals__[name]) for name in names_in(f.__code__) if name in f.__globals__)
@@ -220,10 +224,10 @@ def constants_in(function: Any) -> Iterator[tuple[str, Any]]:
 def sizes_in(function: Any, at: Mapping[str, np.ndarray]) -> dict[int, str]:
     """Return whole numbers above 2 that may be a number of samples or elements, with what they are."""
     sizes: dict[int, str] = {}
-    for name, x in constants_in(function):
+    for name, x in named_constants(function):
         if isinstance(x, int) and not isinstance(x, bool):
             sizes.setdefault(x, f"which is {name}")
-    arrays = [*constants_in(function), *at.items()]
+    arrays = [*named_constants(function), *at.items()]
     for name, x in ((name, x) for name, x in arrays if isinstance(x, np.ndarray | list | tuple)):
         for length in np.shape(x) if isinstance(x, np.ndarray) else (len(x),):
             sizes.setdefault(length, f"the length of {name}")
@@ -234,10 +238,10 @@ def sizes_in(function: Any, at: Mapping[str, np.ndarray]) -> dict[int, str]:
     return {n: words for n, words in sizes.items() if 2 < n <= LARGEST_SIZE}
 
 
-def numbers_in(function: Any) -> list[Any]:
+def numbers_in_code(function: Any) -> list[Any]:
     """Return numbers and arrays of numbers that a function and those that it calls use."""
     found = []
-    for _, x in constants_in(function):
+    for _, x in named_constants(function):
         try:
             raw = np.asarray(x, float) if isinstance(x, float | int | list | tuple | np.ndarray) else None
         except (ValueError, TypeError):

@@ -17,7 +17,7 @@ MOST_REORDERED = 4  # most axes for which all orders are tried: 4 axes have 24 o
 MOST_SHIFT = 2  # largest shift along an axis: a choice
 MOST_MATCHED = 4096  # most rows or columns whose order is compared: a choice
 
-Change = Callable[[np.ndarray], np.ndarray]
+ArrayChange = Callable[[np.ndarray], np.ndarray]
 
 
 def moves(block: InputBlock) -> Iterator[Hypothesis]:
@@ -77,11 +77,11 @@ def transposed_inputs(block: InputBlock) -> Iterator[Hypothesis]:
             text = f"the axes of the gradient are in the order {list(order)}"
         if tuple(shape[i] for i in order) != shape:
             text = "the gradient holds the transposed derivative, reshaped"
-        back = functools.partial(in_order, order=order)
-        yield moved("transposed", text, back)
+        back = functools.partial(in_order_of_axes, order=order)
+        yield moved_rows("transposed", text, back)
 
 
-def in_order(x: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
+def in_order_of_axes(x: np.ndarray, order: tuple[int, ...]) -> np.ndarray:
     """Return an array of the input's shape from one whose elements are in another order of the axes."""
     return np.transpose(x.reshape([x.shape[i] for i in order]), np.argsort(order))
 
@@ -100,7 +100,7 @@ def transposed_jacobians(block: InputBlock) -> Iterator[Hypothesis]:
         if outs[i] == ins[j] > 1 and len(outs) + len(ins) > 2:
             order = list(range(len(outs) + len(ins)))
             order[i], order[len(outs) + j] = len(outs) + j, i
-            yield of_order(block, tuple(order))
+            yield moved_in_order(block, tuple(order))
 
 
 def other_orders(block: InputBlock) -> Iterator[Hypothesis]:
@@ -112,10 +112,10 @@ def other_orders(block: InputBlock) -> Iterator[Hypothesis]:
         changed = [i for i, j in enumerate(order) if i != j]
         crosses = any((i < outs) != (order[i] < outs) for i in changed)
         if crosses and len(changed) > 2 and tuple(shape[i] for i in order) == shape:
-            yield of_order(block, order)
+            yield moved_in_order(block, order)
 
 
-def of_order(block: InputBlock, order: tuple[int, ...]) -> Hypothesis:
+def moved_in_order(block: InputBlock, order: tuple[int, ...]) -> Hypothesis:
     text = words_of_axes(order, len(block.flat.out_shape), block.name)
     return Hypothesis("transposed", text, of_axes(order))
 
@@ -207,18 +207,18 @@ def along_axes(block: InputBlock) -> Iterator[Hypothesis]:
         for what, change in SUMS.items():
             text = f"{what} along axis {axis}"
             text += ": backward must sum in the direction opposite to forward" * text.startswith("a cumulative")
-            yield moved("cumulative sum", text, functools.partial(change, axis))
+            yield moved_rows("cumulative sum", text, functools.partial(change, axis))
     for axis in axes:
         for shift in shifts(shape[axis]):
             text = f"rolled index: every element is {shift:+d} places off along axis {axis}"
-            yield moved("rolled", text, functools.partial(np.roll, shift=-shift, axis=axis))
+            yield moved_rows("rolled", text, functools.partial(np.roll, shift=-shift, axis=axis))
     for several in itertools.chain.from_iterable(itertools.combinations(axes, k + 1) for k in range(len(axes[:4]))):
         where = f"axis {several[0]}" if len(several) == 1 else f"the axes {', '.join(map(str, several))}"
         text = f"rolled index: the elements are in reverse order along {where}"
-        yield moved("reversed", text, functools.partial(np.flip, axis=several))
+        yield moved_rows("reversed", text, functools.partial(np.flip, axis=several))
 
 
-def moved(kind: str, text: str, change: Change) -> Hypothesis:
+def moved_rows(kind: str, text: str, change: ArrayChange) -> Hypothesis:
     """Return the hypothesis that each row is repaired in the input's shape, real and imaginary parts separately."""
 
     def corrected(at: InputBlock) -> np.ndarray:

@@ -11,61 +11,61 @@ import numpy as np
 
 from .block import InputBlock
 from .evidence import Hypothesis
-from .quantities import Values, sigmoid
+from .quantities import BlockValues, sigmoid_value
 
 MOST_MEAN_AXES = 4  # number of an input's last axes that a mean may be taken over: a choice
 MOST_ARGUMENTS = 6  # most inputs whose exchange, transposition or reversal is tried: a choice
 
 
-def mean(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+def mean_over(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return x.mean(axes, keepdims=True)
 
 
-def total(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+def total_over(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     return x.sum(axes, keepdims=True)
 
 
-def projected(x: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> tuple[Any, ...]:
+def projection_on(x: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> tuple[Any, ...]:
     """Return 0, the multiple of x nearest to a (along axes), and the mean square of x."""
-    size = mean(x**2, axes)
-    return 0.0, x * mean(a * x, axes) / size, size
+    size = mean_over(x**2, axes)
+    return 0.0, x * mean_over(a * x, axes) / size, size
 
 
-def softmax(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+def softmax_over(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     p = np.exp(x - x.max(axes, keepdims=True))
-    return p / total(p, axes)
+    return p / total_over(p, axes)
 
 
 def of_others(p: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """Return a = p (1 - p) g minus the product of g with the derivative of softmax."""
     pg = a / (1 - p)
-    return a - pg + p * total(pg, axes)
+    return a - pg + p * total_over(pg, axes)
 
 
 def without_softmax(p: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
     """Return a minus the product of a with the derivative of softmax."""
-    return a - p * (a - total(p * a, axes))
+    return a - p * (a - total_over(p * a, axes))
 
 
 Missing = Callable[[np.ndarray, np.ndarray, tuple[int, ...]], tuple[Any, ...]]
 MISSING: dict[str, Missing] = {
-    "the path through the mean of {} is missing, or wrong": lambda x, a, axes: (mean(a, axes),),
-    "the path through the variance of {} is missing, or wrong": lambda x, a, axes: projected(
-        x - mean(x, axes), a, axes
+    "the path through the mean of {} is missing, or wrong": lambda x, a, axes: (mean_over(a, axes),),
+    "the path through the variance of {} is missing, or wrong": lambda x, a, axes: projection_on(
+        x - mean_over(x, axes), a, axes
     ),
     "the paths through the mean and the variance of {} are missing, or wrong": lambda x, a, axes: (
-        mean(a, axes),
-        *projected(x - mean(x, axes), a, axes)[1:],
+        mean_over(a, axes),
+        *projection_on(x - mean_over(x, axes), a, axes)[1:],
     ),
-    "the path through the norm (or mean square) of {} is missing, or wrong": projected,
+    "the path through the norm (or mean square) of {} is missing, or wrong": projection_on,
     "the path through the sum in softmax (or logsumexp) of {} is missing, or wrong": lambda x, a, axes: (
-        softmax(x, axes) * total(a, axes),
+        softmax_over(x, axes) * total_over(a, axes),
     ),
     "only p (1 - p) is claimed for softmax p of {}; the terms -p_i p_j are missing": lambda x, a, axes: (
-        of_others(softmax(x, axes), a, axes),
+        of_others(softmax_over(x, axes), a, axes),
     ),
     "the derivative of softmax of {} is missing: p * (g - (p * g).sum()), for the claim g": lambda x, a, axes: (
-        without_softmax(softmax(x, axes), a, axes),
+        without_softmax(softmax_over(x, axes), a, axes),
     ),
 }
 """The claim minus the derivative, from the input, the claim and the axes: a fixed part, a part that shrinks if an
@@ -131,7 +131,7 @@ def flipped(x: np.ndarray) -> np.ndarray:
     return x[::-1].copy()
 
 
-def transposed(x: np.ndarray) -> np.ndarray:
+def transposed_copy(x: np.ndarray) -> np.ndarray:
     return x.T.copy()
 
 
@@ -148,16 +148,16 @@ def normalized_argument(name: str, ndim: int) -> Iterator[Hypothesis]:
     for axis in dict.fromkeys((ndim - 1, 0)):
         along = f" along axis {axis}" if ndim > 1 else ""
         text = f"the softmax of {name}{along} is forgotten: the claim is right for it in place of {name}"
-        change = functools.partial(softmax, axes=(axis,))
+        change = functools.partial(softmax_over, axes=(axis,))
         yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: change}))
     text = f"a sigmoid of {name} is forgotten: the claim is right for it in place of {name}"
-    yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: sigmoid}))
+    yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: sigmoid_value}))
 
 
 def transposed_argument(block: InputBlock, name: str) -> Iterator[Hypothesis]:
-    of = functools.partial(claim_with, {name: transposed})
+    of = functools.partial(claim_with, {name: transposed_copy})
     if name != block.name:
-        ways: dict[str, Values] = {
+        ways: dict[str, BlockValues] = {
             f"the claim is right only where {name} is symmetric: ({name} + {name}.T) / 2 is needed in place of "
             f"{name}": lambda at: (at.a + of(at)) / 2,
             f"a term with the transpose of {name} is missing: the claims for {name} and for {name}.T add up to the "

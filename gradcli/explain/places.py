@@ -13,8 +13,8 @@ from ..numeric.compare import MARGIN
 from ..numeric.verdict import entries_that_count
 from ..results.checks import Finding
 from .block import PARTS_OF_OUTPUT, RELATIVE, InputBlock
-from .constants import Number, common_ratio, constantly, constants_near, readable
-from .evidence import Evidence, Hypothesis, random_direction
+from .constants import BlockNumber, common_ratio, constantly, constants_near, readable_factor
+from .evidence import DiagnosisEvidence, Hypothesis, random_direction
 
 MOST_LISTED = 5  # most places that are listed one by one: a choice
 MOST_PATTERNS = 3  # most patterns that are compared along a direction of their own: a choice
@@ -24,7 +24,7 @@ MOSTLY = 0.9  # fraction of wrong elements with the wrong sign, if a few others 
 FEWEST_LOCATED = 3  # least number of wrong elements from which a pattern is guessed: a choice
 
 
-def parts_of(block: InputBlock) -> Iterator[Hypothesis]:
+def part_hypotheses(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield mistakes of the elements that are wrong here: a constant factor, a sign."""
     if block.wrong.all() or not block.complete:
         return
@@ -46,10 +46,10 @@ def parts_of(block: InputBlock) -> Iterator[Hypothesis]:
         yield Hypothesis(named.kind, text, fixed, general=False, fitted=int(where.sum()) if named.kind != "sign" else 2)
     if int(where.sum()) > 2:
         fixed = functools.partial(divided_where, block.wrong, functools.partial(constantly, c))
-        yield Hypothesis("factor", f"constant factor {readable(c)} {where_text(block)}", fixed, general=False)
+        yield Hypothesis("factor", f"constant factor {readable_factor(c)} {where_text(block)}", fixed, general=False)
 
 
-def divided_where(wrong: np.ndarray, factor: Number, at: InputBlock) -> np.ndarray:
+def divided_where(wrong: np.ndarray, factor: BlockNumber, at: InputBlock) -> np.ndarray:
     return np.where(wrong, at.a / factor(at), at.a)
 
 
@@ -70,11 +70,11 @@ def pattern_of(block: InputBlock) -> str:
     """Return the place of the wrong elements if they have one in common, else ""."""
     columns, rows = np.asarray(block.wrong.any(axis=0)), np.asarray(block.wrong.any(axis=1))
     if len(rows) == 1:
-        return place_text(block, columns)
+        return wrong_place_text(block, columns)
     if not block.whole:
         return ""
     outputs = "" if rows.all() else output_text(block, rows)
-    inputs = "" if columns.all() else place_text(block, columns)
+    inputs = "" if columns.all() else wrong_place_text(block, columns)
     inputs = f"{inputs} of {block.name}" if inputs else ""
     if not outputs and not inputs:
         return diagonal_text(block)
@@ -109,7 +109,7 @@ def output_text(block: InputBlock, rows: np.ndarray) -> str:
         and len(block.flat.claim.layout or (0,)) == 1
         and len(rows) == int(np.prod(shape))
     ):
-        pattern = describe(rows.reshape(shape), "output")
+        pattern = describe_places(rows.reshape(shape), "output")
         if pattern:
             return f"the outputs {pattern}"
     shared = shared_path(block, places)
@@ -125,7 +125,7 @@ def shared_path(block: InputBlock, places: np.ndarray) -> str:
     return str(shared) if shared else ""
 
 
-def place_text(block: InputBlock, columns: np.ndarray) -> str:
+def wrong_place_text(block: InputBlock, columns: np.ndarray) -> str:
     """Say where elements of the input are that are wrong; "" if there is nothing to say."""
     places = np.flatnonzero(columns)
     if len(places) == 1:
@@ -138,11 +138,11 @@ def place_text(block: InputBlock, columns: np.ndarray) -> str:
         columns = columns[0::2] | columns[1::2]
         if columns.all() or not parts:
             return parts
-    pattern = describe(columns.reshape(block.array.shape), "")
+    pattern = describe_places(columns.reshape(block.array.shape), "")
     return f"{parts} {pattern}".strip()
 
 
-def describe(full: np.ndarray, noun: str) -> str:
+def describe_places(full: np.ndarray, noun: str) -> str:
     """Return where the True elements of an array are, in words; "" if they form no simple pattern."""
     count = int(full.sum())
     if full.ndim == 1:
@@ -239,7 +239,7 @@ def index_of(block: InputBlock, column: int) -> str:
     return {"": "", "re": "the real part at ", "im": "the imaginary part at "}[part] + where
 
 
-def places_of_wrong(block: InputBlock, evidence: Evidence) -> list[Finding]:
+def places_of_wrong(block: InputBlock, evidence: DiagnosisEvidence) -> list[Finding]:
     """Return where the wrong elements are, if that is a simple place."""
     wrong = block.wrong
     count, total = int(wrong.sum()), int(entries_that_count(block.a, wrong).sum())
@@ -270,7 +270,7 @@ def mostly_negative(block: InputBlock) -> str:
     others, count = block.wrong & ~minus, int(minus.sum())
     if len(block.a) > 1 or not others.any() or count < max(MOSTLY * block.wrong.sum(), 1 / (1 - MOSTLY)):
         return ""
-    place = place_text(block, others.any(axis=0)) or f"in {int(others.sum())} others"
+    place = wrong_place_text(block, others.any(axis=0)) or f"in {int(others.sum())} others"
     return f"the sign is wrong in {count} elements; there is another mistake {place}"
 
 
@@ -283,14 +283,14 @@ def single_text(block: InputBlock, total: int) -> str:
     elif block.whole and len(block.a) > 1:
         path, part = block.flat.row(int(row))
         where += f" in the derivative of {PARTS_OF_OUTPUT[part]}out{list(path) or ''}"
-    return f"a single element is wrong: {where}{times(block)}; {others_text(total - 1)}"
+    return f"a single element is wrong: {where}{times_claimed(block)}; {others_text(total - 1)}"
 
 
 def others_text(count: int) -> str:
     return "the other is right" if count == 1 else f"the other {count} are right"
 
 
-def times(block: InputBlock) -> str:
+def times_claimed(block: InputBlock) -> str:
     """Return which multiple of the derivative the only wrong element is, to as many digits as are known and matter."""
     (row,), (column,) = np.nonzero(block.wrong)
     a, r, error = block.a[row, column], block.r[row, column], block.error[row, column]
@@ -306,7 +306,7 @@ def times(block: InputBlock) -> str:
     return f" (the claim is {float(a / r):.{digits}g} times the derivative)"
 
 
-def guessed_places(block: InputBlock, evidence: Evidence) -> list[Finding]:
+def guessed_places(block: InputBlock, evidence: DiagnosisEvidence) -> list[Finding]:
     """Return a pattern outside which the claim is right along a random direction, for an input that is not decided."""
     count = int(block.wrong.sum())
     place = block.place
@@ -320,7 +320,9 @@ def guessed_places(block: InputBlock, evidence: Evidence) -> list[Finding]:
             return []
         room = MARGIN * slope.error + RELATIVE * np.sqrt(((block.a * direction) ** 2).sum(axis=1))
         if (np.abs(block.a @ direction - slope.value) <= room).all():
-            text = f"all wrong elements lie {describe(pattern, '')}; the others are right along a random direction"
+            text = (
+                f"all wrong elements lie {describe_places(pattern, '')}; the others are right along a random direction"
+            )
             return [Finding("some elements", f"{block.name}: {text}", block.name)]
     return []
 

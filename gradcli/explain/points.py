@@ -6,16 +6,16 @@ matrices, evenly spaced grids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-Arrays = Mapping[str, np.ndarray]
+from ..claims.claim import Arrays
 
-STEP = 0.05  # how far elements move, relative to 1 + their size: far from the point, but mostly in the same domain
+MOVE_STEP = 0.05  # how far elements move, relative to 1 + their size: far from the point, but mostly in the same domain
 FAR = 1.7  # how many times larger the elements of a far point are
 SPREAD = 0.618  # fraction of the golden ratio: multiples of it, without their whole parts, differ as much as they can
-ALIKE = 1e-9  # relative error up to which values have a property such as a sum of 1
+VALUES_ALIKE = 1e-9  # relative error up to which values have a property such as a sum of 1
 FEWEST_SPACED = 4  # least length of an evenly spaced grid: three numbers are often typed as 1, 2, 3
 LONGER = 1  # how much longer an axis is in another shape
 
@@ -40,7 +40,7 @@ def faraway(at: Arrays, wrt: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def far(x: np.ndarray) -> np.ndarray:
-    if x.dtype.kind != "f" or structured(x, STEP, np.ones_like(x), True) is not None:
+    if x.dtype.kind != "f" or structured(x, MOVE_STEP, np.ones_like(x), True) is not None:
         return moved(x, 2.0)
     if ((x > 0) & (x < 1)).all():
         return np.asarray(1 - x, x.dtype)
@@ -61,15 +61,15 @@ def moved(x: np.ndarray, sign: float, differentiated: bool = True) -> np.ndarray
     fractions = 1 + np.modf(SPREAD * np.arange(x.size))[0].reshape(x.shape)
     with np.errstate(all="ignore"):
         if x.dtype.kind == "c":
-            return np.asarray(x + sign * STEP * (1 + np.abs(x)) * fractions, x.dtype)
-        kept = structured(x, sign * STEP, fractions, differentiated)
+            return np.asarray(x + sign * MOVE_STEP * (1 + np.abs(x)) * fractions, x.dtype)
+        kept = structured(x, sign * MOVE_STEP, fractions, differentiated)
         if kept is not None:
             return np.asarray(kept, x.dtype)
         if ((x > 0) & (x < 1)).all():
-            return np.asarray(x + sign * STEP * fractions * x * (1 - x), x.dtype)
+            return np.asarray(x + sign * MOVE_STEP * fractions * x * (1 - x), x.dtype)
         if (x > 0).all() or (x < 0).all():
-            return np.asarray(x * np.exp(sign * STEP * fractions), x.dtype)
-        return np.asarray(x + sign * STEP * (1 + np.abs(x)) * fractions, x.dtype)
+            return np.asarray(x * np.exp(sign * MOVE_STEP * fractions), x.dtype)
+        return np.asarray(x + sign * MOVE_STEP * (1 + np.abs(x)) * fractions, x.dtype)
 
 
 def structured(x: np.ndarray, step: float, fractions: np.ndarray, differentiated: bool) -> np.ndarray | None:
@@ -78,37 +78,37 @@ def structured(x: np.ndarray, step: float, fractions: np.ndarray, differentiated
         total, norm = x.sum(axis=-1, keepdims=True), np.sqrt((x**2).sum(axis=-1, keepdims=True))
         if is_rotation(x):
             return rotated(x, step)
-        if (x >= 0).all() and near(total, 1):
+        if (x >= 0).all() and all_near(total, 1):
             wider = x * np.exp(4 * step * fractions)
             return wider / wider.sum(axis=-1, keepdims=True)
-        if near(norm, 1):
+        if all_near(norm, 1):
             turned = x + 2 * step * fractions
             return turned / np.sqrt((turned**2).sum(axis=-1, keepdims=True))
-    if is_symmetric(x):
+    if is_symmetric_input(x):
         n = x.shape[-1]
         mixing = np.eye(n) + step * np.cos(np.arange(n * n)).reshape(n, n)
         both = mixing @ x @ mixing.T
         return (both + np.swapaxes(both, -1, -2)) / 2
-    if x.ndim == 1 and len(x) >= FEWEST_SPACED and not differentiated and near(np.diff(x), x[1] - x[0]):
+    if x.ndim == 1 and len(x) >= FEWEST_SPACED and not differentiated and all_near(np.diff(x), x[1] - x[0]):
         return x * (1 + step)
     return None
 
 
-def near(x: np.ndarray, value: float) -> bool:
-    return bool((np.abs(x - value) <= ALIKE * abs(value)).all())
+def all_near(x: np.ndarray, value: float) -> bool:
+    return bool((np.abs(x - value) <= VALUES_ALIKE * abs(value)).all())
 
 
-def is_symmetric(x: np.ndarray) -> bool:
+def is_symmetric_input(x: np.ndarray) -> bool:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2 or x.dtype.kind != "f":
         return False
-    return bool((np.abs(x - np.swapaxes(x, -1, -2)) <= ALIKE * np.abs(x).max(initial=0.0)).all())
+    return bool((np.abs(x - np.swapaxes(x, -1, -2)) <= VALUES_ALIKE * np.abs(x).max(initial=0.0)).all())
 
 
 def is_rotation(x: np.ndarray) -> bool:
     """Report whether the last two axes are orthogonal matrices."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2 or not np.isfinite(x).all():
         return False
-    return bool((np.abs(x @ np.swapaxes(x, -1, -2) - np.eye(x.shape[-1])) <= 1e2 * ALIKE).all())
+    return bool((np.abs(x @ np.swapaxes(x, -1, -2) - np.eye(x.shape[-1])) <= 1e2 * VALUES_ALIKE).all())
 
 
 def rotated(x: np.ndarray, step: float) -> np.ndarray:
@@ -128,10 +128,10 @@ def resized(at: Arrays, wrt: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
     lengths = sorted({n for x in at.values() for n in x.shape if n > 1} - fixed)
     attempts = [lengths, *([n] for n in lengths)] if len(lengths) > 1 else [lengths]
     for chosen in attempts if lengths else ():
-        yield {name: in_shape(x, chosen, name in wrt) for name, x in at.items()}
+        yield {name: in_longer_shape(x, chosen, name in wrt) for name, x in at.items()}
 
 
-def in_shape(x: np.ndarray, lengths: Sequence[int], differentiated: bool) -> np.ndarray:
+def in_longer_shape(x: np.ndarray, lengths: Sequence[int], differentiated: bool) -> np.ndarray:
     """Return an input with longer axes, filled with its own values, moved so that none occurs twice."""
     longer = x
     for axis, n in enumerate(x.shape):
@@ -141,16 +141,16 @@ def in_shape(x: np.ndarray, lengths: Sequence[int], differentiated: bool) -> np.
         return x
     if is_label(x, differentiated):
         return without_copies(longer, x)
-    if x.ndim == 1 and len(x) >= FEWEST_SPACED and not differentiated and near(np.diff(x), x[1] - x[0]):
+    if x.ndim == 1 and len(x) >= FEWEST_SPACED and not differentiated and all_near(np.diff(x), x[1] - x[0]):
         return np.asarray(x[0] + (x[1] - x[0]) * np.arange(len(longer)), x.dtype)
-    if is_symmetric(x):
+    if is_symmetric_input(x):
         n = longer.shape[-1]
         added = np.abs(np.trace(x, axis1=-2, axis2=-1)).max() / x.shape[-1] * np.eye(n)
         return np.asarray(moved(longer + added, 1.0), x.dtype)
     rows = x.reshape(-1, x.shape[-1])
-    if (x >= 0).all() and near(rows.sum(axis=1), 1) and x.shape[-1] > 1:
+    if (x >= 0).all() and all_near(rows.sum(axis=1), 1) and x.shape[-1] > 1:
         longer = longer / longer.sum(axis=-1, keepdims=True)
-    elif x.shape[-1] > 1 and near(np.sqrt((rows**2).sum(axis=1)), 1):
+    elif x.shape[-1] > 1 and all_near(np.sqrt((rows**2).sum(axis=1)), 1):
         longer = longer / np.sqrt((longer**2).sum(axis=-1, keepdims=True))
     return moved(longer, 1.0, differentiated)
 
@@ -172,7 +172,7 @@ def fresh(at: Arrays, wrt: Sequence[str], rng: np.random.Generator) -> dict[str,
 def redrawn(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if x.dtype.kind != "f":
         return np.asarray(x * np.exp(0.3 * rng.standard_normal(x.shape)), x.dtype)
-    if structured(x, STEP, np.ones_like(x), True) is not None:
+    if structured(x, MOVE_STEP, np.ones_like(x), True) is not None:
         return moved(x, float(rng.uniform(1.0, 3.0)))
     if ((x > 0) & (x < 1)).all():
         return np.asarray(rng.uniform(0.05, 0.95, x.shape), x.dtype)

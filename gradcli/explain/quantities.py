@@ -15,10 +15,10 @@ from .block import InputBlock
 
 MOST_ARRAYS = 6  # most arrays used by the code that are tried: a choice
 MOST_SOURCES = 6  # most inputs and arrays from which products are made: a choice
-GELU_SCALE, GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715  # Hendrycks and Gimpel, arXiv:1606.08415
+TANH_GELU_SCALE, TANH_GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715  # Hendrycks and Gimpel, arXiv:1606.08415
 
-Function = Callable[[np.ndarray], np.ndarray]
-Values = Callable[[InputBlock], np.ndarray]
+ArrayFunction = Callable[[np.ndarray], np.ndarray]
+BlockValues = Callable[[InputBlock], np.ndarray]
 
 
 class Quantity(NamedTuple):
@@ -29,17 +29,17 @@ class Quantity(NamedTuple):
     """
 
     name: str
-    of: Values
+    of: BlockValues
     kind: str = "chain factor"
     place: bool = False
     lacks: tuple[str, str] | None = None
 
 
-def sigmoid(x: np.ndarray) -> np.ndarray:
+def sigmoid_value(x: np.ndarray) -> np.ndarray:
     return 1 / (1 + np.exp(-x))
 
 
-def normal(x: np.ndarray) -> np.ndarray:
+def normal_probability(x: np.ndarray) -> np.ndarray:
     """Return the distribution function of the normal distribution."""
     return np.array([math.erfc(-v / math.sqrt(2)) / 2 for v in x.reshape(-1).tolist()]).reshape(x.shape)
 
@@ -49,23 +49,23 @@ def density(x: np.ndarray) -> np.ndarray:
 
 
 def gelu_slope(x: np.ndarray) -> np.ndarray:
-    return normal(x) + x * density(x)
+    return normal_probability(x) + x * density(x)
 
 
 def tanh_gelu_slope(x: np.ndarray) -> np.ndarray:
-    t = np.tanh(GELU_SCALE * (x + GELU_CUBIC * x**3))
-    return (1 + t) / 2 + x * (1 - t**2) * GELU_SCALE * (1 + 3 * GELU_CUBIC * x**2) / 2
+    t = np.tanh(TANH_GELU_SCALE * (x + TANH_GELU_CUBIC * x**3))
+    return (1 + t) / 2 + x * (1 - t**2) * TANH_GELU_SCALE * (1 + 3 * TANH_GELU_CUBIC * x**2) / 2
 
 
-def tanh_slope(x: np.ndarray) -> np.ndarray:
+def tanh_slope_value(x: np.ndarray) -> np.ndarray:
     return 1 - np.tanh(x) ** 2
 
 
-def sigmoid_slope(x: np.ndarray) -> np.ndarray:
-    return sigmoid(x) * (1 - sigmoid(x))
+def sigmoid_slope_value(x: np.ndarray) -> np.ndarray:
+    return sigmoid_value(x) * (1 - sigmoid_value(x))
 
 
-FUNCTIONS: dict[str, Function] = {
+VALUE_FUNCTIONS: dict[str, ArrayFunction] = {
     "{}": lambda x: x,
     "{}**2": np.square,
     "sqrt({})": np.sqrt,
@@ -85,18 +85,18 @@ FUNCTIONS: dict[str, Function] = {
     "exp(-{}**2)": lambda x: np.exp(-(x**2)),
     "exp(-{}**2 / 2)": lambda x: np.exp(-(x**2) / 2),
 }
-SLOPES: dict[str, Function] = {
-    "the derivative of tanh, 1 - tanh({})**2,": tanh_slope,
-    "the derivative of sigmoid, s (1 - s) where s = sigmoid({}),": sigmoid_slope,
-    "the derivative of softplus, sigmoid({}),": sigmoid,
+ACTIVATION_SLOPES: dict[str, ArrayFunction] = {
+    "the derivative of tanh, 1 - tanh({})**2,": tanh_slope_value,
+    "the derivative of sigmoid, s (1 - s) where s = sigmoid({}),": sigmoid_slope_value,
+    "the derivative of softplus, sigmoid({}),": sigmoid_value,
     "the derivative of gelu at {}": gelu_slope,
     "the derivative of gelu (tanh) at {}": tanh_gelu_slope,
-    "the derivative of silu at {}": lambda x: sigmoid(x) * (1 + x * (1 - sigmoid(x))),
+    "the derivative of silu at {}": lambda x: sigmoid_value(x) * (1 + x * (1 - sigmoid_value(x))),
     "the derivative of elu at {}": lambda x: np.where(x > 0, 1.0, np.exp(np.minimum(x, 0.0))),
     "the derivative of arctan, 1 / (1 + {}**2),": lambda x: 1 / (1 + x**2),
 }
 """Derivatives of activations, as functions of the activation's argument."""
-SLOPES_BY_RESULT: dict[str, Function] = {
+SLOPES_BY_RESULT: dict[str, ArrayFunction] = {
     "the derivative of tanh, 1 - {}**2,": lambda y: 1 - y**2,
     "the derivative of sigmoid, {0} (1 - {0}),": lambda y: y * (1 - y),
     "the derivative of softplus, 1 - exp(-{}),": lambda y: 1 - np.exp(-y),
@@ -104,31 +104,35 @@ SLOPES_BY_RESULT: dict[str, Function] = {
     "the derivative of log, exp(-{}),": lambda y: np.exp(-y),
     "the derivative of elu, 1 + {} below 0,": lambda y: np.where(y > 0, 1.0, 1 + y),
 }
-INNER: dict[str, Function] = {
-    **FUNCTIONS,
+INNER: dict[str, ArrayFunction] = {
+    **VALUE_FUNCTIONS,
     "(1 - {}**2)": lambda x: 1 - x**2,
-    "sigmoid({})": sigmoid,
-    "(1 - tanh({})**2)": tanh_slope,
-    "sigmoid({0}) * (1 - sigmoid({0}))": sigmoid_slope,
-    "(1 - sigmoid({}))": lambda x: 1 - sigmoid(x),
+    "sigmoid({})": sigmoid_value,
+    "(1 - tanh({})**2)": tanh_slope_value,
+    "sigmoid({0}) * (1 - sigmoid({0}))": sigmoid_slope_value,
+    "(1 - sigmoid({}))": lambda x: 1 - sigmoid_value(x),
     "(1 - sign({}))": lambda x: 1 - np.sign(x),
-    "sigmoid({})**2": lambda x: sigmoid(x) ** 2,
+    "sigmoid({})**2": lambda x: sigmoid_value(x) ** 2,
     "the normal density at {}": density,
-    "the normal distribution function at {}": normal,
+    "the normal distribution function at {}": normal_probability,
 }
 """Functions that a term of the product or quotient rule may contain."""
 POWERS = {"{}": 1.0, "{}**2": 2.0, "1/{}": -1.0, "1/{}**2": -2.0}
-IN_PLACE: dict[str, Function] = {
-    "sigmoid's s (1 - s) was computed from {0} itself, not from sigmoid({0})": lambda x: x * (1 - x) / sigmoid_slope(x),
-    "sigmoid's derivative was taken at sigmoid({0}), not at {0}": lambda x: (
-        sigmoid_slope(sigmoid(x)) / sigmoid_slope(x)
+SUBSTITUTED: dict[str, ArrayFunction] = {
+    "sigmoid's s (1 - s) was computed from {0} itself, not from sigmoid({0})": lambda x: (
+        x * (1 - x) / sigmoid_slope_value(x)
     ),
-    "tanh's 1 - t**2 was computed from {0} itself, not from tanh({0})": lambda x: (1 - x**2) / tanh_slope(x),
-    "tanh's derivative was taken at tanh({0}), not at {0}": lambda x: tanh_slope(np.tanh(x)) / tanh_slope(x),
+    "sigmoid's derivative was taken at sigmoid({0}), not at {0}": lambda x: (
+        sigmoid_slope_value(sigmoid_value(x)) / sigmoid_slope_value(x)
+    ),
+    "tanh's 1 - t**2 was computed from {0} itself, not from tanh({0})": lambda x: (1 - x**2) / tanh_slope_value(x),
+    "tanh's derivative was taken at tanh({0}), not at {0}": lambda x: (
+        tanh_slope_value(np.tanh(x)) / tanh_slope_value(x)
+    ),
     "sin({0}) in place of cos({0})": np.tan,
     "cos({0}) in place of sin({0})": lambda x: 1 / np.tan(x),
-    "tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / tanh_slope(x),
-    "sigmoid({0}) in place of its derivative": lambda x: 1 / (1 - sigmoid(x)),
+    "tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / tanh_slope_value(x),
+    "sigmoid({0}) in place of its derivative": lambda x: 1 / (1 - sigmoid_value(x)),
     "1 - tanh({0}) in place of 1 - tanh({0})**2": lambda x: 1 / (1 + np.tanh(x)),
     "1 + {0} in place of 1 + {0}**2": lambda x: (1 + x**2) / (1 + x),
     "{0} in place of exp({0})": lambda x: x * np.exp(-x),
@@ -137,10 +141,10 @@ IN_PLACE: dict[str, Function] = {
 """Mistaken substitutions, each with the claim divided by the derivative."""
 
 
-REDUCTIONS: dict[str, Callable] = {"norm": np.linalg.norm, "mean": np.mean, "sum": np.sum}
+QUANTITY_REDUCTIONS: dict[str, Callable] = {"norm": np.linalg.norm, "mean": np.mean, "sum": np.sum}
 
 
-def sources(block: InputBlock) -> Iterator[tuple[str, Values]]:
+def sources(block: InputBlock) -> Iterator[tuple[str, BlockValues]]:
     """Yield arrays that vary with the element or with the output: inputs, the output, arrays that the code uses."""
     flat = block.flat
     yield block.name, lambda at: at.x
@@ -153,7 +157,7 @@ def sources(block: InputBlock) -> Iterator[tuple[str, Values]]:
             yield from by_output(block, name)
     if block.whole and flat.out_dtype.kind == "f":
         yield "f", lambda at: at.output
-    yield from differences(block)
+    yield from differences_of_inputs(block)
     held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]
     for name, x in held[:MOST_ARRAYS] if block.whole else ():
         if fits(x.shape, flat.out_shape) and not block.diagonal:
@@ -162,11 +166,11 @@ def sources(block: InputBlock) -> Iterator[tuple[str, Values]]:
             yield name, functools.partial(constant_of_elements, np.broadcast_to(x, block.array.shape))
     for name, other in flat.claim.at.items():
         if other.dtype.kind == "f" and other.size > 1:
-            for word, reduce in REDUCTIONS.items():
+            for word, reduce in QUANTITY_REDUCTIONS.items():
                 yield f"{word}({name})", functools.partial(InputBlock.reduced, name=name, reduce=reduce)
 
 
-def differences(block: InputBlock) -> Iterator[tuple[str, Values]]:
+def differences_of_inputs(block: InputBlock) -> Iterator[tuple[str, BlockValues]]:
     """Yield the differences of the input and another one of its shape, such as residuals."""
     for name, other in block.at.items():
         if name != block.name and other.dtype.kind == "f" and other.size > 1 and other.shape == block.array.shape:
@@ -185,7 +189,7 @@ def constant_of_elements(x: np.ndarray, at: InputBlock) -> np.ndarray:
     return x.reshape(-1)[at.columns].astype(float) if at.array.shape == x.shape else np.full(at.x.shape, np.nan)
 
 
-def by_element(block: InputBlock, name: str) -> Iterator[tuple[str, Values]]:
+def by_element(block: InputBlock, name: str) -> Iterator[tuple[str, BlockValues]]:
     """Yield another input as values of the elements: broadcast as NumPy does, or along another axis."""
     given, shape = block.at[name].shape, block.array.shape
     if fits(given, shape):
@@ -205,7 +209,7 @@ def spread_over(name: str, axis: int | None, at: InputBlock) -> np.ndarray:
         return np.full(at.x.shape, np.nan)
 
 
-def by_output(block: InputBlock, name: str) -> Iterator[tuple[str, Values]]:
+def by_output(block: InputBlock, name: str) -> Iterator[tuple[str, BlockValues]]:
     """Yield an input as values of the outputs."""
     shape = block.flat.out_shape
     if not block.whole or block.diagonal or block.flat.out_dtype.kind != "f" or not shape:
@@ -222,31 +226,31 @@ def fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
 def quantities(block: InputBlock) -> Iterator[Quantity]:
     """Yield single factors, and substitutions."""
     for source, of in sources(block):
-        for text, function in IN_PLACE.items() if source == block.name else ():
-            yield Quantity(text.format(source), after(function, of), "chain factor", True)
-        for text, function in SLOPES_BY_RESULT.items() if source == "f" else SLOPES.items():
-            yield Quantity(named(text, source), after(function, of), "activation derivative")
-        for text, function in FUNCTIONS.items():
-            yield Quantity(named(text, source), after(function, of))
+        for text, function in SUBSTITUTED.items() if source == block.name else ():
+            yield Quantity(text.format(source), after_function(function, of), "chain factor", True)
+        for text, function in SLOPES_BY_RESULT.items() if source == "f" else ACTIVATION_SLOPES.items():
+            yield Quantity(named_text(text, source), after_function(function, of), "activation derivative")
+        for text, function in VALUE_FUNCTIONS.items():
+            yield Quantity(named_text(text, source), after_function(function, of))
     if block.array.ndim == 2 and block.array.shape[0] == block.array.shape[1]:
-        yield Quantity(f"inv({block.name}).T", lambda at: inverse(at.at[block.name])[at.columns])
+        yield Quantity(f"inv({block.name}).T", lambda at: inverse_transposed(at.at[block.name])[at.columns])
 
 
-def named(text: str, source: str) -> str:
+def named_text(text: str, source: str) -> str:
     """Put the name of a source into the words of a function."""
     if source.startswith("(") and source.endswith(")") and "({})" in text:
         source = source[1:-1]
     return text.format(source)
 
 
-def inverse(x: np.ndarray) -> np.ndarray:
+def inverse_transposed(x: np.ndarray) -> np.ndarray:
     try:
         return np.linalg.inv(x).T.reshape(-1).astype(float)
     except np.linalg.LinAlgError:
         return np.full(x.size, np.nan)
 
 
-def after(function: Function, of: Values) -> Values:
+def after_function(function: ArrayFunction, of: BlockValues) -> BlockValues:
     return lambda at: function(of(at))
 
 
@@ -261,10 +265,10 @@ def to_power(p: float, x: np.ndarray) -> np.ndarray:
 def atoms(block: InputBlock) -> Iterator[Quantity]:
     """Yield the quantities of which products are made."""
     for p in EXPONENTS:
-        yield Quantity(f"{block.name}**{p}", after(functools.partial(to_power, float(p)), lambda at: at.x))
+        yield Quantity(f"{block.name}**{p}", after_function(functools.partial(to_power, float(p)), lambda at: at.x))
     for source, of in itertools.islice(sources(block), MOST_SOURCES):
         for text, function in INNER.items():
-            yield Quantity(named(text, source), after(function, of))
+            yield Quantity(named_text(text, source), after_function(function, of))
 
 
 def matrix_products(block: InputBlock) -> Iterator[Quantity]:
@@ -272,7 +276,7 @@ def matrix_products(block: InputBlock) -> Iterator[Quantity]:
     given = {name: x for name, x in block.at.items() if x.ndim in (1, 2) and x.size > 1}
     for first, second in itertools.permutations(given, 2):
         for word, factors in PRODUCTS.items():
-            of = functools.partial(product_of, factors, first, second)
+            of = functools.partial(product_at, factors, first, second)
             if (value := of(block)) is not None and value.shape == block.x.shape:
                 yield Quantity(word.format(first, second), functools.partial(or_nan, of))
 
@@ -287,7 +291,7 @@ PRODUCTS: dict[str, Factors] = {
 """The arrays to multiply, from two arrays."""
 
 
-def product_of(factors: Factors, first: str, second: str, at: InputBlock) -> np.ndarray | None:
+def product_at(factors: Factors, first: str, second: str, at: InputBlock) -> np.ndarray | None:
     """Return a product as values of the elements if it has the shape of the input; other products may be huge."""
     a, b = factors(at.at[first], at.at[second])
     if a.shape[-1] != b.shape[0] or a.shape[:-1] + b.shape[1:] != at.array.shape or a.ndim == b.ndim == 1:

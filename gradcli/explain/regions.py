@@ -11,23 +11,23 @@ import numpy as np
 
 from ..numeric.compare import MARGIN
 from .block import InputBlock
-from .constants import SLIGHT, common_ratio, constants_near, numbers_behind, readable
-from .evidence import Hypothesis, Statement
-from .quantities import Values, after, sources
+from .constants import CLOSE_TO_ONE, common_ratio, constants_near, numbers_behind, readable_factor
+from .evidence import DiagnosisStatement, Hypothesis
+from .quantities import BlockValues, after_function, sources
 
 MOST_CONDITIONS = 12  # most conditions that are tried: a choice
 COMMON_LIMITS = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 6.0)
 
 
-class Condition(NamedTuple):
+class RegionCondition(NamedTuple):
     """A condition on values. of: its truth for a block, (R, elements); text: in words."""
 
-    of: Values
+    of: BlockValues
     text: str
     opposite: str
 
 
-def masks(block: InputBlock) -> Iterator[Hypothesis | Statement]:
+def mask_hypotheses(block: InputBlock) -> Iterator[Hypothesis | DiagnosisStatement]:
     """Yield masks that are missing or on the wrong side, and constant factors where a condition on values holds."""
     some = wrong_elements(block)
     if some is not None and some.all():
@@ -45,14 +45,14 @@ def masks_where(block: InputBlock, some: np.ndarray) -> Iterator[Hypothesis]:
             masked = functools.partial(zero_where, condition)
             yield Hypothesis("mask", text, masked, by_value=True)
         else:
-            yield from scaled(block, some, condition)
+            yield from scaled_where(block, some, condition)
 
 
-def zero_where(condition: Condition, at: InputBlock) -> np.ndarray:
+def zero_where(condition: RegionCondition, at: InputBlock) -> np.ndarray:
     return np.where(condition.of(at), 0.0, at.a)
 
 
-def branches(block: InputBlock) -> Iterator[Statement]:
+def branches(block: InputBlock) -> Iterator[DiagnosisStatement]:
     """Yield the conditions under which elements are wrong."""
     some = wrong_elements(block)
     if some is not None and not some.all():
@@ -68,25 +68,25 @@ def wrong_elements(block: InputBlock) -> np.ndarray | None:
     return some if some.any() else None
 
 
-def conditions(block: InputBlock, some: np.ndarray) -> list[Condition]:
+def conditions(block: InputBlock, some: np.ndarray) -> list[RegionCondition]:
     """Return the conditions that hold for wrong elements only; those that have only two values come first."""
     found = list(itertools.islice(separating(block, some), MOST_CONDITIONS))
     return sorted(found, key=lambda condition: " is " not in condition.text)
 
 
-def scaled(block: InputBlock, some: np.ndarray, condition: Condition) -> Iterator[Hypothesis]:
+def scaled_where(block: InputBlock, some: np.ndarray, condition: RegionCondition) -> Iterator[Hypothesis]:
     """Yield a constant factor of the elements for which a condition holds."""
     c = common_ratio(block, block.known & some)
-    if c is None or abs(c - 1) < SLIGHT:
+    if c is None or abs(c - 1) < CLOSE_TO_ONE:
         return
     named = next(constants_near(block, c), None)
-    text = f"constant factor {readable(c)}" if named is None else named.text
+    text = f"constant factor {readable_factor(c)}" if named is None else named.text
     kind = "factor" if named is None else named.kind
     fixed = lambda at: np.where(condition.of(at), at.a / c, at.a)  # noqa: E731
     yield Hypothesis(kind, f"{text}, where {condition.text}", fixed, fitted=int(some.sum()), by_value=True)
 
 
-def separating(block: InputBlock, some: np.ndarray) -> Iterator[Condition]:
+def separating(block: InputBlock, some: np.ndarray) -> Iterator[RegionCondition]:
     """Yield conditions that hold for the wrong elements and for no other."""
     for name, of in sources(block):
         values = np.broadcast_to(of(block), block.a.shape)[0]
@@ -95,30 +95,32 @@ def separating(block: InputBlock, some: np.ndarray) -> Iterator[Condition]:
         yield from limits(block, name, of, values, some)
         size = np.abs(values)
         if np.ptp(size) > 0 and (values < 0).any() and (values > 0).any():
-            yield from limits(block, f"abs({name.strip('()')})", after(np.abs, of), size, some)
+            yield from limits(block, f"abs({name.strip('()')})", after_function(np.abs, of), size, some)
 
 
-def limits(block: InputBlock, name: str, of: Values, values: np.ndarray, some: np.ndarray) -> Iterator[Condition]:
+def limits(
+    block: InputBlock, name: str, of: BlockValues, values: np.ndarray, some: np.ndarray
+) -> Iterator[RegionCondition]:
     """Yield the conditions value < limit, or value > limit, that separate wrong elements from right ones."""
     wrong, right = values[some], values[~some]
     name = name[1:-1] if name.startswith("(") and name.endswith(")") else name
     if np.ptp(wrong) == 0 and np.ptp(right) == 0:
         here, there = float(wrong[0]), float(right[0])
-        yield Condition(lambda at: of(at) == here, f"{name} is {here:g}", f"{name} is {there:g}")
+        yield RegionCondition(lambda at: of(at) == here, f"{name} is {here:g}", f"{name} is {there:g}")
         return
     if wrong.max() < right.min():
         limit, word = limit_between(block, float(wrong.max()), float(right.min()))
-        yield Condition(lambda at: of(at) < limit(at), f"{name} < {word}", f"{name} > {word}")
+        yield RegionCondition(lambda at: of(at) < limit(at), f"{name} < {word}", f"{name} > {word}")
     elif wrong.min() > right.max():
         limit, word = limit_between(block, float(right.max()), float(wrong.min()))
-        yield Condition(lambda at: of(at) > limit(at), f"{name} > {word}", f"{name} < {word}")
+        yield RegionCondition(lambda at: of(at) > limit(at), f"{name} > {word}", f"{name} < {word}")
 
 
-def limit_between(block: InputBlock, low: float, high: float) -> tuple[Values, str]:
+def limit_between(block: InputBlock, low: float, high: float) -> tuple[BlockValues, str]:
     """Return a limit between two values, and its name: an input, a number of the code, or a round number."""
     for name, x in block.at.items():
         if x.ndim == 0 and x.dtype.kind == "f" and low < float(x) < high and name != block.name:
-            return functools.partial(value_of, name), name
+            return functools.partial(array_at, name), name
     for number in (0.0, *numbers_behind(block), *COMMON_LIMITS):
         if low < number < high:
             return functools.partial(number_anywhere, number), f"{number:g}"
@@ -126,7 +128,7 @@ def limit_between(block: InputBlock, low: float, high: float) -> tuple[Values, s
     return functools.partial(number_anywhere, middle), f"about {middle:.3g}"
 
 
-def value_of(name: str, at: InputBlock) -> np.ndarray:
+def array_at(name: str, at: InputBlock) -> np.ndarray:
     return np.asarray(at.at[name], float)
 
 
@@ -134,7 +136,7 @@ def number_anywhere(number: float, at: InputBlock) -> np.ndarray:
     return np.asarray(number)
 
 
-def place_by_value(block: InputBlock, some: np.ndarray, condition: Condition) -> Statement:
+def place_by_value(block: InputBlock, some: np.ndarray, condition: RegionCondition) -> DiagnosisStatement:
     """Return the statement that exactly the elements for which a condition holds are wrong."""
     claimed, known = block.a[0][some], block.r[0][some]
     details = ""
@@ -150,10 +152,10 @@ def place_by_value(block: InputBlock, some: np.ndarray, condition: Condition) ->
         moves = at is block or not np.array_equal(inside, block.wrong)
         return bool(moves and np.array_equal(inside, at.refuted) and inside.any() and not inside.all())
 
-    return Statement("some elements", text, holds)
+    return DiagnosisStatement("some elements", text, holds)
 
 
-def wrong_sides(block: InputBlock) -> Iterator[Statement]:
+def wrong_sides(block: InputBlock) -> Iterator[DiagnosisStatement]:
     """Yield a mask of the wrong side: the claim is 0 where the derivative is not, and the other way round."""
     if not block.diagonal:
         return
@@ -167,16 +169,16 @@ def wrong_sides(block: InputBlock) -> Iterator[Statement]:
                 f"the mask is on the wrong side: the derivative is 0 where {condition.text}, but the claim is 0 where"
             )
 
-            def holds(at: InputBlock, condition: Condition = condition) -> bool:
+            def holds(at: InputBlock, condition: RegionCondition = condition) -> bool:
                 inside = np.broadcast_to(condition.of(at), at.a.shape)
                 nothing = np.abs(at.r) <= MARGIN * at.error
                 moves = at is block or not np.array_equal(inside[0], zero)
                 return bool(moves and np.array_equal(inside, nothing) and np.array_equal(~inside, at.a == 0))
 
-            yield Statement("mask", f"{text} {condition.opposite}", holds)
+            yield DiagnosisStatement("mask", f"{text} {condition.opposite}", holds)
 
 
-def unselected(block: InputBlock) -> Iterator[Statement]:
+def unselected(block: InputBlock) -> Iterator[DiagnosisStatement]:
     """Yield a missing selection: exactly those claims are wrong whose derivative is 0, and which these are varies."""
     chosen = block.wrong & np.isfinite(block.r)
     if not block.complete or not chosen.any() or not np.array_equal(chosen, block.zero & (block.a != 0)):
@@ -190,4 +192,4 @@ def unselected(block: InputBlock) -> Iterator[Statement]:
         return bool(moves and np.array_equal(at.refuted, nothing) and nothing.any())
 
     text = "wrong where the derivative is 0, otherwise right: a mask or a selection is missing, such as that of relu, a"
-    yield Statement("mask", f"{text} clamp or a maximum", holds)
+    yield DiagnosisStatement("mask", f"{text} clamp or a maximum", holds)

@@ -20,7 +20,7 @@ from ..numeric.verdict import FAIL, OPEN, SMALL_EFFECT, UNDECIDED, Judgement, st
 from .block import BEYOND
 from .evidence import OWN_CALLS, PER_SLOPE, claims_diagonal, is_elementwise
 
-RESERVED = 12 * PER_SLOPE  # calls kept for the explanation: three points for four inputs
+RESERVED_CALLS = 12 * PER_SLOPE  # calls kept for the explanation: three points for four inputs
 
 
 def decide_rest(judgement: Judgement, probe: Probe) -> frozenset[int]:
@@ -69,11 +69,11 @@ def decide_diagonal(judgement: Judgement, k: int) -> bool:
     for j, column, weight in places:
         if np.isfinite(errors[column - columns.start]) and open_[j, column]:
             i = column - columns.start
-            take(judgement, j, column, weight * slopes[i], abs(weight) * errors[i])
+            take_estimate(judgement, j, column, weight * slopes[i], abs(weight) * errors[i])
     return True
 
 
-def take(judgement: Judgement, j: int, column: int, value: float, error: float) -> None:
+def take_estimate(judgement: Judgement, j: int, column: int, value: float, error: float) -> None:
     """Note an estimate of an open entry if it has none, and decide the entry if the estimate is accurate enough."""
     if np.isnan(judgement.value[j, column]):
         judgement.value[j, column], judgement.error[j, column] = value, error
@@ -116,7 +116,7 @@ def decide_one_by_one(judgement: Judgement) -> None:
     """Estimate open elements one by one, if the calls of a failed check suffice for all of them."""
     flat, rows = judgement.flat, judgement.rows
     columns = np.flatnonzero(is_open(judgement).any(axis=0) & ~flat.held)
-    left = FAIL_CALLS - flat.claim.budget.made - RESERVED
+    left = FAIL_CALLS - flat.claim.budget.made - RESERVED_CALLS
     if len(flat.f0) > 1:
         left = max(left, OWN_CALLS)
     if not rows.known or flat.claim.capabilities.costly or len(columns) * QUICK > left:
@@ -127,4 +127,4 @@ def decide_one_by_one(judgement: Judgement) -> None:
             continue
         value, error = found.value / flat.scales[i], found.error / flat.scales[i]
         for j in np.flatnonzero(is_open(judgement)[:, i] & np.isfinite(error)).tolist():
-            take(judgement, j, i, float(value[j]), float(error[j]))
+            take_estimate(judgement, j, i, float(value[j]), float(error[j]))

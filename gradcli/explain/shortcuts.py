@@ -28,12 +28,12 @@ from ..tape.record import Mode, recording
 from ..user.lines import users_chain
 from ..user.tracebacks import users_path
 from .block import LEFT_OVER, InputBlock
-from .evidence import Evidence, Place
+from .evidence import DiagnosisEvidence, EvidencePlace
 
-MOST_NODES, MOST_PAIRS, MOST_ANALYSED = 200, 2000, 20_000  # nodes, pairs of nodes, array elements: a choice
-ALIKE = 1e-6  # relative error of a changed backward, in each element: a choice
+MOST_NODES, MOST_NODE_PAIRS, MOST_ANALYSED = 200, 2000, 20_000  # nodes, pairs of nodes, array elements: a choice
+BACKWARD_ALIKE = 1e-6  # relative error of a changed backward, in each element: a choice
 TINY_PART = 1e-12  # the same for elements that are the rest of a cancellation, relative to the largest element
-COMBINATIONS = 2  # combinations of outputs that a changed backward must explain
+BACKWARD_COMBINATIONS = 2  # combinations of outputs that a changed backward must explain
 COMPOSED = {
     frozenset({"negative", "exp", "add", "divide"}): "sigmoid",
     frozenset({"negative", "exp", "add", "reciprocal"}): "sigmoid",
@@ -56,14 +56,14 @@ class Lines(Mode):
         return node
 
 
-class Run:
+class RecordedRun:
     """The function recorded at a point, and one claimed combination of rows there, shape (n,).
 
     arriving: the cotangent of each node. right: our engine's derivative. parts: the part of it through each node.
     explained: mask of the elements that a hypothesis has to explain; the others belong to other inputs.
     """
 
-    def __init__(self, claim: HandWritten, place: Place, weights: np.ndarray, explained: np.ndarray):
+    def __init__(self, claim: HandWritten, place: EvidencePlace, weights: np.ndarray, explained: np.ndarray):
         at = place.flat.claim.at
         traced = Traced(claim.f, at, wrt=claim.wrt)
         with recording(Lines()):
@@ -76,7 +76,7 @@ class Run:
         else:
             self.claimed, cotangent = weights @ place.claimed, weights @ place.rows.weights
         nodes = reachable([out._node]) if out._node is not None else []
-        self.nodes = [node for node in nodes if not node.leaf and shape_of(node) is not None]
+        self.nodes = [node for node in nodes if not node.leaf and shape_of_node(node) is not None]
         seed = np.asarray(cotangent, out._data.dtype).reshape(out._data.shape)
         wanted = [*self.nodes, *(node for node, _ in self.inputs)]
         self.arriving = pulled(out._node, seed, wanted) if self.nodes else {}
@@ -108,7 +108,7 @@ class Run:
 
     def applied_twice(self, early: int, late: int) -> np.ndarray:
         node, last = self.nodes[early], self.nodes[late]
-        between = pulled(last, self.arriving[last], [node]).get(node, np.zeros(shape_of(node) or ()))
+        between = pulled(last, self.arriving[last], [node]).get(node, np.zeros(shape_of_node(node) or ()))
         return self.right - self.parts[late] + self.pull(late, np.asarray(between))
 
 
@@ -116,11 +116,11 @@ def pulled(node: Any, cotangent: Any, wanted: list[Any]) -> Mapping[Any, Any]:
     return Plan(True, False, dict.fromkeys(wanted)).run([(node, cotangent)])
 
 
-def shape_of(node: Any) -> tuple[int, ...] | None:
+def shape_of_node(node: Any) -> tuple[int, ...] | None:
     return node.data.shape if node.leaf else node.outline[0] if isinstance(node.outline, tuple) else None
 
 
-def find_shortcut(evidence: Evidence, blocks: list[InputBlock]) -> Finding | None:
+def find_shortcut(evidence: DiagnosisEvidence, blocks: list[InputBlock]) -> Finding | None:
     """Return which part of the chain is left out or wrong in these inputs, if our engine can run the function."""
     place = evidence.place
     if place is None or not place.rows.known:
@@ -134,46 +134,46 @@ def find_shortcut(evidence: Evidence, blocks: list[InputBlock]) -> Finding | Non
     for block in blocks:
         explained[flat.columns(block.k)] = True
     rng = np.random.default_rng(0)
-    weights = draw_signs(rng, (COMBINATIONS if len(place.claimed) > 1 else 1, len(place.claimed)))
+    weights = draw_signs(rng, (BACKWARD_COMBINATIONS if len(place.claimed) > 1 else 1, len(place.claimed)))
     try:
-        runs = [Run(claim, at, w, explained) for w in weights for at in (place, *evidence.places)]
-        return next(hypotheses(runs), None)
+        runs = [RecordedRun(claim, at, w, explained) for w in weights for at in (place, *evidence.places)]
+        return next(shortcut_hypotheses(runs), None)
     except Exception:  # the engine lacks an operation of the function, or its code needs plain arrays
         return None
 
 
-def hypotheses(runs: list[Run]) -> Iterator[Finding]:
+def shortcut_hypotheses(runs: list[RecordedRun]) -> Iterator[Finding]:
     here = runs[0]
     names = [node.name() for node in here.nodes]
     if not 0 < len(names) <= MOST_NODES or any([node.name() for node in run.nodes] != names for run in runs):
         return
     parts = [*paths(runs)]
     yield from (finding for share, finding in parts if share in SHARES)
-    before, shapes = here.ancestors(), [shape_of(node) for node in here.nodes]
+    before, shapes = here.ancestors(), [shape_of_node(node) for node in here.nodes]
     pairs = [(early, late) for late in range(len(names)) for early in before[late] if shapes[early] == shapes[late]]
-    pairs = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[1]))[:MOST_PAIRS]
-    for way, words in ((Run.left_out, "left out"), (Run.applied_twice, "applied twice")):
+    pairs = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[1]))[:MOST_NODE_PAIRS]
+    for way, words in ((RecordedRun.left_out, "left out"), (RecordedRun.applied_twice, "applied twice")):
         for early, late in pairs:
-            if all(near(way(run, early, late), run) for run in runs):
+            if all(gives_claim(way(run, early, late), run) for run in runs):
                 between = [k for k in sorted(before[late]) if early in before[k]]
                 what = f"the derivative of {operations(here, *between, late)} is {words}"
-                yield Finding("activation derivative", what + place_of(here, late))
+                yield Finding("activation derivative", what + place_of_node(here, late))
     yield from wrong_axes(runs)
     yield from (finding for _, finding in parts)
 
 
-def paths(runs: list[Run]) -> Iterator[tuple[Any, Finding]]:
+def paths(runs: list[RecordedRun]) -> Iterator[tuple[Any, Finding]]:
     """Yield how often the claim contains the part through a node, the latest node first."""
     here = runs[0]
     for i in reversed(range(len(here.nodes))):
-        share = share_of(here.parts[i], here)
-        if share is not None and all(near(run.right + float(share - 1) * run.parts[i], run) for run in runs):
+        share = claimed_share(here.parts[i], here)
+        if share is not None and all(gives_claim(run.right + float(share - 1) * run.parts[i], run) for run in runs):
             words = SHARES.get(share, f"is {share} times as large as it should be")
             what = f"the part of the derivative that goes through {operations(here, i)} {words}"
-            yield share, Finding("missing path", what + place_of(here, i))
+            yield share, Finding("missing path", what + place_of_node(here, i))
 
 
-def share_of(part: np.ndarray, run: Run) -> Any:
+def claimed_share(part: np.ndarray, run: RecordedRun) -> Any:
     """Return how often the claim contains a part of the derivative, if that is a simple fraction and not 1."""
     part = np.where(run.explained, part, 0.0)
     size = float(part @ part)
@@ -184,54 +184,56 @@ def share_of(part: np.ndarray, run: Run) -> Any:
     return simple if abs(share - simple) < 1e-6 and simple != 1 else None
 
 
-def wrong_axes(runs: list[Run]) -> Iterator[Finding]:
+def wrong_axes(runs: list[RecordedRun]) -> Iterator[Finding]:
     """Yield a sum over the wrong axis: the gradient of a broadcast input, summed over another axis of what arrives."""
     here = runs[0]
     for i, node in reversed(list(enumerate(here.nodes))):
-        shape = shape_of(node) or ()
-        for (leaf, x), columns in zip(here.inputs, columns_of(here), strict=True):
+        shape = shape_of_node(node) or ()
+        for (leaf, x), columns in zip(here.inputs, input_columns(here), strict=True):
             if leaf not in node.parents or not here.explained[columns].any() or x.ndim >= len(shape):
                 continue
             for axes in itertools.combinations(range(len(shape)), len(shape) - x.ndim):
                 if tuple(n for k, n in enumerate(shape) if k not in axes) != x.shape:
                     continue
-                if all(near(summed_over(run, i, columns, axes), run) for run in runs):
+                if all(gives_claim(summed_over(run, i, columns, axes), run) for run in runs):
                     which = ", ".join(map(str, axes))
                     text = f"a sum runs over the wrong axis ({which}): what arrives at {operations(here, i)} has to be "
-                    yield Finding("wrong axis", f"{text}summed over the axes that are broadcast{place_of(here, i)}")
+                    yield Finding(
+                        "wrong axis", f"{text}summed over the axes that are broadcast{place_of_node(here, i)}"
+                    )
 
 
-def columns_of(run: Run) -> list[slice]:
+def input_columns(run: RecordedRun) -> list[slice]:
     edges = np.cumsum([0, *(x.size for _, x in run.inputs)]).tolist()
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
-def summed_over(run: Run, i: int, columns: slice, axes: tuple[int, ...]) -> np.ndarray:
+def summed_over(run: RecordedRun, i: int, columns: slice, axes: tuple[int, ...]) -> np.ndarray:
     """Return the derivative with that of one input replaced by the sum of the arriving cotangent over some axes."""
     changed = run.right.copy()
     changed[columns] = np.asarray(run.arriving[run.nodes[i]]).sum(axis=axes).reshape(-1)
     return changed
 
 
-def near(expected: np.ndarray, run: Run) -> bool:
+def gives_claim(expected: np.ndarray, run: RecordedRun) -> bool:
     """Report whether a changed backward gives the claim, in each element that it has to explain."""
     if not np.isfinite(run.claimed).all():
         return False
     off, gap = np.abs(expected - run.claimed), np.abs(run.right - run.claimed)
     size = np.maximum(np.abs(run.claimed), np.abs(run.right))
     rest = TINY_PART * size.max(initial=0.0)
-    wrong = (gap > 10 * ALIKE * size + rest) & run.explained
-    room = np.where(wrong, np.minimum(ALIKE * size + rest, LEFT_OVER * gap), ALIKE * size + rest)
+    wrong = (gap > 10 * BACKWARD_ALIKE * size + rest) & run.explained
+    room = np.where(wrong, np.minimum(BACKWARD_ALIKE * size + rest, LEFT_OVER * gap), BACKWARD_ALIKE * size + rest)
     return bool(wrong.any() and (off <= room)[run.explained].all())
 
 
-def operations(run: Run, *places: int) -> str:
+def operations(run: RecordedRun, *places: int) -> str:
     names = [getattr(run.nodes[i].rule.primitive, "name", None) or run.nodes[i].name() for i in places]
     known = COMPOSED.get(frozenset(names))
     return f"{known} ({', '.join(names)})" if known else ", ".join(dict.fromkeys(names))
 
 
-def place_of(run: Run, i: int) -> str:
+def place_of_node(run: RecordedRun, i: int) -> str:
     chain = run.nodes[i].origin
     if not chain:
         return ""

@@ -13,12 +13,12 @@ from ..numeric.flat import Flat
 from ..numeric.rows import ClaimedRows
 from ..results.checks import CheckReport, Finding
 from .block import RELATIVE
-from .evidence import Place, random_direction
+from .evidence import EvidencePlace, random_direction
 from .points import nearby
 
-ENOUGH = 1e-3  # relative error up to which an agreement counts: a choice
-DIRECTIONS = 2  # for each input and point: a choice
-SIGNS = (1.0, -1.0)  # where other points are
+AGREEMENT = 1e-3  # relative error up to which an agreement counts: a choice
+SURROGATE_DIRECTIONS = 2  # for each input and point: a choice
+MOVED_BOTH_WAYS = (1.0, -1.0)  # where other points are
 CUT_OFF = "the function uses detach or stop_gradient; if its gradient is meant to differ, pass --reference NAME"
 MEANT = "if this is meant, --reference NAME compares the gradient with that of another function"
 
@@ -36,7 +36,7 @@ def with_surrogate(report: CheckReport, claim: Claim) -> CheckReport:
 
 def find_surrogate(claim: FrameworkCall) -> Finding | None:
     """Return which surrogate's gradient a claim is, at the checked point and at others."""
-    points = [claim.at, *(nearby(claim.at, claim.wrt, sign) for sign in SIGNS)]
+    points = [claim.at, *(nearby(claim.at, claim.wrt, sign) for sign in MOVED_BOTH_WAYS)]
     for several in zip(*map(claim.surrogates_at, points), strict=True):
         if all(s is not None and has_gradient(s, claim.moved(at)) for s, at in zip(several, points, strict=True)):
             return describe(several[0].names)
@@ -59,16 +59,16 @@ def has_gradient(surrogate: Claim, claim: Claim) -> bool:
     """Report whether a claim is the derivative of another function, which has values only, at the claim's point."""
     try:
         rows = ClaimedRows(Flat(claim), np.random.default_rng(0))
-        place = Place(Flat(surrogate), rows, rows.claimed)
-        return all(follows(place, k, seed) for k in range(len(claim.wrt)) for seed in range(DIRECTIONS))
+        place = EvidencePlace(Flat(surrogate), rows, rows.claimed)
+        return all(follows(place, k, seed) for k in range(len(claim.wrt)) for seed in range(SURROGATE_DIRECTIONS))
     except (CallError, OutOfCallsError):
         return False
 
 
-def follows(place: Place, k: int, seed: int) -> bool:
+def follows(place: EvidencePlace, k: int, seed: int) -> bool:
     """Report whether the claim agrees with the derivative along a random direction of an input, in enough digits."""
     direction = random_direction(place.flat, k, seed)
     slope, part = place.slope(k, direction), place.claimed[:, place.flat.columns(k)]
     size = np.sqrt(((part * direction) ** 2).sum(axis=1))
     room = MARGIN * slope.error + RELATIVE * size
-    return bool((np.abs(part @ direction - slope.value) <= room).all() and (room <= ENOUGH * size.max()).all())
+    return bool((np.abs(part @ direction - slope.value) <= room).all() and (room <= AGREEMENT * size.max()).all())

@@ -8,13 +8,13 @@ from importlib import import_module
 from typing import Any
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
-HOMES = {"jacfwd": "forward", "jvp": "forward", "vmap": "mapping"}  # all others are in `reverse`
+TRANSFORM_HOMES = {"jacfwd": "forward", "jvp": "forward", "vmap": "mapping"}  # all others are in `reverse`
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f"{__name__}.{HOMES.get(name, 'reverse')}"), name)
+    return getattr(import_module(f"{__name__}.{TRANSFORM_HOMES.get(name, 'reverse')}"), name)
 
 
 def __dir__() -> list[str]:

@@ -12,16 +12,18 @@ from ..tape.modes import set_grad_enabled, state
 from ..tape.tensor import Tensor
 from .batched_tensor import cover
 from .forward import forward_blocks, push_all
-from .trace import Trace, check_cotangents, cover_products, pull, reverse_blocks, trace_function
+from .trace import CallTrace, check_cotangents, cover_products, pull, reverse_blocks, trace_function
 
 Tensors = Tensor | tuple[Tensor, ...]
 STRICT = "This is not allowed in strict mode."
-OUTSIDE = (
+OUTSIDE_GRAPH = (
     "Output {} of the user-provided function does not require gradients. The outputs must be computed in a "
     "differentiable manner from the input when running in strict mode."
 )
 INDEPENDENT = "The output of the user-provided function is independent of input {}. " + STRICT
-CONSTANT = "The jacobian of the user-provided function is independent of input {}. " + STRICT[:-1] + " with a graph."
+CONSTANT_JACOBIAN = (
+    "The jacobian of the user-provided function is independent of input {}. " + STRICT[:-1] + " with a graph."
+)
 
 
 def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
@@ -33,7 +35,9 @@ def check_tensors(x: Any, text: str) -> tuple[Tensor, ...]:
     return given
 
 
-def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str) -> tuple[Trace, bool, bool]:
+def prepare_call(
+    func: Callable, inputs: Any, create_graph: bool, strict: bool, name: str
+) -> tuple[CallTrace, bool, bool]:
     """Record one call. Return its trace, whether the inputs are a tuple, and whether the outputs are.
 
     strict: raise RuntimeError for an output that is not in the graph.
@@ -51,7 +55,7 @@ def prepare_call(func: Callable, inputs: Any, create_graph: bool, strict: bool, 
         record = trace_function(call, given if create_graph else tuple(x.detach() for x in given), {}, None)
     record.nested = create_graph
     if strict:
-        require_parts([out._node for out in record.outputs], OUTSIDE)
+        require_parts([out._node for out in record.outputs], OUTSIDE_GRAPH)
     return record, isinstance(inputs, tuple | list), several
 
 
@@ -93,7 +97,7 @@ def jacobian(
     with set_grad_enabled(create_graph or state.grad):
         rows = (forward_blocks if strategy == "forward-mode" else reverse_blocks)(record)
     for row in rows if strict and create_graph else ():
-        require_parts([x._node for x in row], CONSTANT)
+        require_parts([x._node for x in row], CONSTANT_JACOBIAN)
     return unpack_parts([unpack_parts([cover(block) for block in row], many) for row in rows], several)
 
 
@@ -170,7 +174,7 @@ def multiply_jacobian(
         require_parts(parts, INDEPENDENT)
     products = cover_products(parts, targets)
     if strict and create_graph:
-        require_parts([x._node for x in products], CONSTANT)
+        require_parts([x._node for x in products], CONSTANT_JACOBIAN)
     outputs = unpack_parts([record.public(cover(x)) for x in record.outputs], several)
     return outputs, unpack_parts(products, several if forward else many)
 

@@ -20,14 +20,14 @@ from ..tape.send import times_partial
 from ..tape.tensor import Tensor
 from .trace import (
     Argnums,
-    Trace,
+    CallTrace,
     assemble_blocks,
     basis,
     check_cotangents,
     check_jacobian_size,
     chunks_of,
     cover_products,
-    flatten,
+    flatten_tree,
     join_chunks,
     tensor_or_zeros,
     trace_function,
@@ -35,7 +35,7 @@ from .trace import (
 )
 
 
-class Forward:
+class ForwardPass:
     """One pass of tangents over a recorded graph.
 
     batched: each tangent has one more leading axis than its node's result. create: record the pass, with tangents as
@@ -80,7 +80,7 @@ class Forward:
                 return self.unwrap(result)
         primitive = node.rule.primitive
         if primitive is not None:
-            is_complex = any(t is not None and kind_of(t) == "c" for t in tangents)
+            is_complex = any(t is not None and dtype_kind(t) == "c" for t in tangents)
             if primitive.kind == "elementwise" and (primitive.holomorphic or not is_complex):
                 return self.elementwise(node, tangents)
             if primitive.kind == "linear" and primitive.arity == 1 and primitive.outputs == 1:
@@ -164,12 +164,12 @@ class Forward:
 
     def as_complex(self, t: Any, like: Tensor) -> Any:
         """Convert a tangent to the type of `like`: rules may have taken the real part of a complex one."""
-        if kind_of(t) == "c" or kind_of(like) != "c":
+        if dtype_kind(t) == "c" or dtype_kind(like) != "c":
             return t
         return t + np.zeros((), like._data.dtype) if self.create else t.astype(like._data.dtype)
 
 
-def kind_of(t: Any) -> str:
+def dtype_kind(t: Any) -> str:
     return (t._data if isinstance(t, Tensor) else t).dtype.kind
 
 
@@ -183,7 +183,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or not primals:
         raise RuntimeError("jvp: primals and tangents must be non-empty tuples")
     record = trace_function(func, primals, {}, None, has_aux)
-    given = check_cotangents(flatten(tangents)[0], record.inputs)
+    given = check_cotangents(flatten_tree(tangents)[0], record.inputs)
     create = record.nested or any(t._node is not None for t in given)
     products = push_all(record, given, create)
     if strict and any(p is None for p in products):
@@ -193,14 +193,14 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     return (record.values(), result, record.aux) if has_aux else (record.values(), result)
 
 
-def push_all(record: Trace, tangents: list, create: bool) -> list:
+def push_all(record: CallTrace, tangents: list, create: bool) -> list:
     """Return the tangent of each output, or None if it does not depend on the inputs.
 
     tangents: a Tensor or None for each input; either all or none of them have one more leading axis.
     """
     seeds = {x._node: t if create else t._data for x, t in zip(record.inputs, tangents, strict=True) if t is not None}
     batched = any(t is not None and t.ndim > x.ndim for x, t in zip(record.inputs, tangents, strict=True))
-    pushed = Forward(batched, create).push([out._node for out in record.outputs if out._node is not None], seeds)
+    pushed = ForwardPass(batched, create).push([out._node for out in record.outputs if out._node is not None], seeds)
     return [None if out._node is None else pushed.get(out._node) for out in record.outputs]
 
 
@@ -219,14 +219,14 @@ def jacfwd(func: Callable, argnums: Argnums = 0, has_aux: bool = False, *, chunk
     return wrapper
 
 
-def forward_blocks(record: Trace, chunk_size: int | None = None) -> list[list[Tensor]]:
+def forward_blocks(record: CallTrace, chunk_size: int | None = None) -> list[list[Tensor]]:
     """Return the blocks of each output, one per input, of shape lead + output.shape + input.shape."""
     check_jacobian_size(record)
-    columns = [columns_of(record, i, chunk_size) for i in range(len(record.inputs))]
+    columns = [forward_columns(record, i, chunk_size) for i in range(len(record.inputs))]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def push_both(record: Trace, seeds: list, create: bool) -> list:
+def push_both(record: CallTrace, seeds: list, create: bool) -> list:
     """Like `push_all`, but a real output of a complex input gets dL/dRe + i dL/dIm."""
     products = push_all(record, seeds, create)
     if not any(s is not None and is_complex(s) for s in seeds) or all(is_complex(out) for out in record.outputs):
@@ -238,7 +238,7 @@ def push_both(record: Trace, seeds: list, create: bool) -> list:
     ]
 
 
-def columns_of(record: Trace, place: int, chunk_size: int | None) -> list[Tensor]:
+def forward_columns(record: CallTrace, place: int, chunk_size: int | None) -> list[Tensor]:
     rank, create = len(record.lead), record.nested
     x = record.inputs[place]
     inside = tuple(x.shape[rank:])

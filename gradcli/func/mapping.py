@@ -11,7 +11,7 @@ from ..errors import NotBatchableError
 from ..rules import entry
 from ..tape.tensor import Tensor
 from .batched_tensor import active, level_class
-from .trace import flatten, spread_prefix
+from .trace import flatten_tree, spread_prefix
 
 
 def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "same") -> Callable:
@@ -25,9 +25,9 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, rebuild = flatten((args, kwargs))
+        leaves, rebuild = flatten_tree((args, kwargs))
         prefix = tuple(in_dims) if isinstance(in_dims, list) else in_dims
-        dims = [*spread_prefix(prefix, args, "in_dims"), *[0] * len(flatten(kwargs)[0])]
+        dims = [*spread_prefix(prefix, args, "in_dims"), *[0] * len(flatten_tree(kwargs)[0])]
         title = f"vmap({mapped_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
         if not leaves:
             raise ValueError(f"vmap({mapped_name(func)})(<inputs>): got no inputs to map over")
@@ -83,7 +83,7 @@ def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, s
         with open_level(size) as kind:
             values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
             args, kwargs = rebuild(values)
-            outputs, build = flatten(func(*args, **kwargs))
+            outputs, build = flatten_tree(func(*args, **kwargs))
             shown = [tensor_only(x, func) for x in outputs]
             # repeat a result that all points share
             return [x._value if type(x) is kind else x.unsqueeze(0).expand(size, *x.shape) for x in shown], build
@@ -102,7 +102,7 @@ def loop_over_points(func: Callable, leaves: list, dims: list, rebuild: Callable
     rows: list[list[Tensor]] = []
     for i in range(size):
         args, kwargs = rebuild([x if d is None else x[i] for x, d in zip(leaves, dims, strict=True)])
-        outputs, build = flatten(func(*args, **kwargs))
+        outputs, build = flatten_tree(func(*args, **kwargs))
         rows.append([tensor_only(x, func) for x in outputs])
     return [entry("stack").function(column) for column in zip(*rows, strict=True)], build
 

@@ -14,11 +14,11 @@ from ..tape.tensor import Tensor
 from .batched_tensor import active, cover
 from .trace import (
     Argnums,
-    Trace,
+    CallTrace,
     assemble_blocks,
     check_cotangents,
     cover_products,
-    flatten,
+    flatten_tree,
     pull,
     reverse_blocks,
     tensor_or_zeros,
@@ -35,7 +35,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     record = trace_function(func, primals, {}, None, has_aux)
 
     def vjp_fn(cotangents: Any, *more: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
-        given = flatten((cotangents, *more) if more else cotangents)[0]
+        given = flatten_tree((cotangents, *more) if more else cotangents)[0]
         added = len(active.levels) - len(record.lead)
         if added > 0:
             return record.build_inputs(pull_at_once(record, given, added, retain_graph))
@@ -50,7 +50,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     return record.values(), vjp_fn
 
 
-def pull_at_once(record: Trace, given: Sequence, added: int, retain: bool) -> list[Tensor]:
+def pull_at_once(record: CallTrace, given: Sequence, added: int, retain: bool) -> list[Tensor]:
     """Pull cotangents that belong to vmap levels opened after the function was recorded."""
     own, new = len(record.lead), tuple(size for _, size in active.levels[len(record.lead) :])
     count = int(np.prod(new))

@@ -21,10 +21,10 @@ from ..tape.backward import reachable
 from ..tape.node import Node
 from ..tape.tensor import Tensor
 from .forward import push_both
-from .trace import Trace, chunks_of, pull
+from .trace import CallTrace, chunks_of, pull
 
 INPUTS_PER_ELEMENT = 64  # if elements of a matrix product depend on more, all get the same pattern
-ENTRIES = 50_000_000  # patterns with more entries do not count as sparse
+MOST_ENTRIES = 50_000_000  # patterns with more entries do not count as sparse
 
 
 class Pattern:
@@ -190,7 +190,7 @@ def everything(present: Sequence[Pattern], shape: tuple) -> Pattern:
 
     columns = np.unique(np.concatenate([np.unique(p.matrix.indices) for p in present]))
     size = int(np.prod(shape))
-    if size * len(columns) > ENTRIES:
+    if size * len(columns) > MOST_ENTRIES:
         raise not_sparse("every output depends on nearly every input")
     starts = np.arange(size + 1) * len(columns)
     ones = np.ones(size * len(columns), bool)
@@ -205,7 +205,7 @@ def not_sparse(reason: str) -> GradcliError:
 PERIODS_TRIED = 6  # periods of a cyclic colouring to try, starting from the smallest possible
 
 
-def sparse_matrix(record: Trace, mode: str = "auto") -> tuple[Any, int]:
+def sparse_matrix(record: CallTrace, mode: str = "auto") -> tuple[Any, int]:
     """Return the sparse Jacobian of all outputs for all inputs, and the number of products. mode: fwd, rev or auto."""
     from scipy.sparse import csr_array, vstack
 
@@ -261,7 +261,7 @@ def color_greedily(by_line: Any) -> tuple[np.ndarray, int]:
     return colours, int(colours.max(initial=0)) + 1
 
 
-def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> list[Tensor]:
+def seed_rows(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> list[Tensor]:
     """Return one row per wanted colour for each tensor: 1 at elements of that colour, 0 elsewhere."""
     seeds, left = [], 0
     for x in tensors:
@@ -271,7 +271,7 @@ def seeds_of(tensors: list[Tensor], colours: np.ndarray, wanted: np.ndarray) -> 
     return seeds
 
 
-def grouped_products(record: Trace, colours: np.ndarray, count: int, forward: bool) -> np.ndarray:
+def grouped_products(record: CallTrace, colours: np.ndarray, count: int, forward: bool) -> np.ndarray:
     """Return the sum of the columns of the Jacobian in each colour, shape (count, outputs).
 
     In reverse mode, return sums of rows, (count, inputs). For complex inputs, real outputs give dL/dRe + i dL/dIm.
@@ -282,9 +282,9 @@ def grouped_products(record: Trace, colours: np.ndarray, count: int, forward: bo
     for start, stop in chunks_of(count, None, size * 8, starts):
         wanted = np.arange(start, stop)
         if forward:
-            products = push_both(record, seeds_of(record.inputs, colours, wanted), False)
+            products = push_both(record, seed_rows(record.inputs, colours, wanted), False)
         else:
-            seeds = zip(record.outputs, seeds_of(record.outputs, colours, wanted), strict=True)
+            seeds = zip(record.outputs, seed_rows(record.outputs, colours, wanted), strict=True)
             products = pull(record, list(seeds), True, False)
         parts = [
             np.zeros((len(wanted), x._data.size)) if g is None else np.asarray(g).reshape((len(wanted), -1))

@@ -22,26 +22,26 @@ from .batched_tensor import active, cover, lift
 Rebuild = Callable[[list], Any]
 
 
-def map_leaves(function: Callable, tree: Any) -> Any:
+def map_tree(function: Callable, tree: Any) -> Any:
     """Apply a function to each leaf of a nested structure, visiting dictionaries by sorted keys."""
     kind = type(tree)
     if isinstance(tree, dict):
-        items = {key: map_leaves(function, tree[key]) for key in sorted(tree, key=str)}
+        items = {key: map_tree(function, tree[key]) for key in sorted(tree, key=str)}
         return kind((key, items[key]) for key in tree)
     if isinstance(tree, tuple | list):
-        parts = [map_leaves(function, item) for item in tree]
+        parts = [map_tree(function, item) for item in tree]
         return kind(*parts) if hasattr(tree, "_fields") else kind(parts)
     return function(tree)
 
 
-def flatten(tree: Any) -> tuple[list, Rebuild]:
+def flatten_tree(tree: Any) -> tuple[list, Rebuild]:
     """Return the leaves of a nested structure, and a function that puts other leaves in their places."""
     leaves: list = []
-    places = map_leaves(leaves.append, tree)  # has None in place of each leaf
+    places = map_tree(leaves.append, tree)  # has None in place of each leaf
 
     def rebuild(values: list) -> Any:
         remaining = iter(values)
-        return map_leaves(lambda _: next(remaining), places)
+        return map_tree(lambda _: next(remaining), places)
 
     return leaves, rebuild
 
@@ -49,7 +49,7 @@ def flatten(tree: Any) -> tuple[list, Rebuild]:
 def spread_prefix(prefix: Any, tree: Any, what: str) -> list:
     """Return an item for each leaf of `tree`. Raises ValueError unless prefix is one item or a structure like it."""
     if prefix is None or isinstance(prefix, int):
-        return [prefix] * len(flatten(tree)[0])
+        return [prefix] * len(flatten_tree(tree)[0])
     if isinstance(tree, dict) and isinstance(prefix, dict) and set(tree) == set(prefix):
         return [x for key in sorted(tree, key=str) for x in spread_prefix(prefix[key], tree[key], what)]
     if isinstance(tree, tuple | list) and isinstance(prefix, tuple | list) and len(tree) == len(prefix):
@@ -58,7 +58,7 @@ def spread_prefix(prefix: Any, tree: Any, what: str) -> list:
 
 
 MEMORY_SHARE = 0.25  # share of free memory allowed for a result, or for computing one chunk
-ROWS_AT_ONCE = 4096  # more rows at once are not faster
+MOST_ROWS_AT_ONCE = 4096  # more rows at once are not faster
 
 
 def free_memory() -> int:
@@ -83,7 +83,7 @@ def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[No
     if step is None:
         saved = (x for node in reachable(starts) if not node.leaf for x in node.kept or ())
         widest = max((x.nbytes for x in saved if is_array(x)), default=0)
-        step = max(1, min(rows, ROWS_AT_ONCE, int(MEMORY_SHARE * free_memory() / (4 * max(row_bytes, widest, 1)))))
+        step = max(1, min(rows, MOST_ROWS_AT_ONCE, int(MEMORY_SHARE * free_memory() / (4 * max(row_bytes, widest, 1)))))
     for start in range(0, rows, step):
         yield start, min(start + step, rows)
 
@@ -91,7 +91,7 @@ def chunks_of(rows: int, wanted: int | None, row_bytes: int, starts: Iterable[No
 Argnums = int | tuple[int, ...]
 
 
-class Trace:
+class CallTrace:
     """One recorded call.
 
     inputs, outputs: tensors unwrapped from all vmap levels, with the axes of the levels first. build_inputs,
@@ -120,7 +120,7 @@ class Trace:
                     f"with has_aux=True the function must return (output, aux), got {type(result).__name__}"
                 )
             result, self.aux = result
-        leaves, self.build_outputs = flatten(result)
+        leaves, self.build_outputs = flatten_tree(result)
         for x in leaves:
             if not isinstance(x, Tensor):
                 raise RuntimeError(f"the function must return tensors, got {type(x).__name__}")
@@ -132,7 +132,7 @@ class Trace:
         """Detach results from the graph, unless a derivative is nested in another."""
         if self.nested:
             return tree
-        return map_leaves(lambda x: x.detach() if isinstance(x, Tensor) else x, tree)
+        return map_tree(lambda x: x.detach() if isinstance(x, Tensor) else x, tree)
 
     def values(self) -> Any:
         return self.public(self.build_outputs([cover(x) for x in self.outputs]))
@@ -159,7 +159,7 @@ def fresh_input(x: Any) -> Tensor:
 
 def trace_function(
     func: Callable, args: tuple, kwargs: dict, argnums: Argnums | None = 0, has_aux: bool = False
-) -> Trace:
+) -> CallTrace:
     """Call func with fresh inputs as the arguments argnums (None: all). Raises RuntimeError for a bad index."""
     wanted = state.grad
     single = argnums is not None and not isinstance(argnums, tuple | list)
@@ -172,8 +172,8 @@ def trace_function(
     places = [i % len(args) for i in chosen]
     with enable_grad():
         given = [args[i] for i in places]
-        leaves, build = flatten(given[0] if single else tuple(given))
-        record = Trace([fresh_input(x) for x in leaves], build, wanted)
+        leaves, build = flatten_tree(given[0] if single else tuple(given))
+        record = CallTrace([fresh_input(x) for x in leaves], build, wanted)
         new = build([cover(x) for x in record.inputs])
         arguments = list(args)
         for i, x in zip(places, (new,) if single else new, strict=True):
@@ -182,7 +182,7 @@ def trace_function(
     return record
 
 
-def pull(trace: Trace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create: bool) -> list[Any]:
+def pull(trace: CallTrace, seeds: Sequence[tuple[Tensor, Any]], retain: bool, create: bool) -> list[Any]:
     """Return the cotangents of the inputs: raw arrays, or Tensors with `create`; None for an input that has no effect.
 
     seeds: pairs of an output and its cotangent, which may have one more leading axis.
@@ -223,21 +223,21 @@ def check_cotangents(given: Sequence, like: Sequence[Tensor], places: tuple[int,
     return result
 
 
-def assemble_blocks(record: Trace, blocks: list[list[Tensor]], has_aux: bool) -> Any:
+def assemble_blocks(record: CallTrace, blocks: list[list[Tensor]], has_aux: bool) -> Any:
     jacobian = record.build_outputs([record.build_inputs([cover(block) for block in row]) for row in blocks])
     return (jacobian, record.aux) if has_aux else jacobian
 
 
-def reverse_blocks(record: Trace, chunk_size: int | None = None, retain: bool = False) -> list[list[Tensor]]:
+def reverse_blocks(record: CallTrace, chunk_size: int | None = None, retain: bool = False) -> list[list[Tensor]]:
     """Compute the blocks of `forward_blocks` in reverse mode. retain: keep the graph."""
     check_jacobian_size(record)
     return [
-        rows_of(record, out, chunk_size, not retain and i == len(record.outputs) - 1)
+        jacobian_rows(record, out, chunk_size, not retain and i == len(record.outputs) - 1)
         for i, out in enumerate(record.outputs)
     ]
 
 
-def check_jacobian_size(record: Trace) -> None:
+def check_jacobian_size(record: CallTrace) -> None:
     rank = len(record.lead)
     rows, columns = (sum(math.prod(x.shape[rank:]) for x in part) for part in (record.outputs, record.inputs))
     size, free = 8 * rows * columns * math.prod(record.lead), free_memory()
@@ -247,7 +247,7 @@ def check_jacobian_size(record: Trace) -> None:
         raise GradcliError(f"this Jacobian would take {size / 2**30:.1f} GiB; {limit}", hint=hint, kind="limit")
 
 
-def rows_of(record: Trace, out: Tensor, chunk_size: int | None, last: bool) -> list[Tensor]:
+def jacobian_rows(record: CallTrace, out: Tensor, chunk_size: int | None, last: bool) -> list[Tensor]:
     rank, create = len(record.lead), record.nested
     shape = tuple(out.shape[rank:])
     rows = math.prod(shape)

@@ -27,14 +27,14 @@ def read_address(address: str) -> tuple[str, str]:
         tree = ast.parse(Path(file).read_bytes())
     except (SyntaxError, ValueError) as error:
         raise GradcliError(f"{file} is not valid Python: {error}", kind="file") from None
-    names = set(names_in(tree.body))
+    names = set(names_bound_in(tree.body))
     if name not in names and "*" not in names:
         hint = did_you_mean(name, names) or "NAME(model, batches) returns the loss of a step, and is at the top level"
         raise GradcliError(f"{file} does not define '{name}'", hint=hint, kind="name")
     return os.path.realpath(file), name
 
 
-def names_in(body: list[ast.stmt]) -> Iterator[str]:
+def names_bound_in(body: list[ast.stmt]) -> Iterator[str]:
     """Yield the names that statements bind at the top level of a file; "*" for an import of all names."""
     for statement in body:
         match statement:
@@ -51,20 +51,20 @@ def names_in(body: list[ast.stmt]) -> Iterator[str]:
 
 def find_loss(file: str, name: str) -> Callable | None:
     """Return the function in the module that has been loaded from a file, else import the file; None without NAME."""
-    loaded = [m for m in list(sys.modules.values()) if same_file(getattr(m, "__file__", None), file)]
+    loaded = [m for m in list(sys.modules.values()) if is_loaded_from(getattr(m, "__file__", None), file)]
     for module in loaded:
         if callable(found := getattr(module, name, None)):
-            return named(found, name)
+            return named_function(found, name)
     if loaded:
         return None
-    return named(getattr(import_file(file), name, None), name)
+    return named_function(getattr(import_file(file), name, None), name)
 
 
-def same_file(path: object, file: str) -> bool:
+def is_loaded_from(path: object, file: str) -> bool:
     return isinstance(path, str) and os.path.realpath(path) == file
 
 
-def named(function: Callable | None, name: str) -> Callable | None:
+def named_function(function: Callable | None, name: str) -> Callable | None:
     """Return a function with a name, also for an object that can be called."""
     if function is None or hasattr(function, "__name__"):
         return function

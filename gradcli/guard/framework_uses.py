@@ -12,19 +12,19 @@ from ..claims.adapters.framework import framework_call
 from ..claims.claim import CallError, Claim
 from ..program.arguments import as_array
 from ..request import SHORT_TYPES
-from .solver_uses import describe_change, is_close, parameters_of
+from .solver_uses import describe_change, is_close, signature_parameters
 
 
-def arguments_of(use: Any) -> dict[str, Any]:
+def call_arguments(use: Any) -> dict[str, Any]:
     if hasattr(use.function, "_schema"):  # an operator of torch.library
         names = [argument.name for argument in use.function._schema.arguments]
     else:
-        parameters = parameters_of(getattr(use.claim, "forward", use.claim))
+        parameters = signature_parameters(getattr(use.claim, "forward", use.claim))
         names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if use.kind == "torch":
-            from ..claims.adapters.torch import has_setup
+            from ..claims.adapters.torch import has_torch_setup
 
-            names = names if has_setup(use.claim) else names[1:]  # without the context
+            names = names if has_torch_setup(use.claim) else names[1:]  # without the context
     names += [f"argument {i}" for i in range(len(names), len(use.args))]
     return dict(zip(names, use.args, strict=False))
 
@@ -64,7 +64,7 @@ def draw_arguments(use: Any, draw: Callable[[Any], Any]) -> Any:
 
 def framework_claim(use: Any, title: str) -> Claim:
     """Return a function with a custom derivative, at the arguments of a call, as its framework runs it."""
-    given = arguments_of(use)
+    given = call_arguments(use)
     wrt = [name for name, wanted in zip(given, use.wrt, strict=False) if wanted]
     claim = framework_call(use.kind, use.function, given, title, wrt=wrt)
     claim.seen = given, use.seen or ()

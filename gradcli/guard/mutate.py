@@ -94,7 +94,7 @@ class SourceFunction:
         """Return the text of the file with a function whose results the host changes."""
         returns = (node for node in own_nodes(self.node) if isinstance(node, ast.Return))
         values = [self.node.body] if self.is_lambda else [node.value for node in returns if node.value is not None]
-        calls = {x: ast.parse(f"{MUTANT_HOST}.apply(({ast.unparse(x)}))", mode="eval").body for x in values}
+        calls = {x: ast.parse(f"{MUTANT_HOST}.apply_mutant(({ast.unparse(x)}))", mode="eval").body for x in values}
         return self.with_node(rebuilt(self.node, calls))
 
 
@@ -137,7 +137,7 @@ def source_mutants(function: SourceFunction) -> list[Mutant]:
     mutants: dict[str, Mutant] = {}
     body = [function.node.body] if function.is_lambda else function.node.body
     for node in (n for part in body for n in walk_code(part)):
-        for new in changes(node):
+        for new in replacements_of(node):
             text = function.with_node(rebuilt(function.node, {node: new}))
             with contextlib.suppress(SyntaxError, ValueError):
                 compile(text, "mutant", "exec", dont_inherit=True)
@@ -152,7 +152,7 @@ def short_text(node: ast.AST) -> str:
     return text if len(text) <= 48 else text[:47] + "…"
 
 
-def changes(node: Any) -> Iterator[ast.AST]:
+def replacements_of(node: Any) -> Iterator[ast.AST]:
     """Yield replacements for a piece of code: a term or factor dropped, a sign changed, an index or constant moved."""
     match node:
         case ast.BinOp(left, ast.Add() | ast.Sub() as op, right):
@@ -277,7 +277,7 @@ class Mutator:
         return max(reports, key=lambda m: (bool(m["sizes"]), m["calls"], m["loaded"]))
 
 
-def mutate(
+def run_mutants(
     target: str, command: Sequence[str], at_least: float, timeout: float | None = None, watcher: Watcher = UNWATCHED
 ) -> Mutation:
     """Run a command with every mutant of FILE.py:FUNCTION. watcher: shows progress."""

@@ -19,15 +19,15 @@ MOST_DIAGONAL = 200  # elements up to which an elementwise derivative is a diago
 def solver_point(use: Any) -> dict[str, Any]:
     """Return the point of a use, by the names of the function's parameters."""
     function = use.function if use.function is not None else use.base
-    xs = points_of(use)
+    xs = points_of_use(use)
     count, first = len(xs), use.place.start if isinstance(use.place, slice) else use.place
-    names = [p.name for p in parameters_of(function)][first : first + count]
+    names = [p.name for p in signature_parameters(function)][first : first + count]
     if len(names) < count:
         names = [f"p[{i}]" for i in range(count)] if isinstance(use.place, slice) else ["x"]
     return dict(zip(names, xs, strict=True))
 
 
-def points_of(use: Any) -> Sequence[Any]:
+def points_of_use(use: Any) -> Sequence[Any]:
     return use.x if isinstance(use.place, slice) else (use.x,)
 
 
@@ -42,19 +42,19 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
     each = use.kind == "each" and np.ndim(use.x) > 0
 
     def value(*xs: Any) -> Any:
-        return use.base(*with_point(use, function_arguments(use), xs))
+        return use.base(*with_point_replaced(use, function_arguments(use), xs))
 
     def f(*xs: Any) -> Any:
         if use.base is not None and not first_is_right:
-            return numeric_gradient(lambda x: value(x) if weights is None else np.dot(weights, value(x)), xs[0], each)
+            return central_gradient(lambda x: value(x) if weights is None else np.dot(weights, value(x)), xs[0], each)
         if use.base is not None:
             value(*xs)  # a first derivative may use what f has cached
-        result = use.function(*with_point(use, function_arguments(use), xs))
+        result = use.function(*with_point_replaced(use, function_arguments(use), xs))
         return result if weights is None else dense(result, xs[0]).reshape(-1, np.size(xs[0])).T @ weights.reshape(-1)
 
     def with_value(*xs: Any) -> tuple[Any, Any]:
         out = f(*xs)  # as solvers do, since a derivative may use what f has cached
-        return out, use.claim(*with_point(use, use.args, xs))
+        return out, use.claim(*with_point_replaced(use, use.args, xs))
 
     def derivative(*xs: Any) -> Any:
         out, whole = with_value(*xs)
@@ -77,7 +77,7 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         if each:
             return with_value(x)[1] * tangents[0]
         f(x)
-        return use.claim(*with_point(use, (x, tangents[0], *use.args[2:]), (x,)))
+        return use.claim(*with_point_replaced(use, (x, tangents[0], *use.args[2:]), (x,)))
 
     def forward(tangents: tuple, x: Any) -> Any:
         out, operator = with_value(x)
@@ -98,24 +98,24 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         claim = HandWritten(f, at, jvp=forward, vjp=backward)
     else:
         is_product = use.kind == "product" or (each and np.size(use.x) > MOST_DIAGONAL)
-        push = product if is_product else holomorphic if is_complex(use, at) else None
+        push = product if is_product else holomorphic if is_complex_use(use, at) else None
         claim = HandWritten(f, at, **({"grad": derivative} if push is None else {"jvp": push}))
-    claim.constants = constants_of(use, at)
+    claim.constants = fixed_arguments(use, at)
     return claim
 
 
-def is_complex(use: Any, at: Mapping[str, Any]) -> bool:
+def is_complex_use(use: Any, at: Mapping[str, Any]) -> bool:
     """Report whether the derivative is the complex Jacobian of one complex input."""
     return use.kind == "whole" and len(at) == 1 and all(np.asarray(x).dtype.kind == "c" for x in at.values())
 
 
-def constants_of(use: Any, at: Mapping[str, Any]) -> dict[str, Any]:
+def fixed_arguments(use: Any, at: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of a function other than its point, by the names of its parameters."""
-    given = zip(parameters_of(use.function or use.base), function_arguments(use), strict=False)
+    given = zip(signature_parameters(use.function or use.base), function_arguments(use), strict=False)
     return {p.name: x for p, x in given if p.name not in at}
 
 
-def parameters_of(function: Any) -> list[inspect.Parameter]:
+def signature_parameters(function: Any) -> list[inspect.Parameter]:
     try:
         return list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -127,7 +127,7 @@ def function_arguments(use: Any) -> tuple[Any, ...]:
     return (use.args[0], *use.args[2:]) if use.kind in ("product", "weighted") else use.args
 
 
-def with_point(use: Any, args: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+def with_point_replaced(use: Any, args: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
     """Return the arguments of a call with the point replaced by a copy of xs, which the function may change."""
     fresh = [np.array(x) if np.ndim(x) else x for x in xs]
     if isinstance(use.place, slice):
@@ -173,7 +173,7 @@ def as_jacobian(raw: np.ndarray, out: Any, x: Any, columns: bool) -> np.ndarray:
     return raw.reshape(wanted) if same else raw
 
 
-def numeric_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False) -> np.ndarray:
+def central_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False) -> np.ndarray:
     """Return the gradient by central differences with one step of Richardson extrapolation.
 
     each: whether f is applied element by element, so that all elements may move together.
@@ -189,16 +189,16 @@ def numeric_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False)
     return np.reshape(values, np.shape(x)) / steps
 
 
-def change_since(use: Any) -> str:
+def difference_from_run(use: Any) -> str:
     """Describe how the function or the derivative differs at the point from its result in the run; "" if not at all."""
-    xs = points_of(use)
+    xs = points_of_use(use)
     calls = (
         ("function", use.base or use.function, function_arguments(use), use.value),
         ("derivative", use.claim, use.args, use.claimed),
     )
     for what, function, args, then in calls:
         with failing_as(callable_name(function)):
-            now = function(*with_point(use, args, xs))
+            now = function(*with_point_replaced(use, args, xs))
         if then is not None and not is_close(then, now):
             return describe_change(what, then, now)
     return ""
@@ -215,8 +215,9 @@ def is_close(then: Any, now: Any, room: float = SAME_VALUE) -> bool:
 
 
 def describe_change(what: str, then: Any, now: Any) -> str:
-    return f"changed since the run: at this point the {what} gave {brief(then)} then and gives {brief(now)} now"
+    was, is_now = brief_array(then), brief_array(now)
+    return f"changed since the run: at this point the {what} gave {was} then and gives {is_now} now"
 
 
-def brief(x: Any) -> str:
+def brief_array(x: Any) -> str:
     return np.array2string(np.asarray(x), precision=6, threshold=6, edgeitems=2)

@@ -1,7 +1,7 @@
 """What is known about a step whose gradient is wrong, and what a cause says about it.
 
-`Evidence` gives the declared gradients of single batches and terms, which are computed when a hypothesis first needs
-them.
+`StepEvidence` gives the declared gradients of single batches and terms, which are computed when a hypothesis first
+needs them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .step_fit import Comparison, Fit, join
+from .step_fit import ColumnFit, GradientComparison, join_vectors
 
-Numbers = Sequence[float] | np.ndarray
+NumberSequence = Sequence[float] | np.ndarray
 MOST_NAMED = 3
-SMALL = 1e-4  # weights below this share of the largest one count as zero
+SMALL_WEIGHT = 1e-4  # weights below this share of the largest one count as zero
 ROUND_NORMS = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 5.0, 10.0, 20.0, 25.0, 50.0, 100.0)
 """Limits that programs clip to, for clipping that is not PyTorch's own and was not noted."""
 
 
-class Step(Protocol):
+class OptimizerStep(Protocol):
     """What is known about a step; an adapter for each framework computes it."""
 
     names: Any
@@ -53,13 +53,13 @@ class Named(NamedTuple):
     sum: np.ndarray | None = None
 
 
-class Evidence:
+class StepEvidence:
     """A step with the comparison of its gradient. terms: the declared gradients by term."""
 
-    def __init__(self, step: Step, compared: Comparison, terms: dict[str, dict[str, np.ndarray]]):
+    def __init__(self, step: OptimizerStep, compared: GradientComparison, terms: dict[str, dict[str, np.ndarray]]):
         self.step, self.compared = step, compared
         self.names = list(step.names)
-        self.terms = {term: join(gradients, self.names) for term, gradients in terms.items()}
+        self.terms = {term: join_vectors(gradients, self.names) for term, gradients in terms.items()}
         self.count = len(step.batches)
 
     @property
@@ -74,14 +74,14 @@ class Evidence:
     def parts(self) -> list[dict[str, np.ndarray]]:
         """The declared gradients of each batch alone, by term."""
         found = [self.step.declared([k]).gradients for k in range(self.count)]
-        return [{term: join(x, self.names) for term, x in gradients.items()} for gradients in found]
+        return [{term: join_vectors(x, self.names) for term, x in gradients.items()} for gradients in found]
 
     @cached_property
     def batches(self) -> list[np.ndarray]:
         return [sum(terms.values(), start=np.zeros_like(self.exact)) for terms in self.parts]
 
     @cached_property
-    def wanted(self) -> Fit | None:
+    def wanted(self) -> ColumnFit | None:
         """The weights with which the batches make up the declared gradient, if they do."""
         if self.count < 2 or self.compared.numbers <= self.count:
             return None
@@ -102,16 +102,16 @@ class Evidence:
         return y != 0 and abs(x / y - 1) < max(2 * self.compared.resolution, 1e-5)
 
 
-def number(x: float) -> str:
+def short_number(x: float) -> str:
     return f"{x:.5g}"
 
 
-def list_of(names: Sequence[str]) -> str:
+def list_of_names(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return ", ".join(names[:MOST_NAMED]) + more
 
 
-def weights_of(values: Numbers, wanted: Numbers, names: Sequence[str]) -> tuple:
+def weights_of(values: NumberSequence, wanted: NumberSequence, names: Sequence[str]) -> tuple:
     return tuple((name, float(x), float(y)) for name, x, y in zip(names, values, wanted, strict=True))
 
 
@@ -119,10 +119,10 @@ def batch_names(count: int) -> list[str]:
     return [f"batch {k + 1}" for k in range(count)]
 
 
-def vector_text(values: Numbers) -> str:
+def vector_text(values: NumberSequence) -> str:
     shown = ", ".join(f"{x:.4g}" for x in values[:8])
     return f"{shown}, …" if len(values) > 8 else shown
 
 
-def limits_of(e: Evidence) -> list[float]:
+def limits_of(e: StepEvidence) -> list[float]:
     return list(dict.fromkeys(limit for kind, limit, _ in e.step.clips if kind == "norm"))

@@ -6,29 +6,38 @@ import math
 
 import numpy as np
 
-from .step_evidence import MOST_NAMED, ROUND_NORMS, SMALL, Evidence, Named, limits_of, list_of, number
-from .step_fit import clipped_norms, norm
+from .step_evidence import (
+    MOST_NAMED,
+    ROUND_NORMS,
+    SMALL_WEIGHT,
+    Named,
+    StepEvidence,
+    limits_of,
+    list_of_names,
+    short_number,
+)
+from .step_fit import clipped_norms, vector_length
 
 
-def not_finite(e: Evidence) -> Named | None:
+def not_finite(e: StepEvidence) -> Named | None:
     bad = [name for name, block in zip(e.names, e.compared.blocks, strict=True) if not finite(e.observed[block])]
     if not bad:
         return None
-    return Named("gradient-not-finite", f"the gradient of {list_of(bad)} is nan or infinite")
+    return Named("gradient-not-finite", f"the gradient of {list_of_names(bad)} is nan or infinite")
 
 
 def finite(x: np.ndarray) -> bool:
     return bool(np.isfinite(x).all())
 
 
-def nothing_arrives(e: Evidence) -> Named | None:
+def nothing_arrives(e: StepEvidence) -> Named | None:
     if e.observed.any():
         return None
     none = "has a gradient" if len(e.step.unused) == len(e.names) else "has a gradient other than zero"
     return Named("parameter-without-gradient", f"no parameter {none}")
 
 
-def factor(e: Evidence) -> Named | None:
+def factor(e: StepEvidence) -> Named | None:
     """Explain a multiple of the declared gradient."""
     c, agrees = e.one(e.exact)
     if not agrees or not c or len(e.observed) < 2:
@@ -36,7 +45,7 @@ def factor(e: Evidence) -> Named | None:
     return meaning_of(e, c)._replace(sum=c * e.exact)
 
 
-def meaning_of(e: Evidence, c: float) -> Named:
+def meaning_of(e: StepEvidence, c: float) -> Named:
     """Say where a factor comes from."""
     for meaning in (clipping, loss_scale, accumulation, counted_before_shift, power_of_two, summed):
         found = meaning(e, c)
@@ -44,35 +53,36 @@ def meaning_of(e: Evidence, c: float) -> Named:
             return found
     if e.near(c, -1):
         return Named("step-factor", "the gradient has the opposite sign")
-    return Named("step-factor", f"the gradient is {number(c)} times the declared one")
+    return Named("step-factor", f"the gradient is {short_number(c)} times the declared one")
 
 
-def clipping(e: Evidence, c: float) -> Named | None:
-    size, whole, scale = norm(e.observed), norm(e.exact), e.step.loss_scale
+def clipping(e: StepEvidence, c: float) -> Named | None:
+    size, whole, scale = vector_length(e.observed), vector_length(e.exact), e.step.loss_scale
     for limit in limits_of(e):
         if scale and scale != 1 and e.near(size * scale, limit):
-            text = (
-                f"clipped to norm {limit:g} before the loss scale {scale:g} was divided out: the norm is {number(size)}"
-            )
-            return Named("clipped-before-unscaling", f"{text}, that of the declared loss {number(whole)}")
+            what = f"clipped to norm {limit:g} before the loss scale {scale:g} was divided out"
+            text = f"{what}: the norm is {short_number(size)}"
+            return Named("clipped-before-unscaling", f"{text}, that of the declared loss {short_number(whole)}")
     for limit in [*limits_of(e), *ROUND_NORMS]:
         if 0 < c < 1 and any(e.near(size, clipped) for clipped in clipped_norms(whole, limit)):
-            return Named("clipped", f"clipped to norm {limit:g}: the norm of the declared gradient is {number(whole)}")
+            return Named(
+                "clipped", f"clipped to norm {limit:g}: the norm of the declared gradient is {short_number(whole)}"
+            )
     return None
 
 
-def loss_scale(e: Evidence, c: float) -> Named | None:
+def loss_scale(e: StepEvidence, c: float) -> Named | None:
     scale = e.step.loss_scale
     if not scale or scale == 1:
         return None
     if e.near(c, scale):
-        return Named("loss-scale-left", f"{number(c)} times too large: the loss scale was not divided out")
+        return Named("loss-scale-left", f"{short_number(c)} times too large: the loss scale was not divided out")
     if e.near(c * scale, 1):
-        return Named("loss-scale-left", f"{number(1 / c)} times too small: the loss scale was divided out twice")
+        return Named("loss-scale-left", f"{short_number(1 / c)} times too small: the loss scale was divided out twice")
     return None
 
 
-def accumulation(e: Evidence, c: float) -> Named | None:
+def accumulation(e: StepEvidence, c: float) -> Named | None:
     """Explain a factor by the number of batches, of processes, or of both."""
     ranks = len(set(e.step.ranks)) if e.step.ranks else 1
     each, before = e.count // ranks, e.step.window_before
@@ -84,7 +94,7 @@ def accumulation(e: Evidence, c: float) -> Named | None:
         return Named("ranks-not-averaged", text)
     if 0 < each < before and e.near(c, each / before):
         has = "this step has 1 batch" if each == 1 else f"this step has {each} batches"
-        return Named("incomplete-window", f"{number(c)} times the declared one: divided by {before}, but {has}")
+        return Named("incomplete-window", f"{short_number(c)} times the declared one: divided by {before}, but {has}")
     for count, words in ((each, f"{each} batches"), (e.count, f"{e.count} batches")):
         if count > 1 and e.near(c, count):
             return Named("not-divided", f"{count} times too large: the sum over {words} was not divided by {count}")
@@ -93,50 +103,53 @@ def accumulation(e: Evidence, c: float) -> Named | None:
     return None
 
 
-def counted_before_shift(e: Evidence, c: float) -> Named | None:
+def counted_before_shift(e: StepEvidence, c: float) -> Named | None:
     """Explain a factor by counts of elements: all labels, those that count, and those left after a shift by one."""
     counts = dict(e.step.counts)
     full, shifted = counts.get("labels"), counts.get("shifted labels")
     if full and shifted and full != shifted and e.near(c, shifted / full):
-        text = f"{number(c)} times the declared one, which is {shifted:g}/{full:g}: labels are counted before the shift"
+        ratio = f"{short_number(c)} times the declared one, which is {shifted:g}/{full:g}"
+        text = f"{ratio}: labels are counted before the shift"
         return Named("counted-before-shift", text)
     for (name, a), (other, b) in ((x, y) for x in e.step.counts for y in e.step.counts if x[1] != y[1]):
         if b and e.near(c, a / b):
-            text = f"{number(c)} times the declared one, which is {a:g}/{b:g}: divided by the number of {other}"
+            text = f"{short_number(c)} times the declared one, which is {a:g}/{b:g}: divided by the number of {other}"
             return Named("counted-otherwise", f"{text} instead of {name}")
     return None
 
 
-def power_of_two(e: Evidence, c: float) -> Named | None:
+def power_of_two(e: StepEvidence, c: float) -> Named | None:
     power = round(math.log2(abs(c)))
     if power < 7 or not e.near(c, 2.0**power):
         return None
     return Named("loss-scale-left", f"2^{power} times too large: a loss scale was not divided out")
 
 
-def summed(e: Evidence, c: float) -> Named | None:
+def summed(e: StepEvidence, c: float) -> Named | None:
     for name, n in e.step.counts:
         if n > 1 and e.near(c, n):
-            return Named("summed", f"{number(c)} times too large: the sum over {n:g} {name} was not divided by {n:g}")
+            return Named(
+                "summed", f"{short_number(c)} times too large: the sum over {n:g} {name} was not divided by {n:g}"
+            )
         if n > 1 and e.near(c, 1 / n):
             return Named("summed", f"{n:g} times too small: divided by the number of {name} once too often")
     return None
 
 
-def clipped_values(e: Evidence) -> Named | None:
+def clipped_values(e: StepEvidence) -> Named | None:
     """Explain a gradient whose elements are limited to an interval."""
     largest = float(np.abs(e.observed).max(initial=0.0))
     if largest >= float(np.abs(e.exact).max(initial=0.0)) * (1 - 1e-6):
         return None
     if e.compared.differing(np.clip(e.exact, -largest, largest)):
         return None
-    return Named("clipped", f"each element is limited to ±{number(largest)}")
+    return Named("clipped", f"each element is limited to ±{short_number(largest)}")
 
 
 # parameters
 
 
-def parameters(e: Evidence) -> Named | None:
+def explain_parameters(e: StepEvidence) -> Named | None:
     """Explain parameters that get no gradient, or another factor than the rest."""
     factors, fits = e.compared.factors()
     known = np.flatnonzero(np.isfinite(factors)).tolist()
@@ -156,32 +169,33 @@ def parameters(e: Evidence) -> Named | None:
     return None if found is None else found._replace(sum=predicted)
 
 
-def parameters_text(e: Evidence, names: tuple[str, ...], values: np.ndarray, common: float) -> Named | None:
+def parameters_text(e: StepEvidence, names: tuple[str, ...], values: np.ndarray, common: float) -> Named | None:
     rest = "the other parameters are right"
     if not e.near(common, 1):
-        rest = f"the other parameters get {number(common)} times theirs"
-    if not np.abs(values).max() > SMALL:
+        rest = f"the other parameters get {short_number(common)} times theirs"
+    if not np.abs(values).max() > SMALL_WEIGHT:
         missing = set(e.step.unused)
         word = "no gradient" if all(name in missing for name in names) else "a gradient of zero"
-        return Named("parameter-without-gradient", f"{list_of(names)}: {word}; {rest}")
-    text = f"{list_of(names)}: {number(values[0])} times the declared gradient; {rest}"
+        return Named("parameter-without-gradient", f"{list_of_names(names)}: {word}; {rest}")
+    text = f"{list_of_names(names)}: {short_number(values[0])} times the declared gradient; {rest}"
     if np.ptp(values) > 1e-3 * np.abs(values).max():
-        text = f"{list_of(names)}: {', '.join(map(number, values[:MOST_NAMED]))} times the declared gradients; {rest}"
+        factors = ", ".join(map(short_number, values[:MOST_NAMED]))
+        text = f"{list_of_names(names)}: {factors} times the declared gradients; {rest}"
         if len(set(np.round(values, 3))) > 2:
             return None
     return Named("parameter-scaled", text)
 
 
-def alike(x: float, common: float, e: Evidence, k: int) -> bool:
-    own = e.compared.tolerances[k] / max(norm(e.exact[e.compared.blocks[k]]), np.finfo(float).tiny)
+def alike(x: float, common: float, e: StepEvidence, k: int) -> bool:
+    own = e.compared.tolerances[k] / max(vector_length(e.exact[e.compared.blocks[k]]), np.finfo(float).tiny)
     return abs(x - common) <= max(own * max(abs(x), abs(common)), 1e-5 * abs(common))
 
 
-def usual(factors: np.ndarray, sizes: np.ndarray, e: Evidence) -> float | None:
+def usual(factors: np.ndarray, sizes: np.ndarray, e: StepEvidence) -> float | None:
     """Return the factor that most of the parameters share: 1 if several have it, else the commonest one."""
     if any(e.near(x, 1) for x in factors):
         return 1.0
-    nonzero = factors[np.abs(factors) > SMALL]
+    nonzero = factors[np.abs(factors) > SMALL_WEIGHT]
     if not len(nonzero):
         return None
     counts = [sum(abs(x - y) <= 1e-3 * abs(x) for y in nonzero) for x in nonzero]

@@ -15,10 +15,10 @@ from typing import Any
 from ..errors import GradcliError
 
 PATIENCE = 120.0  # seconds to wait for the other processes: they have averaged their gradients a moment ago
-POLL = 0.02
+SHARES_POLL = 0.02
 
 
-def gather(step: Any, moment: Any, folder: str) -> bool:
+def gather_shares(step: Any, moment: Any, folder: str) -> bool:
     """Give the first process the shares of all; return whether this is the first one. Raises GradcliError."""
     if moment.rank:
         place = share_file(moment, folder, moment.rank)
@@ -39,7 +39,7 @@ def read_share(moment: Any, folder: str, rank: int) -> Any:
         if time.monotonic() > end:
             hint = "all processes must run on this machine and take the same steps"
             raise GradcliError(f"process {rank} did not take step {moment.step} within {PATIENCE:.0f} s", hint=hint)
-        time.sleep(POLL)
+        time.sleep(SHARES_POLL)
     found = pickle.loads(place.read_bytes())
     place.unlink()
     return found

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 POLL = 0.2  # seconds
-LONG = 5.0  # seconds that a step took in the run, from which on its check is announced
+LONG_STEP = 5.0  # seconds that a step took in the run, from which on its check is announced
 PASSES = 3
 """Passes over the batches of a step that a check takes at least: in float64 twice, and as the run computes."""
 
@@ -20,7 +20,7 @@ PASSES = 3
 def following(folder: str, note: Callable[[str], None], shows: bool, stream: TextIO) -> Iterator[None]:
     """Follow the checks of steps in a folder. note: prints a note. shows: whether the stream can rewrite a line."""
     ended = threading.Event()
-    follower = threading.Thread(target=follow, args=(Path(folder), ended, note, shows, stream), daemon=True)
+    follower = threading.Thread(target=follow_step, args=(Path(folder), ended, note, shows, stream), daemon=True)
     follower.start()
     try:
         yield
@@ -29,7 +29,7 @@ def following(folder: str, note: Callable[[str], None], shows: bool, stream: Tex
         follower.join()
 
 
-def follow(folder: Path, ended: threading.Event, note: Callable, shows: bool, stream: TextIO) -> None:
+def follow_step(folder: Path, ended: threading.Event, note: Callable, shows: bool, stream: TextIO) -> None:
     announced: set[tuple[str, int]] = set()
     start, drawn = time.monotonic(), False
     while not ended.wait(POLL):
@@ -40,9 +40,9 @@ def follow(folder: Path, ended: threading.Event, note: Callable, shows: bool, st
                 rewrite(stream, "")
             drawn = False
             continue
-        words = describe(current)
+        words = describe_step(current)
         key = (current["optimizer"], current["step"])
-        if current["seconds"] > LONG and key not in announced:
+        if current["seconds"] > LONG_STEP and key not in announced:
             announced.add(key)
             least = PASSES * current["seconds"]
             note(f"{words}: this takes {least:.0f} s or more, since the step itself took {current['seconds']:.0f} s")
@@ -53,7 +53,7 @@ def follow(folder: Path, ended: threading.Event, note: Callable, shows: bool, st
         rewrite(stream, "")
 
 
-def describe(current: dict[str, Any]) -> str:
+def describe_step(current: dict[str, Any]) -> str:
     return f"checking step {current['step']} of {current['optimizer']}"
 
 

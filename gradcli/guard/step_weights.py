@@ -8,20 +8,20 @@ import numpy as np
 
 from .step_evidence import (
     ROUND_NORMS,
-    SMALL,
-    Evidence,
+    SMALL_WEIGHT,
     Named,
+    StepEvidence,
     batch_names,
     limits_of,
-    list_of,
-    number,
+    list_of_names,
+    short_number,
     vector_text,
     weights_of,
 )
-from .step_fit import Fit, norm
+from .step_fit import ColumnFit, vector_length
 
 
-def equal_weights(e: Evidence) -> Named | None:
+def equal_weights(e: StepEvidence) -> Named | None:
     """Explain batches that count the same although they have different sizes."""
     want = e.wanted
     if want is None and e.count > 1 and e.compared.numbers <= e.count:
@@ -33,8 +33,8 @@ def equal_weights(e: Evidence) -> Named | None:
         return None
     declared = vector_text(want.weights)
     text = f"each batch has the same weight {each:.4g}, whatever it counts; declared: {declared}"
-    if limits_of(e) and any(e.near(norm(e.observed), limit) for limit in limits_of(e)):
-        text += f"; and clipped to norm {norm(e.observed):.4g}"
+    if limits_of(e) and any(e.near(vector_length(e.observed), limit) for limit in limits_of(e)):
+        text += f"; and clipped to norm {vector_length(e.observed):.4g}"
     table = weights_of([each] * e.count, want.weights, batch_names(e.count))
     if e.step.ranks and len(set(e.step.ranks)) == e.count:
         text = text.replace("each batch", "the batch of each process", 1)
@@ -42,7 +42,7 @@ def equal_weights(e: Evidence) -> Named | None:
     return Named("equal-weights", text, table, each * sum(e.batches, start=np.zeros_like(e.exact)))
 
 
-def equal_weights_of_few_numbers(e: Evidence) -> Named | None:
+def equal_weights_of_few_numbers(e: StepEvidence) -> Named | None:
     """Explain such batches if the gradient has too few numbers to determine the declared weights."""
     whole = sum(e.batches, start=np.zeros_like(e.exact))
     each, agrees = e.one(whole)
@@ -51,7 +51,7 @@ def equal_weights_of_few_numbers(e: Evidence) -> Named | None:
     return Named("equal-weights", f"each batch has the same weight {each:.4g}, whatever it counts", (), each * whole)
 
 
-def missing_batches(e: Evidence) -> Named | None:
+def missing_batches(e: StepEvidence) -> Named | None:
     """Explain a gradient in which batches are missing, with the weights of the others as declared up to a factor."""
     want = e.wanted
     if want is None:
@@ -66,18 +66,18 @@ def missing_batches(e: Evidence) -> Named | None:
     for k in range(e.count):
         rest = e.exact - want.weights[k] * e.batches[k]
         c, agrees = e.one(rest)
-        if agrees and c and norm(rest) > norm(e.compared.tolerances):
+        if agrees and c and vector_length(rest) > vector_length(e.compared.tolerances):
             weights = [c * w for w in want.weights]
             weights[k] = 0.0
             text = f"batch {k + 1} of {e.count} does not arrive"
             if not e.near(c, 1):
-                text += f"; the others have {number(c)} times their declared weights"
+                text += f"; the others have {short_number(c)} times their declared weights"
             table = weights_of(weights, want.weights, batch_names(e.count))
             return Named("batch-missing", text, table, c * rest)
     return None
 
 
-def batch_weights(e: Evidence) -> Named | None:
+def batch_weights(e: StepEvidence) -> Named | None:
     """Explain any other weights of the batches."""
     want = e.wanted
     if want is None or not e.compared.determines(e.count):
@@ -88,15 +88,15 @@ def batch_weights(e: Evidence) -> Named | None:
     return batch_weights_text(e, fit, want.weights)._replace(sum=fit.sum)
 
 
-def batch_weights_text(e: Evidence, fit: Fit, declared: np.ndarray) -> Named:
+def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) -> Named:
     weights = fit.weights
     table = weights_of(weights, declared, batch_names(e.count))
     shown = f"weights {vector_text(weights)}; declared: {vector_text(declared)}"
     if named := clipped_each(e, weights):
         return Named("clipped-each-batch", f"{named}: {shown}", table)
-    zero = [k for k in range(e.count) if abs(weights[k]) < max(SMALL * np.abs(weights).max(), 4 * fit.errors[k])]
+    zero = [k for k in range(e.count) if abs(weights[k]) < max(SMALL_WEIGHT * np.abs(weights).max(), 4 * fit.errors[k])]
     if zero:
-        names = list_of([str(k + 1) for k in zero])
+        names = list_of_names([str(k + 1) for k in zero])
         if zero == list(range(e.count - len(zero))):
             left = e.count - len(zero)
             text = (
@@ -111,10 +111,10 @@ def batch_weights_text(e: Evidence, fit: Fit, declared: np.ndarray) -> Named:
     return Named("batch-weights", f"the batches have other weights: {shown}", table)
 
 
-def clipped_each(e: Evidence, weights: np.ndarray) -> str:
+def clipped_each(e: StepEvidence, weights: np.ndarray) -> str:
     """Return words if clipping after each backward gives these weights."""
     counted = sum(1 for kind, _, _ in e.step.clips if kind == "norm")
-    limits = limits_of(e) or [norm(e.observed), *ROUND_NORMS]
+    limits = limits_of(e) or [vector_length(e.observed), *ROUND_NORMS]
     assert e.wanted is not None
     for limit in limits:
         for share in (e.wanted.weights, np.ones(e.count), np.full(e.count, 1 / e.count)):
@@ -125,20 +125,20 @@ def clipped_each(e: Evidence, weights: np.ndarray) -> str:
     return f"clipped {counted} times in this step" if counted > 1 else ""
 
 
-def clipped_weights(e: Evidence, share: np.ndarray, limit: float, alone: bool) -> np.ndarray:
+def clipped_weights(e: StepEvidence, share: np.ndarray, limit: float, alone: bool) -> np.ndarray:
     """Return the weights if the gradient is clipped after each batch. alone: the gradient of each batch by itself."""
     weights = np.zeros(e.count)
     for k in range(e.count):
         weights[k] = share[k]
         if alone:
-            weights[k] *= min(1.0, limit / max(norm(share[k] * e.batches[k]), 1e-300))
+            weights[k] *= min(1.0, limit / max(vector_length(share[k] * e.batches[k]), 1e-300))
             continue
         whole = sum((w * b for w, b in zip(weights, e.batches, strict=True)), start=np.zeros_like(e.exact))
-        weights *= min(1.0, limit / max(norm(whole), 1e-300))
+        weights *= min(1.0, limit / max(vector_length(whole), 1e-300))
     return weights
 
 
-def groups(e: Evidence, weights: np.ndarray, declared: np.ndarray) -> str:
+def groups(e: StepEvidence, weights: np.ndarray, declared: np.ndarray) -> str:
     """Return words if the batches form groups of equal total weight, inside which they count as declared."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = weights / declared
@@ -161,7 +161,7 @@ def groups(e: Evidence, weights: np.ndarray, declared: np.ndarray) -> str:
 # terms
 
 
-def terms(e: Evidence) -> Named | None:
+def explain_terms(e: StepEvidence) -> Named | None:
     """Explain terms of the loss that are missing, or count more than once."""
     if len(e.terms) < 2 or not e.compared.determines(len(e.terms)):
         return None
@@ -177,14 +177,16 @@ def terms(e: Evidence) -> Named | None:
     return terms_text(e, names, fit)
 
 
-def terms_text(e: Evidence, names: Sequence[str], fit: Fit) -> Named:
+def terms_text(e: StepEvidence, names: Sequence[str], fit: ColumnFit) -> Named:
     table = weights_of(fit.weights, [1.0] * len(names), names)
     room = np.maximum(4 * fit.errors, 1e-5)
     odd = [k for k in range(len(names)) if abs(fit.weights[k] - 1) > room[k]] or [int(np.abs(fit.weights - 1).argmax())]
     shown = "terms arrive with weights " + ", ".join(f"{n} {w:.4g}" for n, w in zip(names, fit.weights, strict=True))
     missing = [names[k] for k in odd if abs(fit.weights[k]) <= room[k]]
     if missing:
-        return Named("term-missing", f"term {list_of(missing)} does not arrive: {shown}; 1 is declared", table, fit.sum)
+        return Named(
+            "term-missing", f"term {list_of_names(missing)} does not arrive: {shown}; 1 is declared", table, fit.sum
+        )
     for k in odd:
         times = round(fit.weights[k])
         if times > 1 and abs(fit.weights[k] - times) <= max(room[k], 1e-3 * times):
@@ -195,7 +197,7 @@ def terms_text(e: Evidence, names: Sequence[str], fit: Fit) -> Named:
     return Named("term-scaled", f"{shown}; 1 is declared", table, fit.sum)
 
 
-def detached_term(e: Evidence) -> Named | None:
+def detached_term(e: StepEvidence) -> Named | None:
     """Explain a term that reaches only some of the parameters."""
     if len(e.terms) < 2:
         return None
@@ -204,19 +206,19 @@ def detached_term(e: Evidence) -> Named | None:
         lost, fits, predicted = [], True, e.exact.copy()
         for k, block in enumerate(e.compared.blocks):
             room = e.compared.tolerances[k]
-            if norm(e.observed[block] - e.exact[block]) <= room:
+            if vector_length(e.observed[block] - e.exact[block]) <= room:
                 continue
-            if norm(e.observed[block] - without[block]) > 2 * room:
+            if vector_length(e.observed[block] - without[block]) > 2 * room:
                 fits = False
                 break
             lost.append(e.names[k])
             predicted[block] = without[block]
         if fits and lost:
-            return Named("term-detached", f"term '{name}' does not reach {list_of(lost)}", sum=predicted)
+            return Named("term-detached", f"term '{name}' does not reach {list_of_names(lost)}", sum=predicted)
     return None
 
 
-def terms_of_batches(e: Evidence) -> Named | None:
+def terms_of_batches(e: StepEvidence) -> Named | None:
     """Explain weights of each term of each batch."""
     if len(e.terms) < 2 or e.count < 2 or not e.compared.determines(e.count * len(e.terms)):
         return None

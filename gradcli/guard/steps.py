@@ -17,12 +17,12 @@ from ..results.checks import Finding, InputCheck
 from ..results.steps import Problem, StepReport, StepWeight
 from ..user.tracebacks import users_path, users_trace
 from .declared_loss import find_loss
-from .step_causes import explain
-from .step_evidence import Evidence, Named
-from .step_fit import MARGIN, Comparison, clipped_norms, join, norm
-from .step_processes import gather
+from .step_causes import explain_whole
+from .step_evidence import Named, StepEvidence
+from .step_fit import ROUNDING_MARGIN, GradientComparison, clipped_norms, join_vectors, vector_length
+from .step_processes import gather_shares
 
-COARSEST = 0.05
+COARSEST_PASS = 0.05
 """A pass with a coarser resolution is inconclusive: bfloat16 reaches about 0.01, and a wrong weight is larger."""
 
 
@@ -46,9 +46,9 @@ def judge_step(moment: Any, settings: Mapping[str, Any]) -> tuple[Any, Any] | No
     step = None
     try:
         step = moment.open(loss)
-        if moment.world > 1 and not gather(step, moment, settings["folder"]):
+        if moment.world > 1 and not gather_shares(step, moment, settings["folder"]):
             return None
-        found = check(step, moment, settings)
+        found = report_on_step(step, moment, settings)
     except NotDeclaredError:
         return ("skipped", *key[1:]), name
     except GradcliError as error:
@@ -67,7 +67,7 @@ def recorded(step: Any, moment: Any) -> str:
     return f"recorded at step {moment.step}: {step.description()}; the model is {type(step.model).__name__}"
 
 
-def check(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+def report_on_step(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the report on a step."""
     if not len(step.batches):
         hint = "a batch counts if a loader yielded it, or if it was an argument of the model, since the step before"
@@ -75,69 +75,69 @@ def check(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[str, Any]
     computed = step.declared(wide=False)  # first, since it notes the types of random numbers
     exact = step.declared()
     names = list(step.names)
-    compared = Comparison(
-        join(step.observed, names),
-        join(exact.total, names),
-        join(computed.total, names),
+    compared = GradientComparison(
+        join_vectors(step.observed, names),
+        join_vectors(exact.total, names),
+        join_vectors(computed.total, names),
         tuple(len(step.observed[name]) for name in names),
     )
-    verdict, message, named = decide(step, compared, exact, computed, settings)
+    verdict, message, named = decide_step(step, compared, exact, computed, settings)
     return {
         "verdict": verdict,
         "message": message,
         "diagnosis": () if named is None else (Finding(named.rule.replace("-", " "), named.text),),
         "weights": () if named is None else tuple(StepWeight(*row) for row in named.weights),
-        "notes": notes_of(step, compared, exact),
-        "inputs": tuple(inputs_of(step, compared, verdict)),
+        "notes": notes_on_step(step, compared, exact),
+        "inputs": tuple(parameter_results(step, compared, verdict)),
         "batches": len(step.batches),
         "resolution_of_step": compared.resolution,
     }
 
 
-def decide(
-    step: Any, compared: Comparison, exact: Any, computed: Any, settings: Mapping[str, Any]
+def decide_step(
+    step: Any, compared: GradientComparison, exact: Any, computed: Any, settings: Mapping[str, Any]
 ) -> tuple[str, str, Named | None]:
     """Return the verdict on a step, its reason, and the cause of a fail."""
     if not np.isfinite(compared.exact).all():
         return "inconclusive", "the gradient of the declared loss is nan or infinite here", None
     if np.isfinite(compared.observed).all() and not compared.wrong and not step.unequal:
-        if compared.resolution > COARSEST:
+        if compared.resolution > COARSEST_PASS:
             hidden = f"rounding hides errors below {compared.resolution:.1g} of the gradient"
             return "inconclusive", not_replayed(step, compared, exact, computed) or hidden, None
         return "pass", "", None
     limit = settings.get("clip")
     if limit and is_clipped(compared, limit):
-        return "pass", f"clipped from norm {norm(compared.exact):.4g} to {limit:g}", None
-    evidence = Evidence(step, compared, exact.gradients)
+        return "pass", f"clipped from norm {vector_length(compared.exact):.4g} to {limit:g}", None
+    evidence = StepEvidence(step, compared, exact.gradients)
     if unequal := step.unequal:
         text = f"the processes hold different gradients of {', '.join(unequal[:3])}: they were not averaged"
         return "fail", text, Named("ranks-differ", text)
     if reason := not_replayed(step, compared, exact, computed):
-        named = explain(evidence) if np.isfinite(compared.observed).all() else None
+        named = explain_whole(evidence) if np.isfinite(compared.observed).all() else None
         return ("fail", named.text, named) if named is not None else ("inconclusive", reason, None)
-    named = explain(evidence)
+    named = explain_whole(evidence)
     if named is None:
-        text = unexplained(compared, list(step.names))
+        text = unexplained_parameters(compared, list(step.names))
         return "fail", text, Named("other-gradient", text)
     return "fail", named.text, named
 
 
-def is_clipped(compared: Comparison, limit: float) -> bool:
-    size = norm(compared.exact)
+def is_clipped(compared: GradientComparison, limit: float) -> bool:
+    size = vector_length(compared.exact)
     return size > limit and any(
         not compared.differing(clipped / size * compared.exact) for clipped in clipped_norms(size, limit)
     )
 
 
-def not_replayed(step: Any, compared: Comparison, exact: Any, computed: Any) -> str:
+def not_replayed(step: Any, compared: GradientComparison, exact: Any, computed: Any) -> str:
     """Return the reason why a loss cannot be evaluated as in the run, or ""."""
     names = list(step.names)
-    again = join(step.declared().total, names)
-    room = MARGIN * norm(compared.least)
-    if norm(again - compared.exact) > room:
+    again = join_vectors(step.declared().total, names)
+    room = ROUNDING_MARGIN * vector_length(compared.least)
+    if vector_length(again - compared.exact) > room:
         return "the declared loss is not the same twice: it draws random numbers from a generator of its own"
-    fresh = join(step.declared(replayed=False).total, names)
-    if computed.replayed or norm(fresh - compared.exact) <= room:
+    fresh = join_vectors(step.declared(replayed=False).total, names)
+    if computed.replayed or vector_length(fresh - compared.exact) <= room:
         return ""
     if computed.replayed is False:
         return (
@@ -146,19 +146,23 @@ def not_replayed(step: Any, compared: Comparison, exact: Any, computed: Any) -> 
     return "the loss is random, and the calls of the model in the run could not be recognized to replay them"
 
 
-def unexplained(compared: Comparison, names: list[str]) -> str:
-    sizes = norm(compared.observed) * norm(compared.exact)
+def unexplained_parameters(compared: GradientComparison, names: list[str]) -> str:
+    sizes = vector_length(compared.observed) * vector_length(compared.exact)
     cosine = float(compared.observed @ compared.exact / sizes) if sizes else 0.0
     wrong = [names[k] for k in compared.wrong]
     shown = ", ".join(wrong[:3]) + (f" and {len(wrong) - 3} more" if len(wrong) > 3 else "")
-    ratio = norm(compared.observed) / norm(compared.exact) if norm(compared.exact) else float("inf")
+    ratio = (
+        vector_length(compared.observed) / vector_length(compared.exact)
+        if vector_length(compared.exact)
+        else float("inf")
+    )
     return (
         f"it is not the gradient of the declared loss, for no known cause: {len(wrong)} of {len(names)} parameters "
         f"differ ({shown}); cosine {cosine:.4f}, norms in the ratio {ratio:.4g}"
     )
 
 
-def notes_of(step: Any, compared: Comparison, exact: Any) -> tuple[str, ...]:
+def notes_on_step(step: Any, compared: GradientComparison, exact: Any) -> tuple[str, ...]:
     notes = []
     if exact.narrow:
         notes.append(f"no float64 for {', '.join(exact.narrow)}: computed in float32")
@@ -169,11 +173,11 @@ def notes_of(step: Any, compared: Comparison, exact: Any) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def inputs_of(step: Any, compared: Comparison, verdict: str) -> Iterator[InputCheck]:
+def parameter_results(step: Any, compared: GradientComparison, verdict: str) -> Iterator[InputCheck]:
     """Yield the result for each parameter."""
     for k, (name, block) in enumerate(zip(step.names, compared.blocks, strict=True)):
         g, h, room = compared.observed[block], compared.exact[block], float(compared.tolerances[k])
-        size, off = norm(h), norm(g - h)
+        size, off = vector_length(h), vector_length(g - h)
         right = k not in compared.wrong
         state = "pass" if right else "fail"
         if verdict != "fail":

@@ -29,8 +29,8 @@ from .step_summary import StepOptions, summarize
 
 HOSTS = str(Path(__file__).with_name("in_command"))
 """The folder of the modules that run inside the command, in any version of Python."""
-HOST = "gradcli_importlib_bootstrap"
-RANK = ("fail", "pass", "inconclusive", "error")
+BOOTSTRAP = "gradcli_importlib_bootstrap"
+VERDICT_RANK = ("fail", "pass", "inconclusive", "error")
 """If verdicts differ between points, the first of these counts: a decision at one point is a decision."""
 
 
@@ -69,7 +69,7 @@ def watch_command(
         place = Path(folder, "settings.json")
         place.write_text(json.dumps(settings), encoding="utf-8")
         with nullcontext() if on_wait is None else on_wait(folder):
-            status = run_to_end(command, {**environment_with(HOST), "GRADCLI_WATCH": str(place)})
+            status = run_to_end(command, {**environment_with(BOOTSTRAP), "GRADCLI_WATCH": str(place)})
         if status == 0 and not Path(folder, "python").exists():
             raise not_watched(command)
         interrupted = wait_for_checks(Path(folder))
@@ -151,12 +151,12 @@ def read_report(path: Path) -> dict[Any, Any]:
 
 
 def merge(found: Iterable[WatchedDerivative]) -> list[WatchedDerivative]:
-    """Return each derivative once, with the report that comes first in RANK, ordered by file and line."""
+    """Return each derivative once, with the report that comes first in VERDICT_RANK, ordered by file and line."""
     merged: dict[tuple, WatchedDerivative] = {}
     for item in found:
         key = (item.report.file, item.report.line, item.name, item.role)
         same = merged.get(key)
-        worst = item if same is None else min(same, item, key=lambda each: RANK.index(each.report.verdict))
+        worst = item if same is None else min(same, item, key=lambda each: VERDICT_RANK.index(each.report.verdict))
         points, calls = item.points + (same.points if same else 0), item.calls + (same.calls if same else 0)
         merged[key] = worst._replace(points=points, calls=calls)
     return sorted(merged.values(), key=lambda item: (item.report.file or "", item.report.line or 0, item.role))

@@ -26,9 +26,9 @@ from ..request import ADAPTED, Request
 from ..results.checks import CheckReport
 from ..results.studies import WatchedDerivative
 from ..user.tracebacks import users_path
-from .framework_uses import arguments_of, drawn_claim, framework_claim
-from .solver_uses import change_since, solver_claim, solver_point
-from .watch import RANK
+from .framework_uses import call_arguments, drawn_claim, framework_claim
+from .solver_uses import difference_from_run, solver_claim, solver_point
+from .watch import VERDICT_RANK
 
 QUICK_CALLS, FEWEST_CALLS = 600, 10
 """A function is called as often as the verdict needs if its time allows more than QUICK_CALLS calls (as FAIL_CALLS), or
@@ -82,7 +82,7 @@ class UseCheck(Check):
             return drawn_claim(use, self.name) if use.drawn else framework_claim(use, self.name)
         claim = solver_claim(use, use.function is not None and self.passed(use.first))
         start = time.monotonic()
-        claim.doubt = change_since(use)
+        claim.doubt = difference_from_run(use)
         claim.budget.allowed = calls_within(self.seconds, time.monotonic() - start)
         return claim
 
@@ -177,10 +177,10 @@ def worst_of(
     calls: the limit of calls in each check, if the user gave one.
     """
     judged = [pair for pair in reports if pair[1].seconds > 0]
-    use, report = min(judged or reports, key=lambda pair: RANK.index(pair[1].verdict))
+    use, report = min(judged or reports, key=lambda pair: VERDICT_RANK.index(pair[1].verdict))
     notes, points = report.notes, len(judged)
     if report.verdict == "fail":
-        place = "at a random point" if use.drawn else f"at {values_text(point_of(use))}"
+        place = "at a random point" if use.drawn else f"at {values_text(point_of_use(use))}"
         notes = (f"{place} (call {use.number})", *notes)
     if report.verdict == "pass":  # the result of all points together
         passed = [r for _, r in judged if r.verdict == "pass"]
@@ -239,11 +239,11 @@ def brief_text(text: str) -> str:
     return f"{text[: MOST_TEXT // 2].rstrip()} [...] {text[-MOST_TEXT // 2 :].lstrip()}"
 
 
-def point_of(use: Any) -> dict[str, Any]:
+def point_of_use(use: Any) -> dict[str, Any]:
     """Return the point of a use by the names of the function's parameters, without arguments that are not numbers."""
     if use.kind not in ADAPTED:
         return solver_point(use)
-    arrays = {name: as_array(x) for name, x in arguments_of(use).items() if hasattr(x, "shape") or type(x) is float}
+    arrays = {name: as_array(x) for name, x in call_arguments(use).items() if hasattr(x, "shape") or type(x) is float}
     return {name: x for name, x in arrays.items() if x is not None}
 
 

@@ -26,13 +26,13 @@ from .limits import CONSTANTS, out_of_memory
 
 CONSTRUCTORS = frozenset("zeros ones full eye identity arange linspace logspace rand randn array".split())
 NEEDS_STRINGS = {"einsum"}
-SPECIAL = {"array", "const", "rand", "randn", "where"}
+SPECIAL_FORMS = {"array", "const", "rand", "randn", "where"}
 SYNONYMS = {"dim": "axis", "keepdim": "keepdims"}
 
 
 def function_names() -> list[str]:
     full_table()
-    return sorted(({name for name, primitive in NAMES.items() if primitive.public} | SPECIAL) - NEEDS_STRINGS)
+    return sorted(({name for name, primitive in NAMES.items() if primitive.public} | SPECIAL_FORMS) - NEEDS_STRINGS)
 
 
 def find_function(name: str) -> Primitive | None:
@@ -206,14 +206,14 @@ def list_arrays(x: Any) -> Any:
 
 
 @functools.cache
-def method_for(kind: Any) -> Callable[[Evaluator, Any], Any]:
+def evaluator_method(kind: Any) -> Callable[[Evaluator, Any], Any]:
     return getattr(Evaluator, f"_{kind.__name__.lower()}")
 
 
 class Evaluator:
     """Runs the statements of a program, one after another, in an environment of names."""
 
-    def __init__(self, program: tree.Program, request: Request | None = None):
+    def __init__(self, program: tree.ParsedProgram, request: Request | None = None):
         self.program = program
         self.request = request or Request()
         self.rng: Any = None
@@ -274,7 +274,7 @@ class Evaluator:
             chain.append(node)
             node = node.x
         kind: Any = type(node)
-        result = method_for(kind)(self, node)
+        result = evaluator_method(kind)(self, node)
         for link in reversed(chain):
             result = self.call_entry(link.op, (result, self.value(link.y)), link)
         return result
@@ -305,11 +305,11 @@ class Evaluator:
             raise out_of_memory("this value", self.program.span(place)) from None
         except (ValueError, TypeError, IndexError, RuntimeError, ArithmeticError, AttributeError) as error:
             kind = "shape" if isinstance(error, ValueError | IndexError | RuntimeError) else "value"
-            from .reword import call_hint, readable
+            from .reword import call_hint, readable_message
 
             # include operands inside a tuple
             operands = tuple(y for x in args for y in (x if isinstance(x, tuple) else (x,)))
-            raise self.error(readable(error, operands), place, call_hint(place), kind) from None
+            raise self.error(readable_message(error, operands), place, call_hint(place), kind) from None
 
     def error(self, message: str, place: Any, hint: str | None = None, kind: str = "value") -> GradcliError:
         return GradcliError(message, span=self.program.span(place), hint=hint, kind=kind)
@@ -392,10 +392,10 @@ class Evaluator:
 
     def _call(self, node: tree.Call) -> Any:
         name = node.function
-        primitive = None if name in SPECIAL else find_function(name)
+        primitive = None if name in SPECIAL_FORMS else find_function(name)
         args = tuple(self.argument(parameter(primitive, i), x) for i, x in enumerate(node.args))
         named = {k: self.argument(k, x) for k, x in zip(node.keywords, node.values, strict=True)}
-        if primitive is None and name not in SPECIAL:
+        if primitive is None and name not in SPECIAL_FORMS:
             if name in self.names:
                 raise not_called(name, self.program.span(node))
             raise self.error(f"unknown function '{name}'", node.place, advice_for(name), "name")

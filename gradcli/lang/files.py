@@ -11,8 +11,18 @@ import numpy as np
 
 from ..errors import GradcliError, brief
 from ..rules.shapes import count_product
-from .reword import readable
-from .tables import Rows, Source, check_separator, guess_format, is_heading, open_source, parse_cell, read_text, reading
+from .reword import readable_message
+from .tables import (
+    NumberSource,
+    TextRows,
+    check_separator,
+    guess_format,
+    is_heading,
+    open_source,
+    parse_cell,
+    read_text,
+    reading,
+)
 
 
 def read_file(spec: str, name: str, limit: int) -> np.ndarray:
@@ -32,7 +42,7 @@ def read_names(spec: str, limit: int) -> dict[str, np.ndarray]:
     place = f"@{spec}"
     source = open_source(spec, place, limit)
 
-    def names(source: Source) -> list[str]:
+    def names(source: NumberSource) -> list[str]:
         if source.kind == "npz":
             return list(members_of(source))
         document = parse_json(source)
@@ -52,7 +62,7 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
     source = open_source(spec, "--columns", limit, default="")
     if source.kind not in SEPARATORS:
         raise source.error(" is not a .csv, .tsv or .txt file", kind="usage")
-    table = read_and_close(source, lambda source: Rows(source, SEPARATORS[source.kind]))
+    table = read_and_close(source, lambda source: TextRows(source, SEPARATORS[source.kind]))
     names = table.rows[0][1]
     if not is_heading(names):
         raise source.error(" has no heading", "its first row must name the columns")
@@ -67,12 +77,12 @@ def read_columns(spec: str, limit: int) -> dict[str, np.ndarray | GradcliError]:
     return columns
 
 
-def read_and_close(source: Source, read: Callable[[Source], Any]) -> Any:
+def read_and_close(source: NumberSource, read: Callable[[NumberSource], Any]) -> Any:
     with source.file, reading(f"{source.name}: {source.path}"):
         return read(source)
 
 
-def check_count(count: int, source: Source) -> None:
+def check_count(count: int, source: NumberSource) -> None:
     if count > source.limit:
         message = f"{source.name}: the file has {count} elements; the limit is {source.limit}"
         raise GradcliError(message, hint="raise it with --max-elements", kind="limit")
@@ -91,7 +101,7 @@ def count_in_header(stream: Any) -> int:
     return count_product(shape)
 
 
-def read_array(stream: Any, source: Source) -> np.ndarray:
+def read_array(stream: Any, source: NumberSource) -> np.ndarray:
     try:
         check_count(count_in_header(stream), source)  # before allocating memory
         stream.seek(0)
@@ -103,14 +113,14 @@ def read_array(stream: Any, source: Source) -> np.ndarray:
         raise source.error(message, "save plain arrays: numpy.save(path, array, allow_pickle=False)") from None
 
 
-def from_npy(source: Source) -> np.ndarray:
+def from_npy(source: NumberSource) -> np.ndarray:
     if source.key:
         message = f" contains a single array without a name, so ':{source.key}' selects nothing"
         raise source.error(message, f"index the array in the expression: {source.name}[...]", kind="usage")
     return read_array(source.file, source)
 
 
-def members_of(source: Source) -> dict[str, tuple[Any, str]]:
+def members_of(source: NumberSource) -> dict[str, tuple[Any, str]]:
     from zipfile import BadZipFile, ZipFile
 
     try:
@@ -123,7 +133,7 @@ def members_of(source: Source) -> dict[str, tuple[Any, str]]:
     return members
 
 
-def from_npz(source: Source) -> np.ndarray:
+def from_npz(source: NumberSource) -> np.ndarray:
     members = members_of(source)
     path = source.path
     key = next(iter(members)) if not source.key and len(members) == 1 else source.key
@@ -135,7 +145,7 @@ def from_npz(source: Source) -> np.ndarray:
         return read_array(part, source)
 
 
-def from_json(source: Source) -> np.ndarray:
+def from_json(source: NumberSource) -> np.ndarray:
     """Read nested lists of numbers; "nan", "inf", "-inf" and {"re": a, "im": b} are numbers too."""
 
     def plain(x: Any) -> Any:
@@ -155,10 +165,10 @@ def from_json(source: Source) -> np.ndarray:
     except RecursionError:
         raise source.error(" is nested too deeply", kind="limit") from None
     except (ValueError, OverflowError) as error:
-        raise source.error(f": {readable(error)}", kind="value") from None
+        raise source.error(f": {readable_message(error)}", kind="value") from None
 
 
-def parse_json(source: Source) -> Any:
+def parse_json(source: NumberSource) -> Any:
     """Return a JSON document, or the part of it under the key. Raises GradcliError."""
     import json
 
@@ -173,17 +183,17 @@ def parse_json(source: Source) -> Any:
             if source.kind != "json" or source.path != "standard input" or any(parse_cell(x) is None for x in cells):
                 raise
             separator = SEPARATORS[guess_format(text.encode())]
-            return Rows(source._replace(file=io.BytesIO(text.encode())), separator).numbers().tolist()
+            return TextRows(source._replace(file=io.BytesIO(text.encode())), separator).numbers().tolist()
         return part_of(document, source.key, source) if source.key else document
     except json.JSONDecodeError as error:
         raise source.error(f" is not valid JSON: {error}") from None
     except RecursionError:
         raise source.error(" is nested too deeply", kind="limit") from None
     except ValueError as error:
-        raise source.error(f": {readable(error)}", kind="value") from None
+        raise source.error(f": {readable_message(error)}", kind="value") from None
 
 
-def part_of(document: Any, key: str, source: Source) -> Any:
+def part_of(document: Any, key: str, source: NumberSource) -> Any:
     """Return the part of a document under a key: `a`, or `a.b` for a key inside another. Raises GradcliError."""
     if isinstance(document, dict) and key in document:
         return document[key]
@@ -194,8 +204,8 @@ def part_of(document: Any, key: str, source: Source) -> Any:
     raise source.error(f" has no key '{key}'", brief(listed))
 
 
-def from_text(source: Source) -> np.ndarray:
-    table = Rows(source, SEPARATORS[source.kind])
+def from_text(source: NumberSource) -> np.ndarray:
+    table = TextRows(source, SEPARATORS[source.kind])
     check_separator(table.rows[-1][1], SEPARATORS[source.kind], f"{source.name}: {source.path}")
     return table.column(source.key) if source.key else table.numbers()
 

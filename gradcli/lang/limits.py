@@ -21,7 +21,7 @@ from ..request import DEFAULT_MAX_ELEMENTS
 
 CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
 FILE_ENDINGS = (".py", ".expr")  # a target with such an ending is a file, even if it does not exist
-MAX_TEXT = 1 << 20  # maximum number of bytes in a program
+MAX_PROGRAM_BYTES = 1 << 20  # maximum number of bytes in a program
 MOST_AXES = 64  # NumPy's maximum for an array
 
 
@@ -90,8 +90,8 @@ def out_of_memory(what: str, span: Span | None = None) -> GradcliError:
 
 
 CPU_SECONDS = 30.0  # default limit for a program of the language
-LONGEST = 1e6
-SHORTEST = 1e-6
+LONGEST_TIME = 1e6
+SHORTEST_TIME = 1e-6
 AGAIN = 0.5  # seconds until the next alarm, in case the code in the block caught the first one
 GRACE = 0.5  # seconds after which code that ignores the alarm, such as a long call into a library, is killed
 
@@ -109,7 +109,7 @@ class Bound:
     """A time limit in seconds of CPU time or wall-clock time."""
 
     def __init__(self, seconds: float, cpu: bool = False):
-        self.seconds, self.cpu = min(seconds, LONGEST), cpu
+        self.seconds, self.cpu = min(seconds, LONGEST_TIME), cpu
 
     def error(self) -> GradcliError:
         message = f"this takes longer than {self.seconds:g} s" + (" of CPU time" if self.cpu else "")
@@ -118,7 +118,7 @@ class Bound:
 
 def time_left(seconds: float) -> float:
     """Shorten a time limit so that the enclosing `enforce` block still has time to report."""
-    return max(min(seconds, 0.8 * (deadline.end - time.monotonic())), SHORTEST)
+    return max(min(seconds, 0.8 * (deadline.end - time.monotonic())), SHORTEST_TIME)
 
 
 def has_processes() -> bool:
@@ -157,7 +157,7 @@ def enforce(bound: Bound | None) -> Iterator[None]:
     outer, deadline.end = deadline.end, math.inf if bound.cpu else time.monotonic() + bound.seconds
     done = deadline.watch = threading.Event()
     deadline.timer = timer_of(bound.cpu)
-    watcher = threading.Thread(target=watch, args=(bound, done), daemon=True)
+    watcher = threading.Thread(target=watch_block, args=(bound, done), daemon=True)
     watched = deadline.give_up is not None and has_started(watcher)
     try:
         with within(bound.seconds, bound.cpu):
@@ -179,7 +179,7 @@ def stand_down() -> None:
             signal.setitimer(deadline.timer, 0)
 
 
-def watch(bound: Bound, done: threading.Event) -> None:
+def watch_block(bound: Bound, done: threading.Event) -> None:
     """Wait until the block is done; give up when its time limit plus GRACE is over."""
     now = time.process_time if bound.cpu else time.monotonic
     end = now() + bound.seconds + GRACE
@@ -207,7 +207,7 @@ def within(seconds: float, cpu: bool = False) -> Iterator[None]:
     start = time.monotonic()
     outer, _ = signal.getitimer(timer)
     before = signal.signal(number, late)
-    signal.setitimer(timer, min(seconds, outer or LONGEST, LONGEST), AGAIN)
+    signal.setitimer(timer, min(seconds, outer or LONGEST_TIME, LONGEST_TIME), AGAIN)
     try:
         yield
     finally:
@@ -215,7 +215,7 @@ def within(seconds: float, cpu: bool = False) -> Iterator[None]:
         signal.setitimer(timer, 0)
         signal.signal(number, before)
         if outer:
-            signal.setitimer(timer, max(outer - (time.monotonic() - start), SHORTEST), AGAIN)
+            signal.setitimer(timer, max(outer - (time.monotonic() - start), SHORTEST_TIME), AGAIN)
 
 
 @contextlib.contextmanager

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..results.studies import Operation
-from ..rules.index import Index
+from ..rules.index import ArrayIndex
 from ..rules.table import NAMES, Primitive, no_gradient
 
-OPERANDS = ("x", "y", "z")
+OPERAND_NAMES = ("x", "y", "z")
 
 
 @functools.cache
@@ -57,7 +57,7 @@ class Inlined(ast.NodeTransformer):
             return node
         formula = formula_of(meant) if inspect.isfunction(meant) and entry is None else None
         if entry is not None and entry.twin:
-            formula = list(OPERANDS), ast.parse(entry.twin, mode="eval").body
+            formula = list(OPERAND_NAMES), ast.parse(entry.twin, mode="eval").body
         if formula is None or len(formula[0]) < len(node.args):
             return node
         return Renamed(dict(zip(formula[0], node.args, strict=False))).visit(copy.deepcopy(formula[1]))
@@ -129,19 +129,20 @@ def rule_text(rule: Any) -> str:
         formula = formula_of(rule)
         if formula is None:
             return "see its source"
-        given = dict(zip(formula[0][1:], map(ast.Name, OPERANDS), strict=False))
+        given = dict(zip(formula[0][1:], map(ast.Name, OPERAND_NAMES), strict=False))
         return expression_text(Renamed(given).visit(formula[1]))
     return (inspect.getdoc(function) or function.__name__).split("\n")[0].rstrip(".")
 
 
-def derivatives(entry: Primitive) -> tuple[tuple[str, str], ...]:
+def derivative_texts(entry: Primitive) -> tuple[tuple[str, str], ...]:
     if entry.kind == "composition":
         return (("x", "by the chain rule through its parts"),)
     if entry.arity is None:
         return tuple(("each", rule_text(rule)) for rule in entry.rules)
-    result = f"{entry.name}({', '.join(OPERANDS[: entry.arity])})"
+    result = f"{entry.name}({', '.join(OPERAND_NAMES[: entry.arity])})"
     return tuple(
-        (OPERANDS[i], in_words_of_users(entry.slope or rule_text(rule), result)) for i, rule in enumerate(entry.rules)
+        (OPERAND_NAMES[i], in_words_of_users(entry.slope or rule_text(rule), result))
+        for i, rule in enumerate(entry.rules)
     )
 
 
@@ -154,7 +155,7 @@ def in_words_of_users(text: str, result: str) -> str:
     return expression_text(Renamed({"out": ast.parse(result, mode="eval").body}).visit(body))
 
 
-def describe(entry: Primitive) -> Operation:
+def describe_entry(entry: Primitive) -> Operation:
     intervals = entry.domain[: entry.arity or 1] if entry.kind == "elementwise" else ()
     return Operation(
         name=entry.name,
@@ -162,8 +163,8 @@ def describe(entry: Primitive) -> Operation:
         kind=entry.kind,
         signature=str(inspect.signature(entry.signature_model())).partition(" ->")[0],
         doc=entry.doc,
-        derivatives=derivatives(entry),
-        domain=", ".join(f"{OPERANDS[i]} in [{a:g}, {b:g}]" for i, (a, b) in enumerate(intervals)),
+        derivatives=derivative_texts(entry),
+        domain=", ".join(f"{OPERAND_NAMES[i]} in [{a:g}, {b:g}]" for i, (a, b) in enumerate(intervals)),
         subgradient=entry.subgradient,
         twin=entry.twin or "",
         numpy=tuple(f"{getattr(f, '__module__', 'numpy') or 'numpy'}.{f.__name__}" for f in entry.numpy),
@@ -173,7 +174,7 @@ def describe(entry: Primitive) -> Operation:
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/", "power": "**", "remainder": "%"}
 INFIX |= {"floor_divide": "//", "matrix_product": "@", "matrix_vector": "@", "vector_matrix": "@", "vector_dot": "@"}
 SHORT_NAMES = {"absolute": "abs"}
-TERMS = {
+LOSS_TERMS = {
     "square_loss": "({0} - {1})**2",
     "probability_loss": "-{1} * log({0}) - (1 - {1}) * log(1 - {0})",
     "logit_loss": "(1 - {1}) * {0} - logsigmoid({0})",
@@ -210,10 +211,10 @@ def formula_of_operation(primitive: Primitive, operands: Sequence[str], shapes: 
         return f"{operands[1]} @ {operands[2]}.T + {operands[0]}"
     if name == "negative":
         return f"-{operands[0]}"
-    if name in ("class_loss", *TERMS):
+    if name in ("class_loss", *LOSS_TERMS):
         return loss_text(name, operands, params)
     index = params.get("index")
-    if isinstance(index, Index):
+    if isinstance(index, ArrayIndex):
         place = f"[{index_text(index)}]"
         return f"{operands[0]} with {place} = {operands[1]}" if len(operands) > 1 else f"{operands[0]}{place}"
     ndim = len(shapes[0]) if shapes else 0
@@ -223,8 +224,8 @@ def formula_of_operation(primitive: Primitive, operands: Sequence[str], shapes: 
 
 
 def loss_text(name: str, operands: Sequence[str], params: dict) -> str:
-    if name in TERMS:
-        terms = TERMS[name].format(*operands)
+    if name in LOSS_TERMS:
+        terms = LOSS_TERMS[name].format(*operands)
         terms = f"sum({terms})" if params["axis"] else terms
     else:
         weighed = "" if params["weights"] is None else " * weights"
@@ -244,7 +245,7 @@ def parameter_text(name: str, value: Any, ndim: int) -> str:
     return str(value)
 
 
-def index_text(index: Index) -> str:
+def index_text(index: ArrayIndex) -> str:
     return ", ".join(item_text(item) for item in index.key)
 
 
@@ -270,14 +271,14 @@ class _Named(Renamed, ast.NodeTransformer):
         x, y = node.left, node.right
         if isinstance(x, ast.Constant) and isinstance(y, ast.Constant) and type(node.op) in FOLD and y.value != 0:
             return number_node(FOLD[type(node.op)](x.value, y.value))
-        if isinstance(node.op, ast.Pow | ast.Div) and is_number(y, 1):
+        if isinstance(node.op, ast.Pow | ast.Div) and is_number_literal(y, 1):
             return x
-        if isinstance(node.op, ast.Mult) and (is_number(x, 1) or is_number(y, 1)):
-            return y if is_number(x, 1) else x
+        if isinstance(node.op, ast.Mult) and (is_number_literal(x, 1) or is_number_literal(y, 1)):
+            return y if is_number_literal(x, 1) else x
         return node
 
 
-def is_number(node: ast.expr, value: float) -> bool:
+def is_number_literal(node: ast.expr, value: float) -> bool:
     return isinstance(node, ast.Constant) and node.value == value
 
 

@@ -21,17 +21,17 @@ from typing import Any
 
 from ..errors import GradcliError, Span, did_you_mean
 from . import tree
-from .limits import MAX_TEXT
+from .limits import MAX_PROGRAM_BYTES
 
 MAX_NESTING = 200
-BINARY: dict[type, str] = {
+BINARY_SYNTAX: dict[type, str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power",
     ast.FloorDiv: "floor_divide", ast.Mod: "remainder", ast.MatMult: "matmul",
     ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or",
     ast.Eq: "equal", ast.NotEq: "not_equal", ast.Lt: "less", ast.LtE: "less_equal",
     ast.Gt: "greater", ast.GtE: "greater_equal",
 }  # fmt: skip
-UNARY = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert", ast.Not: "logical_not"}
+UNARY_SYNTAX = {ast.USub: "negative", ast.UAdd: "positive", ast.Invert: "invert", ast.Not: "logical_not"}
 PROPERTIES = ("T", "mT", "H", "shape", "ndim", "size", "real", "imag")
 NAMES_OF_NODES = {
     **dict.fromkeys(("Import", "ImportFrom"), "an import"),
@@ -49,7 +49,7 @@ NAMES_OF_NODES = {
 
 
 @functools.cache
-def method_for(kind: Any) -> Callable[[Converter, Any, int], tree.Expr]:
+def converter_method(kind: Any) -> Callable[[Converter, Any, int], tree.Expr]:
     return getattr(Converter, f"_{kind.__name__.lower()}", Converter._unknown)
 
 
@@ -62,7 +62,7 @@ def too_deep(span: Span | None) -> GradcliError:
     return GradcliError(message, span=span, hint="assign parts of it to names, one per line: `a = ...`", kind="limit")
 
 
-class Text:
+class ProgramText:
     """A program as the user wrote it, and as Python's parser reads it: without a margin, and with ** for ^.
 
     Maps Python's lines and byte columns to places in the user's text. origin: the file's name, for errors.
@@ -113,7 +113,7 @@ class Text:
 class Converter:
     """Converts Python's nodes to ours. Raises NotInLanguageError for node types that are not listed here."""
 
-    def __init__(self, text: Text):
+    def __init__(self, text: ProgramText):
         self.text, self.place = text, text.place
         self.indices: set[int] = set()  # the nodes that are an index, or an item of one
 
@@ -148,9 +148,9 @@ class Converter:
             chain.append(node)
             node = node.left
         kind: Any = type(node)
-        left = method_for(kind)(self, node, depth + 1)
+        left = converter_method(kind)(self, node, depth + 1)
         for link in reversed(chain):
-            op = BINARY.get(type(link.op))
+            op = BINARY_SYNTAX.get(type(link.op))
             if op is None:
                 raise self.refuse(link, NAMES_OF_NODES.get(type(link.op).__name__))
             right = self.expression(link.right, depth + 1)
@@ -180,7 +180,7 @@ class Converter:
         return tree.Name(*self.place(node), node.id)
 
     def _unaryop(self, node: ast.UnaryOp, depth: int) -> tree.Expr:
-        return tree.Unary(*self.place(node), UNARY[type(node.op)], self.expression(node.operand, depth))
+        return tree.Unary(*self.place(node), UNARY_SYNTAX[type(node.op)], self.expression(node.operand, depth))
 
     def _boolop(self, node: ast.BoolOp, depth: int) -> tree.Expr:
         op = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
@@ -191,9 +191,9 @@ class Converter:
         operands = [self.expression(x, depth) for x in (node.left, *node.comparators)]
         pairs: list[tree.Expr] = []
         for x, y, op in zip(operands, operands[1:], node.ops, strict=False):
-            if type(op) not in BINARY:
+            if type(op) not in BINARY_SYNTAX:
                 raise self.refuse(node, NAMES_OF_NODES.get(type(op).__name__))
-            pairs.append(tree.Binary(x.start, y.end, BINARY[type(op)], x, y))
+            pairs.append(tree.Binary(x.start, y.end, BINARY_SYNTAX[type(op)], x, y))
         return functools.reduce(lambda x, y: tree.Binary(x.start, y.end, "logical_and", x, y), pairs)
 
     def _ifexp(self, node: ast.IfExp, depth: int) -> tree.Expr:
@@ -254,7 +254,7 @@ class Converter:
 LARGE_TEXT = 1 << 16  # longer texts are parsed with the larger stack right away
 
 
-def parse(source: str, origin: str | None = None) -> tree.Program:
+def parse(source: str, origin: str | None = None) -> tree.ParsedProgram:
     """Parse a program: statements on separate lines or separated by semicolons.
 
     origin: the file's name, for errors. Raises GradcliError for text that is too long or too deeply nested, that is
@@ -264,7 +264,7 @@ def parse(source: str, origin: str | None = None) -> tree.Program:
     enabled = gc.isenabled()
     gc.disable()  # a tree has no cycles, and the collector would walk a large one again and again
     try:
-        text = Text(source, origin)
+        text = ProgramText(source, origin)
         converter = Converter(text)
         statements = [converter.statement(node) for node in parse_by_python(text).body]
     finally:
@@ -272,13 +272,13 @@ def parse(source: str, origin: str | None = None) -> tree.Program:
             gc.enable()
     if not statements:
         raise GradcliError("the program is empty", hint="write an expression such as 'x**2 * sin(y)'", kind="syntax")
-    return tree.Program(source, statements, origin)
+    return tree.ParsedProgram(source, statements, origin)
 
 
 def check_size(source: str, origin: str | None) -> None:
     size = len(source) if source.isascii() else len(source.encode(errors="surrogatepass"))
-    if size > MAX_TEXT:
-        message = f"the program has {size} bytes; the limit is {MAX_TEXT} (1 MiB)"
+    if size > MAX_PROGRAM_BYTES:
+        message = f"the program has {size} bytes; the limit is {MAX_PROGRAM_BYTES} (1 MiB)"
         raise GradcliError(message, kind="limit", hint="split it into several files")
     if "\0" in source:
         where = source.index("\0")
@@ -289,7 +289,7 @@ def check_size(source: str, origin: str | None) -> None:
 MIDDLE_DOT = re.compile("^[^#\n]*?([·\u0387\u30fb\uff65])", re.M)
 
 
-def parse_by_python(text: Text) -> Any:
+def parse_by_python(text: ProgramText) -> Any:
     """Return Python's tree. Use a larger stack if needed: a sum of many terms is a deep tree."""
 
     def attempt() -> Any:
@@ -299,11 +299,11 @@ def parse_by_python(text: Text) -> Any:
 
     dot = None if text.ascii or (text.origin or "").endswith(".py") else MIDDLE_DOT.search(text.prepared)
     if dot is not None:  # Python takes it for a letter
-        from .reword import SIGNS
+        from .reword import SIGN_HINTS
 
         start = text.from_prepared(1, dot.start(1))
         message = f"invalid character '{dot[1]}' (U+{ord(dot[1]):04X})"
-        raise GradcliError(message, span=text.span(start, start + 1), hint=SIGNS["·"], kind="syntax")
+        raise GradcliError(message, span=text.span(start, start + 1), hint=SIGN_HINTS["·"], kind="syntax")
     try:
         if len(text.prepared) < LARGE_TEXT:
             with contextlib.suppress(RecursionError, MemoryError):
@@ -336,7 +336,7 @@ def with_large_stack(function: Callable[[], Any]) -> Any:
         sys.setrecursionlimit(limit)
 
 
-def syntax_error(error: SyntaxError, text: Text) -> GradcliError:
+def syntax_error(error: SyntaxError, text: ProgramText) -> GradcliError:
     from .reword import keyword_as_name, syntax_hint
 
     line = error.lineno or 1

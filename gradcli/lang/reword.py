@@ -13,8 +13,8 @@ from ..rules import full_table
 from .tree import Call
 
 ODD = {type(None): "None", type(...): "...", tuple: "a tuple", slice: "a slice", bool: "True or False"}
-KINDS = {"b": "boolean", "i": "whole", "u": "whole", "f": "real", "c": "complex", "O": "such"}
-PYTHON = re.compile(
+DTYPE_KINDS = {"b": "boolean", "i": "whole", "u": "whole", "f": "real", "c": "complex", "O": "such"}
+PYTHON_SYNTAX = re.compile(
     r"unsupported operand type|not supported between instances|bad operand type|can't multiply sequence"
     r"|can only concatenate|object has no attribute|must be (a )?real number|must be a string or a real number"
     r"|argument must be|object is not (iterable|subscriptable|callable)|does not support argument"
@@ -62,13 +62,13 @@ WORDINGS = (
 )
 
 
-def readable(error: Exception, args: tuple = ()) -> str:
+def readable_message(error: Exception, args: tuple = ()) -> str:
     """Return an exception's message in the language's words. args: the operands."""
     text = (getattr(error, "plain", str(error)) or type(error).__name__).removeprefix("ValueError: ").split("\n")[0]
     ufunc = re.match(r"ufunc '(\w+)' (not supported for the input types|did not contain a loop)", text)
     if ufunc:
         return f"{ufunc[1]} is not defined for {kinds_of(args)} numbers"
-    if isinstance(error, TypeError | AttributeError | RuntimeError) and PYTHON.search(text):
+    if isinstance(error, TypeError | AttributeError | RuntimeError) and PYTHON_SYNTAX.search(text):
         odd = next((ODD[type(x)] for x in args if type(x) in ODD), None)
         if odd is None:
             return "this operation does not accept such operands"
@@ -82,11 +82,11 @@ def kinds_of(args: tuple) -> str:
     """Return the kinds of numbers among the arguments, such as "real and complex"."""
     raw = [getattr(x, "_data", x) for x in args]
     numbers = [x for x in raw if isinstance(x, np.ndarray | np.generic | float | int | complex)]
-    words = [KINDS.get(np.asarray(x).dtype.kind, "such") for x in numbers]
+    words = [DTYPE_KINDS.get(np.asarray(x).dtype.kind, "such") for x in numbers]
     return " and ".join(dict.fromkeys(words)) or "such"
 
 
-SIGNS = {
+SIGN_HINTS = {
     **dict.fromkeys("×·⋅∗∙•＊✕", "multiplication is *"),
     **dict.fromkeys("÷∕⁄／", "division is /"),
     **dict.fromkeys("−–—‐‑－", "minus is -"),
@@ -103,14 +103,14 @@ SIGNS = {
     "{": "write a list in square brackets: [1, 2]",
 }  # fmt: skip
 """Hints for signs that the language writes differently."""
-WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())  # not in the language
+PYTHON_WORDS = frozenset(keyword.kwlist) - set("and or not if else True False None".split())  # not in the language
 
 
 def keyword_as_name(text: str, line: int) -> re.Match | None:
     """Return the first keyword in a line of a text, if the text parses once the line's keywords are renamed."""
     start = sum(len(row) + 1 for row in text.split("\n")[: line - 1])
     end = (text + "\n").index("\n", start)
-    keywords = [m for m in re.compile(r"(?<![\w.])[a-z]+\b").finditer(text, start, end) if m.group() in WORDS]
+    keywords = [m for m in re.compile(r"(?<![\w.])[a-z]+\b").finditer(text, start, end) if m.group() in PYTHON_WORDS]
     renamed = list(text)
     for match in keywords:
         renamed[match.end() - 1] = "_"
@@ -120,7 +120,7 @@ def keyword_as_name(text: str, line: int) -> re.Match | None:
     return None
 
 
-DERIVATIVE = "'gradcli grad' prints a derivative, 'gradcli symbolic' prints it as a formula"
+DERIVATIVE_HINT = "'gradcli grad' prints a derivative, 'gradcli symbolic' prints it as a formula"
 INSTEAD = {
     "binomial": "binom(n, k)",
     "sec": "1/cos(x)", "csc": "1/sin(x)", "cosec": "1/sin(x)", "cot": "1/tan(x)",
@@ -136,16 +136,16 @@ DERIVATIVES = "derivative deriv differentiate Derivative D ddx".split()
 def written_instead(name: str) -> str | None:
     """Return a hint for a well-known function that the language lacks."""
     if name in DERIVATIVES:
-        return DERIVATIVE
+        return DERIVATIVE_HINT
     return f"write {INSTEAD[name]}" if name in INSTEAD else None
 
 
-MODULES = "np numpy math cmath jnp jax torch scipy sp sympy Math tf".split()
+MODULE_PREFIXES = "np numpy math cmath jnp jax torch scipy sp sympy Math tf".split()
 
 
 def no_value_hint(name: str) -> str | None:
     """Return a hint for a name without a value, if it is the name of a module or a function."""
-    if name in MODULES:
+    if name in MODULE_PREFIXES:
         return "functions need no module name: sin(x)"
     return f"call a function with round brackets: {name}(x)" if name in full_table() else None
 
@@ -168,13 +168,13 @@ def call_hint(place: object) -> str | None:
     if name == "log" and (has_second or place.keywords):
         return "log is the natural logarithm; for base 2, write log(x)/log(2)"
     if name == "diff":
-        return f"diff(x) computes the differences of neighbours; {DERIVATIVE}"
+        return f"diff(x) computes the differences of neighbours; {DERIVATIVE_HINT}"
     return None
 
 
 SAID = {
     "left side of =": "write only the formula, as in x**2, or assign it to a name, as in y = x**2",
-    "unterminated string": DERIVATIVE,
+    "unterminated string": DERIVATIVE_HINT,
     "was never closed": "add the bracket that closes it",
     **dict.fromkeys(("unmatched", "does not match"), "brackets come in pairs: ( ), [ ]"),
     "a range is not": "only plot, precision and eval take A:B; for an array, write linspace(1, 3, 5)",
@@ -189,7 +189,7 @@ FORTRAN_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)[dD][-+]?\d")
 
 def syntax_hint(message: str, source: str, start: int) -> str | None:
     near = source[max(start - 1, 0) : start + 2]
-    for sign, advice in SIGNS.items():
+    for sign, advice in SIGN_HINTS.items():
         if sign in near and (not sign.isascii() or "invalid syntax" in message or "character" in message):
             return advice
     for said, advice in SAID.items():
@@ -200,7 +200,7 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
     if re.match(r"mod\b", source[start:]):
         return "a remainder is x % 2"
     if re.match(r"if *\(", source[start:]) or re.search(r"(?m)(^|=) *if *\(.*\Z", source[:start]):
-        return SIGNS["?"]
+        return SIGN_HINTS["?"]
     before = re.search(r"([^\W\d]\w*) +$", source[:start])
     if before and "syntax" in message and before[1] in full_table():
         return f"put the argument in brackets: {before[1]}(x)"

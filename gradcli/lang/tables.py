@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import GradcliError, nearest
+from ..errors import GradcliError, nearest_names
 from .limits import out_of_memory
 
 MAX_TEXT = 64 << 20  # characters to read; as numbers they take up to 30 times as much memory
-UNITS = ("i", "j", "J")  # complex numbers that count as names in the first row
+IMAGINARY_UNITS = ("i", "j", "J")  # complex numbers that count as names in the first row
 ROW_NUMBERS = "row 1 is the first one below the heading"
 
 
@@ -34,13 +34,13 @@ def reading(place: str) -> Iterator[None]:
     except MemoryError:
         raise out_of_memory(place) from None
     except Exception as error:
-        from .reword import readable
+        from .reword import readable_message
 
-        why = getattr(error, "strerror", None) or (readable(error) if str(error) else repr(error))
+        why = getattr(error, "strerror", None) or (readable_message(error) if str(error) else repr(error))
         raise GradcliError(f"{place} cannot be read: {why}", kind="file") from None
 
 
-def read_text(source: Source) -> str:
+def read_text(source: NumberSource) -> str:
     """Read the UTF-8 text of a source. Raises GradcliError for more than MAX_TEXT characters."""
     try:
         text = io.TextIOWrapper(source.file, encoding="utf-8-sig").read(MAX_TEXT + 1)
@@ -57,13 +57,13 @@ def too_much(name: str, place: str, most: int, arrays: bool = False) -> GradcliE
     return GradcliError(f"{name}: {place} contains more than {most >> 20} MiB of text", hint=hint, kind="limit")
 
 
-class Rows:
+class TextRows:
     """A table of text: rows of cells, without comments and empty lines, numbered from 1 below a heading.
 
     Raises GradcliError if it is empty.
     """
 
-    def __init__(self, source: Source, separator: str | None):
+    def __init__(self, source: NumberSource, separator: str | None):
         blanks = " \r\n\v\f" if separator == "\t" else None  # keep empty cells between tabs
         lines = (raw.split("#")[0].strip(blanks) for raw in read_text(source).split("\n"))
         rows = [split_cells(line, separator) for line in lines if line]
@@ -128,7 +128,7 @@ def read_rows(lines: Iterable[str], separator: str, **options: Any) -> Iterator[
 
 def is_heading(cells: list[str]) -> bool:
     """Return whether cells are names. Next to other names, nan and inf count as names. Cells may be empty."""
-    others = [cell for cell in cells if cell and cell not in UNITS and parse_cell(cell) is not None]
+    others = [cell for cell in cells if cell and cell not in IMAGINARY_UNITS and parse_cell(cell) is not None]
     return any(cells) and all(map(str.isidentifier, others)) and len(others) < len(list(filter(None, cells)))
 
 
@@ -169,17 +169,17 @@ def parse_cell(cell: str) -> float | complex | None:
         return None
 
 
-FORMATS = ("npy", "npz", "csv", "tsv", "txt", "json")
+VALUE_FORMATS = ("npy", "npz", "csv", "tsv", "txt", "json")
 """File types by suffix. Without one of these, :FORMAT after the name decides, or for pipes and devices the content."""
-ARRAYS = (b"\x93NUMPY", b"PK\x03\x04")  # the first bytes of .npy and .npz files
-HEADER = 1 << 20  # bytes that an array's file may have in addition to its data
+ARRAY_BEGINNINGS = (b"\x93NUMPY", b"PK\x03\x04")  # the first bytes of .npy and .npz files
+ARRAY_HEADER = 1 << 20  # bytes that an array's file may have in addition to its data
 
 
-class Source(NamedTuple):
+class NumberSource(NamedTuple):
     """An open source of numbers.
 
-    name: what the numbers are for; messages start with it. limit: the maximum number of elements. kind: one of FORMATS.
-    key: the part to read, empty for all of it.
+    name: what the numbers are for; messages start with it. limit: the maximum number of elements. kind: one of
+    VALUE_FORMATS. key: the part to read, empty for all of it.
     """
 
     name: str
@@ -193,7 +193,7 @@ class Source(NamedTuple):
         return GradcliError(f"{self.name}: {self.path}{what}", hint=hint, kind=kind)
 
 
-def open_source(spec: str, name: str, limit: int, default: str = "json") -> Source:
+def open_source(spec: str, name: str, limit: int, default: str = "json") -> NumberSource:
     """Open the source after the @ of a value: PATH, PATH:KEY, -, -:FORMAT, -:FORMAT:KEY or -:KEY. Raises GradcliError.
 
     default: the format of standard input if the user names none; if empty, the content decides. Data from pipes and
@@ -204,25 +204,27 @@ def open_source(spec: str, name: str, limit: int, default: str = "json") -> Sour
     if spec.partition(":")[0] == "-":
         kind, key = split_format(spec[2:])
         data = read_stream("-", name, limit)
-        return Source(name, limit, io.BytesIO(data), "standard input", kind or default or guess_format(data), key)
+        return NumberSource(name, limit, io.BytesIO(data), "standard input", kind or default or guess_format(data), key)
     path, key = split_key(spec)
     if not os.path.exists(path):
         raise GradcliError(f"{name}: no such file: {path}", hint=nearest_file(path), kind="file")
     if os.path.isdir(path):
         raise GradcliError(f"{name}: {path} is a directory", kind="file")
     suffix = os.path.splitext(path)[1].lower()
-    known = suffix[1:] if suffix[1:] in FORMATS else ""
+    known = suffix[1:] if suffix[1:] in VALUE_FORMATS else ""
     kind, part = ("", key) if known else split_format(key)
     if stat.S_ISREG(os.stat(path).st_mode):
         if not known and not kind:
-            hint = f"the types are {', '.join('.' + form for form in FORMATS)}; for any other file, write @FILE:csv"
+            hint = (
+                f"the types are {', '.join('.' + form for form in VALUE_FORMATS)}; for any other file, write @FILE:csv"
+            )
             raise GradcliError(f"{name}: {path}: unknown type of file '{suffix or path}'", hint=hint, kind="file")
         with reading(f"{name}: {path}"):
-            return Source(name, limit, open(path, "rb"), path, known or kind, part)
+            return NumberSource(name, limit, open(path, "rb"), path, known or kind, part)
     if known == "npz":
         raise GradcliError(f"{name}: {path} is not a regular file, and an .npz archive must be one", kind="file")
     data = read_stream(path, name, limit)
-    return Source(name, limit, io.BytesIO(data), path, known or kind or guess_format(data), part)
+    return NumberSource(name, limit, io.BytesIO(data), path, known or kind or guess_format(data), part)
 
 
 def split_key(spec: str) -> tuple[str, str]:
@@ -230,7 +232,7 @@ def split_key(spec: str) -> tuple[str, str]:
     places = [len(spec), *(m.start() for m in re.finditer(":", spec))]
     at = next((i for i in places if os.path.exists(spec[:i])), None)
     if at is None:
-        ending = re.search(rf"\.({'|'.join(FORMATS)}):", spec)
+        ending = re.search(rf"\.({'|'.join(VALUE_FORMATS)}):", spec)
         at = ending.end() - 1 if ending else len(spec)
     return spec[:at], spec[at + 1 :]
 
@@ -238,10 +240,10 @@ def split_key(spec: str) -> tuple[str, str]:
 def split_format(text: str) -> tuple[str, str]:
     """Split FORMAT:KEY; the format may be missing."""
     head, _, rest = text.partition(":")
-    return (head, rest) if head in FORMATS else ("", text)
+    return (head, rest) if head in VALUE_FORMATS else ("", text)
 
 
-KEPT: dict[Any, bytes] = {}  # the data of streams, which can be read only once
+STREAM_DATA: dict[Any, bytes] = {}  # the data of streams, which can be read only once
 
 
 def read_stream(path: str, name: str, limit: int) -> bytes:
@@ -249,26 +251,26 @@ def read_stream(path: str, name: str, limit: int) -> bytes:
     is_standard = path in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
     stream: Any = standard_input() if is_standard else (path, os.stat(path).st_ino)
     place = "standard input" if is_standard else path
-    if stream in KEPT:
-        return KEPT[stream]
+    if stream in STREAM_DATA:
+        return STREAM_DATA[stream]
     with reading(f"{name}: {place}"):
         file = stream.buffer if is_standard else open(path, "rb")  # noqa: SIM115 - until the command ends
         data = file.read(6)
-        arrays = data.startswith(ARRAYS)
-        most = 16 * limit + HEADER if arrays else MAX_TEXT
+        arrays = data.startswith(ARRAY_BEGINNINGS)
+        most = 16 * limit + ARRAY_HEADER if arrays else MAX_TEXT
         data += file.read(most - len(data) + 1)
     if len(data) > most:
         raise too_much(name, place, most, arrays)
-    KEPT[stream] = data
+    STREAM_DATA[stream] = data
     return data
 
 
 def guess_format(data: bytes) -> str:
     """Guess the format of data from its beginning: arrays, JSON, or rows of text by their separator."""
-    for beginning, form in zip(ARRAYS, FORMATS, strict=False):
+    for beginning, form in zip(ARRAY_BEGINNINGS, VALUE_FORMATS, strict=False):
         if data.startswith(beginning):
             return form
-    text = data[:HEADER].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    text = data[:ARRAY_HEADER].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if text.startswith(("[", "{")) or re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?\s*", text):  # or a single number
         return "json"
     line = next((line for line in text.splitlines() if line.split("#")[0].strip()), "")
@@ -285,5 +287,5 @@ def nearest_file(path: str) -> str | None:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         return f"no such folder: {folder}"
-    names = nearest(os.path.basename(path), os.listdir(folder))
+    names = nearest_names(os.path.basename(path), os.listdir(folder))
     return f"did you mean '{os.path.join(os.path.dirname(path), names[0])}'?" if names else None

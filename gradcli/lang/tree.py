@@ -166,7 +166,7 @@ class Statement:
         self.value, self.target, self.target_span, self.index = value, target, target_span, index
 
 
-class Program:
+class ParsedProgram:
     """The result of parsing a text."""
 
     def __init__(self, source: str, statements: list[Statement], origin: str | None):

@@ -93,9 +93,9 @@ def read_value(text: str, request: Request, name: str = "value", rng: Any = None
     try:
         program = parse(text)
     except GradcliError as error:
-        from .tables import FORMATS
+        from .tables import VALUE_FORMATS
 
-        if re.search(rf"\.({'|'.join(FORMATS)})(:[\w.]+)?\s*$", text):
+        if re.search(rf"\.({'|'.join(VALUE_FORMATS)})(:[\w.]+)?\s*$", text):
             error.hint = f"to read a file, write {shlex.quote(f'{name}=@{text.strip()}')}"
         raise
     for statement in program.statements:
@@ -127,7 +127,7 @@ def value_of_literal(node: tree.Expr) -> Any:
     raise ValueError
 
 
-def run_value(program: tree.Program, request: Request, name: str, rng: Any = None) -> np.ndarray:
+def run_value(program: tree.ParsedProgram, request: Request, name: str, rng: Any = None) -> np.ndarray:
     from ..tape.tensor import Tensor
     from .evaluate import Evaluator, lift_number
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import GradcliError
 from .manifold import ON_MANIFOLD, Manifold, bad_point
 
-STEPS = (0.02, 0.01, 0.005, 0.0025)  # of central differences, extrapolated (Romberg): a choice
+ROMBERG_STEPS = (0.02, 0.01, 0.005, 0.0025)  # of central differences, extrapolated (Romberg): a choice
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,10 @@ class Custom(Manifold):
         columns = []
         for unit in np.eye(d.size):
             table = [
-                (self.retract(x, d + h * unit) - self.retract(x, d - h * unit)).reshape(-1) / (2 * h) for h in STEPS
+                (self.retract(x, d + h * unit) - self.retract(x, d - h * unit)).reshape(-1) / (2 * h)
+                for h in ROMBERG_STEPS
             ]
-            for k in range(1, len(STEPS)):
+            for k in range(1, len(ROMBERG_STEPS)):
                 table = [(4**k * b - a) / (4**k - 1) for a, b in itertools.pairwise(table)]
             columns.append(table[0])
         return np.stack(columns, -1).astype(float)

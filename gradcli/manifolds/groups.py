@@ -8,13 +8,13 @@ import numpy as np
 
 from .manifold import ON_MANIFOLD, SIDES, Convention, Manifold, bad_point
 from .rotations import (
-    conjugate,
+    conjugate_quaternion,
     exp_matrix,
     exp_quaternion,
     hat,
     log_quaternion,
     matrix_of,
-    multiply,
+    multiply_quaternions,
     nearest_rotation,
     quaternion_of,
     squared_norm,
@@ -68,7 +68,7 @@ class Group(Manifold):
         return translation_factor(d if self.side == "left" else -d)
 
     def pull(self, x: np.ndarray, d: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return times(rows, self.differential(d.astype(float)))
+        return times_matrix(rows, self.differential(d.astype(float)))
 
     def push(self, x: np.ndarray, d: np.ndarray, change: np.ndarray) -> np.ndarray:
         return (self.differential(d.astype(float)) @ change[..., None])[..., 0]
@@ -151,7 +151,7 @@ def inverse_text(adjoint: str, power: str) -> str:
     return {"Ad": f"{adjoint}^-1", "Ad^2": f"{adjoint}^-2", "Ad^-2": f"{adjoint}^2"}[power]
 
 
-def times(rows: np.ndarray, M: np.ndarray) -> np.ndarray:
+def times_matrix(rows: np.ndarray, M: np.ndarray) -> np.ndarray:
     """Return rows @ M for each point of a batch. rows: (R, *batch, n); M: (*batch, n, n)."""
     return np.einsum("r...i,...ij->r...j", rows, M)
 
@@ -280,11 +280,16 @@ class Quaternion(Group):
 
     def retract(self, x: np.ndarray, d: np.ndarray) -> np.ndarray:
         q, moved = self.read(x), exp_quaternion(self.factor * d)
-        return self.written(multiply(moved, q) if self.side == "left" else multiply(q, moved))
+        return self.written(multiply_quaternions(moved, q) if self.side == "left" else multiply_quaternions(q, moved))
 
     def local(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        back, there = conjugate(self.read(x)), self.read(y)
-        return log_quaternion(multiply(there, back) if self.side == "left" else multiply(back, there)) / self.factor
+        back, there = conjugate_quaternion(self.read(x)), self.read(y)
+        return (
+            log_quaternion(
+                multiply_quaternions(there, back) if self.side == "left" else multiply_quaternions(back, there)
+            )
+            / self.factor
+        )
 
     def differential(self, d: np.ndarray) -> np.ndarray:
         return super().differential(self.factor * d)
@@ -292,7 +297,7 @@ class Quaternion(Group):
     def entries(self, x: np.ndarray, d: np.ndarray) -> np.ndarray:
         q, half = self.read(x), self.factor * d / 2
         pure = np.concatenate([np.zeros_like(half[..., :1]), half], axis=-1)
-        return self.written(multiply(pure, q) if self.side == "left" else multiply(q, pure))
+        return self.written(multiply_quaternions(pure, q) if self.side == "left" else multiply_quaternions(q, pure))
 
     def by_entries(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return by_units(self, x, rows, x.ndim)

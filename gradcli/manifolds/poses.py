@@ -18,7 +18,7 @@ from .rotations import (
     left_jacobian,
     log_quaternion,
     matrix_of,
-    multiply,
+    multiply_quaternions,
     nearest_rotation,
     quaternion_of,
     squared_norm,
@@ -113,9 +113,9 @@ class SE3(Group):
         turned = self.turned(x, w)
         match self.side:
             case "right":
-                return self.joined(x, turned, t + apply(R @ translation_factor(w), v))
+                return self.joined(x, turned, t + apply_matrix(R @ translation_factor(w), v))
             case "left":
-                return self.joined(x, turned, apply(exp_matrix(w), t) + apply(translation_factor(w), v))
+                return self.joined(x, turned, apply_matrix(exp_matrix(w), t) + apply_matrix(translation_factor(w), v))
             case _:
                 return self.joined(x, turned, t + v)
 
@@ -126,7 +126,7 @@ class SE3(Group):
             R = x[..., :3, :3]
             return exp_matrix(w) @ R if on_left else R @ exp_matrix(w)
         q = self.quaternion(x)
-        return multiply(exp_quaternion(w), q) if on_left else multiply(q, exp_quaternion(w))
+        return multiply_quaternions(exp_quaternion(w), q) if on_left else multiply_quaternions(q, exp_quaternion(w))
 
     def local(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         R, S, t, u = self.rotation(x), self.rotation(y), self.translation(x), self.translation(y)
@@ -136,7 +136,7 @@ class SE3(Group):
         w = log_quaternion(quaternion_of(turn))
         if self.side.startswith("split"):
             return self.move(u - t, w)
-        shift = u - apply(turn, t) if on_left else apply(back, u - t)
+        shift = u - apply_matrix(turn, t) if on_left else apply_matrix(back, u - t)
         v = np.linalg.solve(translation_factor(w).astype(float), shift.astype(float)[..., None])[..., 0]
         return self.move(v, w)
 
@@ -155,8 +155,8 @@ class SE3(Group):
         """Return the matrix (translation, mixed; 0, rotation) on (v, w), in the order of this convention's parts."""
         zero = np.zeros_like(rotation)
         if self.rotation_first:
-            return stack(rotation, zero, mixed, translation)
-        return stack(translation, mixed, zero, rotation)
+            return stack_blocks(rotation, zero, mixed, translation)
+        return stack_blocks(translation, mixed, zero, rotation)
 
     def ad(self, d: np.ndarray) -> np.ndarray:
         v, w = self.parts(d)
@@ -179,12 +179,12 @@ class SE3(Group):
         v, w = self.parts(d)
         R, t = self.rotation(x), self.translation(x)
         on_left = self.side in ("left", "split-left")
-        shift = {"right": apply(R, v), "left": v + np.cross(w, t)}.get(self.side, v)
+        shift = {"right": apply_matrix(R, v), "left": v + np.cross(w, t)}.get(self.side, v)
         if self.is_matrix(x):
             turn = hat(w) @ R if on_left else R @ hat(w)
         else:
             q, pure = self.quaternion(x), np.concatenate([np.zeros_like(w[..., :1]), w / 2], axis=-1)
-            turn = multiply(pure, q) if on_left else multiply(q, pure)
+            turn = multiply_quaternions(pure, q) if on_left else multiply_quaternions(q, pure)
         moved = self.joined(x, turn, shift)
         if self.is_matrix(x) and x.shape[-2] == 4:
             moved[..., 3, :] = 0
@@ -217,11 +217,11 @@ class SE3(Group):
         return first if self.rotation_first else ~first
 
 
-def apply(M: np.ndarray, v: np.ndarray) -> np.ndarray:
+def apply_matrix(M: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return M v for each point of a batch."""
     return (M @ v[..., None])[..., 0]
 
 
-def stack(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
+def stack_blocks(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarray:
     """Return the matrices of the blocks (a, b; c, d)."""
     return np.concatenate([np.concatenate([a, b], axis=-1), np.concatenate([c, d], axis=-1)], axis=-2)

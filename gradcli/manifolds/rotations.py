@@ -9,10 +9,10 @@ import math
 
 import numpy as np
 
-TERMS = 10  # of a Taylor series for angles below 1: 1 / 21! is below the rounding of any type
+TAYLOR_TERMS = 10  # of a Taylor series for angles below 1: 1 / 21! is below the rounding of any type
 SERIES = 60  # of an exponential series of matrices: moves are at most a few times their usual size
 
-INVERSE_FACTORIALS = np.array([1 / np.longdouble(math.factorial(n)) for n in range(2 * TERMS + 3)])
+INVERSE_FACTORIALS = np.array([1 / np.longdouble(math.factorial(n)) for n in range(2 * TAYLOR_TERMS + 3)])
 
 
 def hat(w: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ def coefficients(w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def taylor(square: np.ndarray, first: int) -> np.ndarray:
     """Return the sum over k of (-square)^k / (2 k + first)!, for squares below 1."""
-    factors = INVERSE_FACTORIALS[first : first + 2 * TERMS : 2].astype(square.dtype)
+    factors = INVERSE_FACTORIALS[first : first + 2 * TAYLOR_TERMS : 2].astype(square.dtype)
     total, minus = factors[-1], -square
     for factor in factors[-2::-1]:
         total = total * minus + factor
@@ -63,14 +63,14 @@ def translation_factor(w: np.ndarray) -> np.ndarray:
     return np.eye(3, dtype=w.dtype) + b * W + c * (W @ W)
 
 
-def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def multiply_quaternions(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the product of quaternions w, x, y, z."""
     real = a[..., :1] * b[..., :1] - np.sum(a[..., 1:] * b[..., 1:], axis=-1, keepdims=True)
     imaginary = a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:] + np.cross(a[..., 1:], b[..., 1:])
     return np.concatenate([real, imaginary], axis=-1)
 
 
-def conjugate(q: np.ndarray) -> np.ndarray:
+def conjugate_quaternion(q: np.ndarray) -> np.ndarray:
     return np.concatenate([q[..., :1], -q[..., 1:]], axis=-1)
 
 
@@ -108,14 +108,14 @@ def quaternion_of(R: np.ndarray) -> np.ndarray:
         parts = [squares[..., k]] * 4
         for j in range(4):
             if j != k:
-                parts[j] = product_of(R, min(j, k), max(j, k))
+                parts[j] = component_product(R, min(j, k), max(j, k))
         candidates.append(np.stack(parts, -1))
     every = np.stack(candidates, -2)
     chosen = np.take_along_axis(every, best[..., None, None], axis=-2)[..., 0, :]
     return chosen / np.sqrt(squared_norm(chosen))[..., None]
 
 
-def product_of(R: np.ndarray, j: int, k: int) -> np.ndarray:
+def component_product(R: np.ndarray, j: int, k: int) -> np.ndarray:
     """Return 4 times the product of components j < k of the quaternion of R."""
     if j == 0:
         a, b = [(2, 1), (0, 2), (1, 0)][k - 1]

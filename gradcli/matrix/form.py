@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from ..errors import GradcliError
-from .index_terms import ONE, Atom, Factor, Index, Product, Term, common_factor, exact_power, expand
+from .index_terms import ONE, Atom, Factor, Index, Product, Term, common_factor, exact_power, expand_products
 from .reader import BY_ELEMENTS
 
 
@@ -36,11 +36,11 @@ def literal(value: Any) -> Form:
     return Form("number", (), Fraction(value))
 
 
-def call(name: str, *parts: Form, axis: int | None = None, rank: int = 0, symmetric: bool = False) -> Form:
+def call_form(name: str, *parts: Form, axis: int | None = None, rank: int = 0, symmetric: bool = False) -> Form:
     return Form("call", parts, (name, axis), rank, symmetric)
 
 
-def product(coefficient: Fraction, parts: Sequence[tuple[Form, Fraction]]) -> Form:
+def product_form(coefficient: Fraction, parts: Sequence[tuple[Form, Fraction]]) -> Form:
     """Build an elementwise product of powers: move numbers into the coefficient, and join equal parts."""
     joined: dict[Form, Fraction] = {}
     for form, exponent in parts:
@@ -77,10 +77,10 @@ def split_scalars(form: Form) -> tuple[Fraction, Powers, Form]:
     """Split a formula into a coefficient, powers of scalars, and the product of its arrays."""
     number, powers = factors_of(form)
     arrays = [(f, e) for f, e in powers.items() if f.rank]
-    return number, [(f, e) for f, e in powers.items() if f.rank == 0], product(ONE, arrays)
+    return number, [(f, e) for f, e in powers.items() if f.rank == 0], product_form(ONE, arrays)
 
 
-def transpose(form: Form) -> Form:
+def transpose_form(form: Form) -> Form:
     """Transpose a formula, moving the transpose inward if that does not lengthen the formula."""
     if form.rank < 2:
         return Form("column", (form,), rank=2) if form.rank == 1 else form
@@ -89,9 +89,9 @@ def transpose(form: Form) -> Form:
     if form.op in ("T", "column"):
         return form.parts[0]
     if form.op == "matmul":
-        return form._replace(parts=tuple(map(transpose, reversed(form.parts))))
+        return form._replace(parts=tuple(map(transpose_form, reversed(form.parts))))
     if form.op in ("sum", "product"):
-        return form._replace(parts=tuple(map(transpose, form.parts)))
+        return form._replace(parts=tuple(map(transpose_form, form.parts)))
     if form.op in ("ones", "zeros"):
         return form._replace(detail=form.detail[::-1])
     if form.detail == ("outer", None):
@@ -111,7 +111,7 @@ def chain(*forms: Form) -> Form:
         outer += scalars
         # a vector in front of another factor is a row: (A@x)@B is not A@x@B
         parts += inner.parts if inner.op == "matmul" and (inner.rank == 2 or k == len(forms) - 1) else [inner]
-    return product(coefficient, [*outer, (Form("matmul", tuple(parts), rank=rank), ONE)])
+    return product_form(coefficient, [*outer, (Form("matmul", tuple(parts), rank=rank), ONE)])
 
 
 def cost(form: Form) -> int:
@@ -137,7 +137,7 @@ class Piece(NamedTuple):
 
     def turned(self, *indices: Index) -> Form:
         """Return the formula, transposed if necessary to give these indices in this order."""
-        return self.form if self.indices == indices or len(indices) < 2 else transpose(self.form)
+        return self.form if self.indices == indices or len(indices) < 2 else transpose_form(self.form)
 
 
 class Assembly:
@@ -164,9 +164,9 @@ class Assembly:
         if len(indices) == 2 and indices[0] is indices[1]:
             (i, _) = indices
             if i in self.free or i in self.coming or self.uses(i):
-                form, indices = call("diag", form, rank=1), (i,)
+                form, indices = call_form("diag", form, rank=1), (i,)
             else:
-                form, indices = call("trace", form), ()
+                form, indices = call_form("trace", form), ()
         if len(indices) > 2:
             raise no_form()
         number, scalars, arrays = split_scalars(form)
@@ -186,7 +186,7 @@ class Assembly:
             if len(p.indices) == 1 or all(j in [k for k, _ in self.bound(1)] for j in p.indices):
                 return self.add(sum_of(p.form), (), p)
             place = p.indices.index(i)
-            return self.add(call("sum", p.form, axis=place, rank=1), (p.indices[1 - place],), p)
+            return self.add(call_form("sum", p.form, axis=place, rank=1), (p.indices[1 - place],), p)
         return False
 
     def dot(self) -> bool:
@@ -200,7 +200,7 @@ class Assembly:
         for i in dict.fromkeys(i for p in self.pieces for i in p.indices):
             vectors = [p for p in self.pieces if p.indices == (i,)]
             if len(vectors) > 1:
-                return self.add(product(ONE, [(p.form, ONE) for p in vectors]), (i,), *vectors)
+                return self.add(product_form(ONE, [(p.form, ONE) for p in vectors]), (i,), *vectors)
         return False
 
     def times_vector(self) -> bool:
@@ -219,8 +219,8 @@ class Assembly:
                     continue
                 alone = all(i not in self.free and len(self.uses(i)) == 2 for i in p.indices)
                 if alone and p.indices != q.indices:
-                    return self.add(call("trace", chain(p.form, q.form)), (), p, q)
-                joined = product(ONE, [(p.form, ONE), (q.turned(*p.indices), ONE)])
+                    return self.add(call_form("trace", chain(p.form, q.form)), (), p, q)
+                joined = product_form(ONE, [(p.form, ONE), (q.turned(*p.indices), ONE)])
                 return self.add(sum_of(joined), (), p, q) if alone else self.add(joined, p.indices, p, q)
         return False
 
@@ -243,7 +243,7 @@ class Assembly:
             if matrices:
                 m = matrices[-1]
                 (k,) = (x for x in m.indices if x is not i)
-                diagonal = call("diag", v.form, rank=2)
+                diagonal = call_form("diag", v.form, rank=2)
                 if m.form.op == "eye":
                     return self.add(diagonal, (i, k), m, v)
                 links = (diagonal, m.form) if m.indices[0] is i else (m.form, diagonal)
@@ -258,12 +258,12 @@ class Assembly:
         pieces = sorted(self.pieces, key=lambda p: axes.index(p.indices[0]))
         if len(pieces) == 2 and len(layout) == 2:
             (p, q) = pieces
-            pieces = [Piece(call("outer", p.form, q.form, rank=2), p.indices + q.indices)]
+            pieces = [Piece(call_form("outer", p.form, q.form, rank=2), p.indices + q.indices)]
         elif len(pieces) > 1:
             raise no_form()
         order = tuple(i for i in axes if any(i in p.indices for p in pieces))
         main = [(p.turned(*order), ONE) for p in pieces]
-        return self.coefficient, product(ONE, [*self.scalars, *main]), order
+        return self.coefficient, product_form(ONE, [*self.scalars, *main]), order
 
 
 def no_form() -> GradcliError:
@@ -275,7 +275,7 @@ def sum_of(form: Form) -> Form:
     if form.op == "product" and form.rank == 1 and form.detail == (ONE, (Fraction(2),)) and form.parts[0].op == "name":
         return chain(form.parts[0], form.parts[0])
     number, scalars, arrays = split_scalars(form)
-    return product(number, [*scalars, (call("sum", arrays), ONE)])
+    return product_form(number, [*scalars, (call_form("sum", arrays), ONE)])
 
 
 def factor_form(f: Factor) -> Form:
@@ -287,9 +287,9 @@ def factor_form(f: Factor) -> Form:
         bound = [k for k, i in enumerate(only.indices) if i not in atom.args[0].axes]
         if bound and len(set(only.indices)) == len(only.indices):
             axis = bound[0] if f.indices else None
-            norm = call("norm", atom_form(only.atom, only.indices), axis=axis, rank=len(f.indices))
-            return product(ONE, [(norm, 2 * exponent)])
-    return product(ONE, [(atom_form(atom, f.indices), exponent)])
+            norm = call_form("norm", atom_form(only.atom, only.indices), axis=axis, rank=len(f.indices))
+            return product_form(ONE, [(norm, 2 * exponent)])
+    return product_form(ONE, [(atom_form(atom, f.indices), exponent)])
 
 
 def atom_form(atom: Atom, indices: tuple[Index, ...]) -> Form:
@@ -306,7 +306,7 @@ def atom_form(atom: Atom, indices: tuple[Index, ...]) -> Form:
     whole = is_lane or atom.op in ("inv", "det", "logdet", "logabsdet", "signdet")
     parts = [matrix_form(x, whole) for x in atom.args]
     axis = atom.detail if is_lane and parts[0].rank == 2 and (atom.op, atom.detail) != ("softmax", 1) else None
-    return call(atom.op, *parts, axis=axis, rank=rank, symmetric=rank == 2 and atom.symmetric)
+    return call_form(atom.op, *parts, axis=axis, rank=rank, symmetric=rank == 2 and atom.symmetric)
 
 
 # -- sums ---------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def matrix_form(term: Term, whole: bool = True) -> Form:
     """Return the shortest formula of a term. whole: whether to include axes along which it is constant."""
     forms = sum_forms(term, whole)
     with contextlib.suppress(GradcliError):
-        forms += sum_forms(expand(term), whole)
+        forms += sum_forms(expand_products(term), whole)
     return min(forms, key=cost)
 
 
@@ -327,44 +327,44 @@ def sum_forms(term: Term, whole: bool) -> list[Form]:
         return [Form("zeros", (), term.dims, len(axes)) if whole and axes else literal(0)]
     assembled = [Assembly(one, axes).result(axes) for one in term.products]
     covered = tuple(i for i in axes if any(i in layout for _, _, layout in assembled))
-    parts = [(c, fit(form, layout, covered)) for c, form, layout in assembled]
+    parts = [(c, fit_layout(form, layout, covered)) for c, form, layout in assembled]
     joined = join_chains(parts)
-    results = [join_factors(joined), add(joined), join_factors(parts), add(parts)]
-    return [(spread if whole else fit)(form, covered, axes) for form in results]
+    results = [join_factors(joined), add_forms(joined), join_factors(parts), add_forms(parts)]
+    return [(spread_over_axes if whole else fit_layout)(form, covered, axes) for form in results]
 
 
-def fit(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
+def fit_layout(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
     """Make a vector over the first of two axes a column, so that it broadcasts correctly."""
     if len(layout) == 1 and len(axes) == 2 and layout[0] is axes[0]:
         return Form("column", (form,), rank=2)
     return form
 
 
-def spread(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
+def spread_over_axes(form: Form, layout: tuple[Index, ...], axes: tuple[Index, ...]) -> Form:
     """Extend a formula to all axes, multiplying it by ones along axes where it is constant."""
     if layout == axes:
         return form
     missing = [i for i in axes if i not in layout]
     ones = Form("ones", (), tuple(i.dim for i in missing), len(missing))
     if not layout:
-        return product(ONE, [(form, ONE), (ones, ONE)])
+        return product_form(ONE, [(form, ONE), (ones, ONE)])
     number, scalars, vector = split_scalars(form)
     pair = (vector, ones) if layout[0] is axes[0] else (ones, vector)
-    return product(number, [*scalars, (call("outer", *pair, rank=2), ONE)])
+    return product_form(number, [*scalars, (call_form("outer", *pair, rank=2), ONE)])
 
 
-def add(parts: Sequence[tuple[Fraction, Form]]) -> Form:
+def add_forms(parts: Sequence[tuple[Fraction, Form]]) -> Form:
     """Add up multiples of formulas: join equal formulas, and put positive terms first."""
     joined: dict[Form, Fraction] = {}
     for c, form in parts:
         number, powers = factors_of(form)
-        inner = product(ONE, list(powers.items()))
+        inner = product_form(ONE, list(powers.items()))
         more = zip(inner.detail, inner.parts, strict=True) if inner.op == "sum" else [(ONE, inner)]
         for by, part in more:
             joined[part] = joined.get(part, Fraction(0)) + c * number * by
     pairs = sorted(join_choices([(c, form) for form, c in joined.items() if c]), key=lambda part: part[0] < 0)
     if len(pairs) < 2:
-        return product(pairs[0][0], [(pairs[0][1], ONE)]) if pairs else literal(0)
+        return product_form(pairs[0][0], [(pairs[0][1], ONE)]) if pairs else literal(0)
     rank = max(form.rank for _, form in pairs)
     symmetric = rank == 2 and all(form.symmetric or form.rank == 0 for _, form in pairs)
     return Form("sum", tuple(form for _, form in pairs), tuple(c for c, _ in pairs), rank, symmetric)
@@ -383,8 +383,8 @@ def join_choices(parts: list[tuple[Fraction, Form]]) -> list[tuple[Fraction, For
             rests = []
             for n, own in ((k, choice), (place, other)):
                 number, powers = factors_of(parts[n][1])
-                rests.append(product(parts[n][0] * number, [(f, e) for f, e in powers.items() if f != own]))
-            whole = call("where", condition, *rests, rank=form.rank)
+                rests.append(product_form(parts[n][0] * number, [(f, e) for f, e in powers.items() if f != own]))
+            whole = call_form("where", condition, *rests, rank=form.rank)
             return join_choices([*(part for n, part in enumerate(parts) if n not in (k, place)), (ONE, whole)])
     return parts
 
@@ -392,15 +392,15 @@ def join_choices(parts: list[tuple[Fraction, Form]]) -> list[tuple[Fraction, For
 def join_factors(parts: Sequence[tuple[Fraction, Form]]) -> Form:
     """Add up formulas, moving the common number and powers outside the sum."""
     if len(parts) == 1:
-        return add(parts)
+        return add_forms(parts)
     powers = [factors_of(form)[1] for _, form in parts]
     numbers = [c * factors_of(form)[0] for c, form in parts]
     least = {f: min((p.get(f, Fraction(0)) for p in powers), key=abs) for f in powers[0]}
     common = {f: e for f, e in least.items() if all(p.get(f, 0) * e > 0 for p in powers)}
     content = common_factor(numbers)
-    rests = (product(ONE, [(f, e - common.get(f, 0)) for f, e in p.items()]) for p in powers)
+    rests = (product_form(ONE, [(f, e - common.get(f, 0)) for f, e in p.items()]) for p in powers)
     inner = [(c / content, rest) for c, rest in zip(numbers, rests, strict=True)]
-    return product(content, [*common.items(), (add(inner), ONE)])
+    return product_form(content, [*common.items(), (add_forms(inner), ONE)])
 
 
 def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, Form]]:
@@ -412,7 +412,7 @@ def join_chains(parts: Sequence[tuple[Fraction, Form]]) -> list[tuple[Fraction, 
             other, others, more = links_of(parts[m][1])
             joined = join_two((c * number, links), (parts[m][0] * other, more)) if scalars == others else None
             if joined is not None:
-                whole = (ONE, product(ONE, [*scalars.items(), (joined, ONE)]))
+                whole = (ONE, product_form(ONE, [*scalars.items(), (joined, ONE)]))
                 return join_chains([*parts[:k], whole, *parts[k + 1 : m], *parts[m + 1 :]])
     return parts
 
@@ -427,7 +427,7 @@ def join_two(one: tuple[Fraction, tuple[Form, ...]], other: tuple[Fraction, tupl
         return None
     pairs = [(c, links[head : len(links) - tail]), (d, more[head : len(more) - tail])]
     if all(len(inner) == 1 and inner[0].detail == ("diag", None) and inner[0].rank == 2 for _, inner in pairs):
-        middle = call("diag", join_factors([(by, inner[0].parts[0]) for by, inner in pairs]), rank=2)
+        middle = call_form("diag", join_factors([(by, inner[0].parts[0]) for by, inner in pairs]), rank=2)
     else:
         middle = join_factors([(by, inner[0] if len(inner) == 1 else chain(*inner)) for by, inner in pairs])
     return chain(*links[:head], middle, *links[len(links) - tail :])
@@ -441,5 +441,5 @@ def links_of(form: Form) -> tuple[Fraction, dict[Form, Fraction], tuple[Form, ..
     if whole.detail != ("outer", None) or all(f.op != "matmul" for f in whole.parts):
         return number, {}, ()
     first, last = (f.parts if f.op == "matmul" else (f,) for f in whole.parts)
-    middle = call("outer", first[-1], last[-1], rank=2)
-    return number, dict(scalars), (*first[:-1], middle, *map(transpose, reversed(last[:-1])))
+    middle = call_form("outer", first[-1], last[-1], rank=2)
+    return number, dict(scalars), (*first[:-1], middle, *map(transpose_form, reversed(last[:-1])))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 Dim = int | str  # the length of an axis: a number, or a name for an arbitrary one
 ONE = Fraction(1)
 MOST_ORDERS = 720  # orders of indistinguishable indices to try for the smallest key
-MOST_BITS = 1024  # longer numbers, which exceed the range of floats, are not computed
+MOST_NUMBER_BITS = 1024  # longer numbers, which exceed the range of floats, are not computed
 
 
 class Index:
@@ -43,7 +43,7 @@ class Atom:
         self.op, self.args, self.detail = op, args, detail
         self.key = f"{op}:{detail}({','.join(x.key for x in args)})"
         pairs = op not in ("softmax", "logsumexp") and args and all(len(x.axes) == 2 for x in args)
-        self.symmetric = symmetric or op == "delta" or bool(pairs and all(is_symmetric(x) for x in args))
+        self.symmetric = symmetric or op == "delta" or bool(pairs and all(is_symmetric_term(x) for x in args))
 
 
 class Factor(NamedTuple):
@@ -111,7 +111,7 @@ def common_factor(numbers: Sequence[Fraction]) -> Fraction:
     return -divisor if numbers[0] < 0 else divisor
 
 
-def number(value: Any) -> Term:
+def number_term(value: Any) -> Term:
     return Term((), [Product(Fraction(value))])
 
 
@@ -120,11 +120,11 @@ def product_of(products: Sequence[Product]) -> Product:
     return Product(coefficient, tuple(f for p in products for f in p.factors))
 
 
-def size_of(dim: Dim) -> Product:
+def size_term(dim: Dim) -> Product:
     return Product(Fraction(dim)) if isinstance(dim, int) else Product(ONE, (Factor(Atom("size", detail=dim)),))
 
 
-def is_symmetric(term: Term) -> bool:
+def is_symmetric_term(term: Term) -> bool:
     return term.dims[0] == term.dims[1] and term.with_axes(term.axes[::-1], term.axes).key == term.key
 
 
@@ -155,14 +155,14 @@ def normalize(one: Product, axes: tuple[Index, ...]) -> list[Product]:
 def sum_over(one: Product, indices: Iterable[Index], axes: Sequence[Index]) -> Product:
     """Sum a product over the indices that are not free; if it lacks an index, multiply by the length of that index."""
     used = one.indices()
-    return product_of([one, *(size_of(i.dim) for i in indices if i not in axes and i not in used)])
+    return product_of([one, *(size_term(i.dim) for i in indices if i not in axes and i not in used)])
 
 
 def substitute_indices(one: Product, axes: tuple[Index, ...]) -> Product:
     """Eliminate indices that a delta equates with others, and all but one of the indices of length 1."""
     units = [i for i in (*axes, *one.indices()) if i.dim == 1]
     new = dict.fromkeys(units[1:], units[0]) if units else {}
-    coefficient, factors = one.coefficient, renamed(one.factors, new)
+    coefficient, factors = one.coefficient, renamed_indices(one.factors, new)
     while True:
         deltas = [f for f in factors if f.atom.op == "delta"]
         trivial = next((f for f in deltas if f.indices[0] is f.indices[1]), None)
@@ -174,17 +174,17 @@ def substitute_indices(one: Product, axes: tuple[Index, ...]) -> Product:
         for f in deltas:
             gone, kept = sorted(f.indices, key=lambda i: -axes.index(i) if i in axes else -len(axes))
             if gone not in axes:
-                factors = renamed(factors, {gone: kept})
+                factors = renamed_indices(factors, {gone: kept})
                 break
             others = [g for g in factors if gone in g.indices and g is not f]
             if others:
-                factors = tuple(g if g is f else renamed((g,), {gone: kept})[0] for g in factors)
+                factors = tuple(g if g is f else renamed_indices((g,), {gone: kept})[0] for g in factors)
                 break
         else:
             return Product(coefficient, factors)
 
 
-def renamed(factors: tuple[Factor, ...], new: Mapping[Index, Index]) -> tuple[Factor, ...]:
+def renamed_indices(factors: tuple[Factor, ...], new: Mapping[Index, Index]) -> tuple[Factor, ...]:
     return tuple(f._replace(indices=tuple(new.get(i, i) for i in f.indices)) for f in factors) if new else factors
 
 
@@ -300,7 +300,7 @@ def group(term: Term, signed: bool = True) -> tuple[Fraction, Atom]:
     return content, Atom("group", (scale(Term(term.present(), term.products), 1 / content),))
 
 
-def multiply(axes: Sequence[Index], *terms: Term) -> Term:
+def multiply_elementwise(axes: Sequence[Index], *terms: Term) -> Term:
     """Multiply terms elementwise; their free indices must be among the axes."""
     factor = math.prod((n for x in terms if (n := x.number()) is not None), start=ONE)
     others = [x for x in terms if x.number() is None]
@@ -309,7 +309,7 @@ def multiply(axes: Sequence[Index], *terms: Term) -> Term:
     return Term(axes, [product_of([Product(factor), *map(as_product, others)])])
 
 
-def power(term: Term, exponent: Fraction) -> Term:
+def power_term(term: Term, exponent: Fraction) -> Term:
     if exponent == 1:
         return term
     if exponent == 0:
@@ -334,7 +334,7 @@ def power(term: Term, exponent: Fraction) -> Term:
 
 def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     """Return a power of a number if it is rational and not too long, else None."""
-    if max(base.numerator.bit_length(), base.denominator.bit_length()) * max(abs(exponent), ONE) >= MOST_BITS:
+    if max(base.numerator.bit_length(), base.denominator.bit_length()) * max(abs(exponent), ONE) >= MOST_NUMBER_BITS:
         return None
     if exponent.denominator == 1:
         return None if base == 0 and exponent < 0 else base ** int(exponent)
@@ -345,11 +345,11 @@ def exact_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     return root**exponent.numerator if root**exponent.denominator == base else None
 
 
-def contract(term: Term, *indices: Index) -> Term:
+def contract_indices(term: Term, *indices: Index) -> Term:
     return Term([i for i in term.axes if i not in indices], (sum_over(one, indices, ()) for one in term.products))
 
 
-def apply(op: str, axes: Sequence[Index], args: Sequence[Term], detail: Any = "") -> Term:
+def apply_function(op: str, axes: Sequence[Index], args: Sequence[Term], detail: Any = "") -> Term:
     """Apply an elementwise function to terms; their free indices must be among the axes."""
     used = {i for x in args for i in x.present()}
     present = [i for i in axes if i in used]
@@ -357,7 +357,7 @@ def apply(op: str, axes: Sequence[Index], args: Sequence[Term], detail: Any = ""
     return Term(axes, [Product(ONE, (Factor(atom, tuple(present)),))])
 
 
-def inverse(x: Term) -> Term:
+def inverse_matrix(x: Term) -> Term:
     """Invert a square matrix: move scalars outward, and simplify inv(inv(A)) to A and inv(A B) to inv(B) inv(A)."""
     i, j = x.axes
     if len(x.products) == 1:
@@ -368,11 +368,13 @@ def inverse(x: Term) -> Term:
         (only,) = inner if len(inner) == 1 else (None,)
         if only is not None and only.exponent == 1 and only.atom.op in ("delta", "inv"):
             products = [Product(ONE, (only,))] if only.atom.op == "delta" else only.atom.args[0].at(only.indices)
-            return multiply(x.axes, Term((), [back]), Term(x.axes, products))
+            return multiply_elementwise(x.axes, Term((), [back]), Term(x.axes, products))
         if outer or one.coefficient != 1:
-            return multiply(x.axes, Term((), [back]), inverse(Term(x.axes, [Product(ONE, tuple(inner))])))
+            return multiply_elementwise(
+                x.axes, Term((), [back]), inverse_matrix(Term(x.axes, [Product(ONE, tuple(inner))]))
+            )
         if len(inner) > 1 and (path := square_path(inner, i, j)):
-            parts = [next(inverse(Term(ends, [Product(ONE, (f,))])).at(ends[::-1])) for f, *ends in path]
+            parts = [next(inverse_matrix(Term(ends, [Product(ONE, (f,))])).at(ends[::-1])) for f, *ends in path]
             return Term((j, i), [product_of(parts[::-1])]).with_axes((i, j))
     swapped = x.with_axes((j, i), (i, j))
     turned = swapped.key < x.key
@@ -396,7 +398,7 @@ def square_path(factors: Sequence[Factor], start: Index, end: Index) -> list[tup
     return path if is_square and path[-1][2] is end else []
 
 
-def expand(term: Term) -> Term:
+def expand_products(term: Term) -> Term:
     """Multiply out sums in parentheses, but not their powers."""
     products = list(term.products)
     while True:

@@ -12,7 +12,7 @@ from ..exact.field import CONDITIONS
 from ..lang import tree
 from ..lang.evaluate import advice_for, find_function
 from ..lang.limits import CONSTANTS
-from ..lang.operations import derivatives
+from ..lang.operations import derivative_texts
 from ..lang.parse import parse
 from ..rules import entry
 from .index_terms import (
@@ -23,23 +23,29 @@ from .index_terms import (
     Index,
     Product,
     Term,
-    apply,
+    apply_function,
     as_product,
-    contract,
-    inverse,
-    multiply,
-    number,
-    power,
+    contract_indices,
+    inverse_matrix,
+    multiply_elementwise,
+    number_term,
+    power_term,
     product_of,
-    renamed,
+    renamed_indices,
     scale,
-    size_of,
+    size_term,
     term_of,
 )
 
 BY_ELEMENTS = "'gradcli symbolic' without --matrix works element by element and supports more functions"
-STEPS = {*CONDITIONS.split(), "bitwise_and", "bitwise_or", "invert", "heaviside"}  # elementwise, with zero derivative
-POWERS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
+STEP_FUNCTIONS = {
+    *CONDITIONS.split(),
+    "bitwise_and",
+    "bitwise_or",
+    "invert",
+    "heaviside",
+}  # elementwise, with zero derivative
+FIXED_EXPONENTS = {"sqrt": Fraction(1, 2), "square": Fraction(2), "reciprocal": Fraction(-1), "rsqrt": Fraction(-1, 2)}
 
 
 def input_term(name: str, dims: Sequence[Dim]) -> Term:
@@ -47,17 +53,17 @@ def input_term(name: str, dims: Sequence[Dim]) -> Term:
     return term_of(Factor(Atom("input", detail=name), axes), axes=axes)
 
 
-def identity(i: Index) -> Term:
+def identity_term(i: Index) -> Term:
     axes = (i, Index(i.dim))
     return term_of(Factor(Atom("delta"), axes), axes=axes)
 
 
-def transpose(x: Term) -> Term:
+def transpose_term(x: Term) -> Term:
     return Term(x.axes[::-1], x.products)
 
 
 def count_elements(axes: Iterable[Index]) -> Term:
-    return multiply((), number(1), *(Term((), [size_of(i.dim)]) for i in axes))
+    return multiply_elementwise((), number_term(1), *(Term((), [size_term(i.dim)]) for i in axes))
 
 
 def write_dims(dims: Sequence[Dim]) -> str:
@@ -66,12 +72,12 @@ def write_dims(dims: Sequence[Dim]) -> str:
 
 def elementwise_name(name: str) -> str | None:
     primitive = find_function(name)
-    if primitive is None or (primitive.kind != "elementwise" and primitive.name not in STEPS):
+    if primitive is None or (primitive.kind != "elementwise" and primitive.name not in STEP_FUNCTIONS):
         return None
     return primitive.name
 
 
-SLOPES = {
+TABLE_SLOPES = {
     "absolute": ("sign(x)",), "exp": ("exp(x)",), "expm1": ("exp(x)",), "tan": ("1 + tan(x)**2",),
     "relu": ("heaviside(x, 0)",), "softplus": ("sigmoid(x)",), "silu": ("sigmoid(x)*(1 + x*(1 - sigmoid(x)))",),
     "maximum": ("heaviside(x - y, 0.5)", "heaviside(y - x, 0.5)"),
@@ -83,11 +89,11 @@ SLOPES = {
 
 
 @functools.cache
-def slope(op: str, position: int) -> tree.Program | None:
+def slope_formula(op: str, position: int) -> tree.ParsedProgram | None:
     """Return the formula of a derivative in x, y and z, as in `gradcli ops`; None if it is 0."""
-    if op in STEPS:
+    if op in STEP_FUNCTIONS:
         return None
-    text = SLOPES[op][position] if op in SLOPES else derivatives(entry(op))[position][1]
+    text = TABLE_SLOPES[op][position] if op in TABLE_SLOPES else derivative_texts(entry(op))[position][1]
     return None if text == "0" else parse(text)
 
 
@@ -95,7 +101,7 @@ def slope(op: str, position: int) -> tree.Program | None:
 def has_slopes(op: str, arity: int) -> bool:
     """Report whether the derivatives of an elementwise function are formulas in the expression language."""
     try:
-        formulas = [slope(op, k) for k in range(arity)]
+        formulas = [slope_formula(op, k) for k in range(arity)]
     except GradcliError:
         return False
     nodes = [node for f in formulas if f is not None for s in f.statements for node in s.value.walk()]
@@ -111,7 +117,7 @@ class TermReader:
     each node and its value; returns the value to use.
     """
 
-    def __init__(self, program: tree.Program, names: Mapping[str, Any], dims: frozenset[str] = frozenset()):
+    def __init__(self, program: tree.ParsedProgram, names: Mapping[str, Any], dims: frozenset[str] = frozenset()):
         self.program, self.names, self.dims = program, dict(names), dims
         self.given = frozenset(names)
         self.watch: Callable[[tree.Expr, Any, str | None], Any] = lambda node, value, name: value
@@ -157,7 +163,7 @@ class TermReader:
     def _number(self, node: tree.Number) -> Term:
         if isinstance(node.value, complex):
             self.refuse(node, "a complex number")
-        return number(Fraction(self.program.source[node.start : node.end].replace("_", "")))
+        return number_term(Fraction(self.program.source[node.start : node.end].replace("_", "")))
 
     def _constant(self, node: tree.Constant) -> Any:
         return node.value
@@ -166,7 +172,7 @@ class TermReader:
         if node.name in self.names:
             return self.names[node.name]
         if node.name in self.dims:
-            return Term((), [size_of(node.name)])
+            return Term((), [size_term(node.name)])
         if node.name in ("inf", "nan"):
             self.refuse(node, f"'{node.name}'")
         if node.name in CONSTANTS:
@@ -175,8 +181,8 @@ class TermReader:
 
     def _unary(self, node: tree.Unary) -> Term:
         x = self.term(node.x)
-        if node.op in STEPS:
-            return apply(node.op, x.axes, [x])
+        if node.op in STEP_FUNCTIONS:
+            return apply_function(node.op, x.axes, [x])
         return scale(x, -1) if node.op == "negative" else x
 
     def _sequence(self, node: tree.Sequence) -> Any:
@@ -185,13 +191,13 @@ class TermReader:
     def _property(self, node: tree.Property) -> Any:
         x = self.term(node.x)
         if node.name in ("T", "mT"):
-            return transpose(x)
+            return transpose_term(x)
         if node.name == "shape":
-            return tuple(Term((), [size_of(d)]) for d in x.dims)
+            return tuple(Term((), [size_term(d)]) for d in x.dims)
         if node.name == "size":
             return count_elements(x.axes)
         if node.name == "ndim":
-            return number(len(x.axes))
+            return number_term(len(x.axes))
         self.refuse(node, f".{node.name}")
 
     def _item(self, node: tree.Item) -> Any:
@@ -239,18 +245,18 @@ class TermReader:
         if op in ("add", "subtract"):
             return Term(axes, [*x.products, *scale(y, 1 if op == "add" else -1).products])
         if op == "multiply":
-            return multiply(axes, x, y)
+            return multiply_elementwise(axes, x, y)
         if op == "divide":
-            return multiply(axes, x, self.checked_power(node, y, Fraction(-1)))
-        exponent = y.number() if op == "power" else POWERS.get(op)
+            return multiply_elementwise(axes, x, self.checked_power(node, y, Fraction(-1)))
+        exponent = y.number() if op == "power" else FIXED_EXPONENTS.get(op)
         if exponent is not None:
             return self.checked_power(node, Term(axes, x.products), exponent)
-        return apply(op, axes, aligned)
+        return apply_function(op, axes, aligned)
 
     def checked_power(self, node: Any, x: Term, exponent: Fraction) -> Term:
         if exponent < 0 and not x.products:
             raise self.error(node, "this divides by zero", kind="value")
-        return power(x, exponent)
+        return power_term(x, exponent)
 
     def product(self, node: Any, x: Term, y: Term) -> Term:
         if not x.axes or not y.axes:
@@ -264,7 +270,7 @@ class TermReader:
                 hint = "transpose the second operand: B.T"
             raise self.error(node, f"{write_dims(x.dims)} @ {write_dims(y.dims)}: {inner.dim} is not {first.dim}", hint)
         i, j, k = Index(inner.dim), tuple(Index(a.dim) for a in x.axes[:-1]), tuple(Index(a.dim) for a in y.axes[1:])
-        return contract(multiply((*j, i, *k), x.with_axes((*j, i)), y.with_axes((i, *k))), i)
+        return contract_indices(multiply_elementwise((*j, i, *k), x.with_axes((*j, i)), y.with_axes((i, *k))), i)
 
     # -- functions --------------------------------------------------------------------------------------
 
@@ -272,7 +278,7 @@ class TermReader:
         args = [self.value(x) for x in node.args]
         named = {k: self.value(x) for k, x in zip(node.keywords, node.values, strict=True)}
         named = {{"dim": "axis", "keepdim": "keepdims"}.get(k, k): x for k, x in named.items()}
-        function = FUNCTIONS.get(ALIASES.get(node.function, node.function))
+        function = MATRIX_FUNCTIONS.get(MATRIX_ALIASES.get(node.function, node.function))
         if function is not None:
             try:
                 return function(self, node, *args, **named)
@@ -304,20 +310,20 @@ class TermReader:
 
     def call_sum(self, node: tree.Call, x: Term, axis: Any = None, keepdims: Any = False) -> Term:
         gone = self.axes_of(node, x, axis)
-        result = contract(x, *gone)
+        result = contract_indices(x, *gone)
         kept = [Index(1) if i in gone else i for i in x.axes] if keepdims else result.axes
         return Term(kept, result.products)
 
     def call_mean(self, node: tree.Call, x: Term, axis: Any = None, keepdims: Any = False) -> Term:
         count = count_elements(self.axes_of(node, x, axis))
         total = self.call_sum(node, x, axis, keepdims)
-        return multiply(total.axes, total, power(count, Fraction(-1)))
+        return multiply_elementwise(total.axes, total, power_term(count, Fraction(-1)))
 
     def call_outer(self, node: tree.Call, x: Term, y: Term) -> Term:
         if len(x.axes) != 1 or len(y.axes) != 1:
             raise self.error(node, f"outer takes two vectors, not shapes {write_dims(x.dims)} and {write_dims(y.dims)}")
         x, y = (v.with_axes([Index(d) for d in v.dims]) for v in (x, y))
-        return multiply((*x.axes, *y.axes), x, y)
+        return multiply_elementwise((*x.axes, *y.axes), x, y)
 
     def square(self, node: tree.Call, x: Term) -> Term:
         """Give a matrix fresh axes. Raises GradcliError unless it is square."""
@@ -328,12 +334,12 @@ class TermReader:
 
     def call_trace(self, node: tree.Call, x: Term) -> Term:
         x = self.square(node, x)
-        return contract(x.with_axes((x.axes[0], x.axes[0]), x.axes[:1]), x.axes[0])
+        return contract_indices(x.with_axes((x.axes[0], x.axes[0]), x.axes[:1]), x.axes[0])
 
     def call_diag(self, node: tree.Call, x: Term) -> Term:
         if len(x.axes) == 1:
-            delta = identity(x.axes[0])
-            return multiply(delta.axes, x, delta)
+            delta = identity_term(x.axes[0])
+            return multiply_elementwise(delta.axes, x, delta)
         x = self.square(node, x)
         return x.with_axes((x.axes[0], x.axes[0]), x.axes[:1])
 
@@ -342,11 +348,11 @@ class TermReader:
         if order is not None and len(x.axes) != 1 and axis is None:
             self.refuse(node, "matrix norms other than Frobenius")
         if order == 1:
-            return self.call_sum(node, apply("absolute", x.axes, [x]), axis, keepdims)
+            return self.call_sum(node, apply_function("absolute", x.axes, [x]), axis, keepdims)
         if ord is not None and (order is None or order < 2 or order.numerator % 2 or order.denominator != 1):
             self.refuse(node, "a norm of this order")
         order = order or Fraction(2)
-        return power(self.call_sum(node, power(x, order), axis, keepdims), 1 / order)
+        return power_term(self.call_sum(node, power_term(x, order), axis, keepdims), 1 / order)
 
     def lanes(self, node: tree.Call, x: Term, axis: Any) -> tuple[Term, int]:
         """Give a term fresh axes. Return it, and the position of the given axis."""
@@ -356,7 +362,7 @@ class TermReader:
             self.refuse(node, f"{node.function} over {len(found)} axes")
         return x, x.axes.index(found[0])
 
-    def call_softmax(self, node: tree.Call, x: Term, axis: Any = number(-1)) -> Term:
+    def call_softmax(self, node: tree.Call, x: Term, axis: Any = number_term(-1)) -> Term:
         x, place = self.lanes(node, x, axis)
         return term_of(Factor(Atom("softmax", (x,), place), x.axes), axes=x.axes)
 
@@ -384,28 +390,28 @@ class TermReader:
         axes = self.axes_from(node, lengths)
         if len(axes) not in (1, 2) or axes[0].dim != axes[-1].dim:
             self.refuse(node, "an identity matrix that is not square")
-        return identity(axes[0])
+        return identity_term(axes[0])
 
 
 def function_of_matrix(op: str) -> Callable[[TermReader, tree.Call, Term], Term]:
     return lambda reader, node, x: term_of(Factor(Atom(op, (reader.square(node, x),))))
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+MATRIX_FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name.removeprefix("call_"): method for name, method in vars(TermReader).items() if name.startswith("call_")},
     "matmul": TermReader.product,
     "dot": lambda reader, node, x, y: (
         reader.product(node, x, y) if x.axes and y.axes else reader.elementwise("multiply", node, [x, y])
     ),
-    "inner": lambda reader, node, x, y: reader.product(node, x, transpose(y)),
+    "inner": lambda reader, node, x, y: reader.product(node, x, transpose_term(y)),
     "vdot": lambda reader, node, x, y: reader.call_sum(node, reader.elementwise("multiply", node, [x, y])),
-    "transpose": lambda reader, node, x: transpose(x),
+    "transpose": lambda reader, node, x: transpose_term(x),
     "det": function_of_matrix("det"),
     "logdet": function_of_matrix("logdet"),
     "slogdet": lambda *args: tuple(function_of_matrix(op)(*args) for op in ("signdet", "logabsdet")),
-    "inv": lambda reader, node, x: inverse(reader.square(node, x)),
-    "solve": lambda reader, node, a, b: reader.product(node, inverse(reader.square(node, a)), b),
-    "log_softmax": lambda reader, node, x, axis=number(-1): reader.elementwise(
+    "inv": lambda reader, node, x: inverse_matrix(reader.square(node, x)),
+    "solve": lambda reader, node, a, b: reader.product(node, inverse_matrix(reader.square(node, a)), b),
+    "log_softmax": lambda reader, node, x, axis=number_term(-1): reader.elementwise(
         "subtract", node, [x, reader.call_logsumexp(node, x, axis, True)]
     ),
     "ones": lambda reader, node, *lengths: Term(reader.axes_from(node, lengths), [Product(ONE)]),
@@ -413,7 +419,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ones_like": lambda reader, node, x: Term(x.axes, [Product(ONE)]),
 }
 """Functions that are not elementwise."""
-ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "matrix_transpose": "transpose"}
+MATRIX_ALIASES = {"mm": "matmul", "mv": "matmul", "identity": "eye", "amean": "mean", "matrix_transpose": "transpose"}
 
 
 # -- derivatives ------------------------------------------------------------------------------------
@@ -434,7 +440,7 @@ def derive(term: Term, name: str, seeds: Sequence[Index]) -> Term:
             else:
                 inner = derive_atom(f.atom, f.indices, derive_at) if depends(f.atom, name) else ()
             rest = (*one.factors[:k], f._replace(exponent=f.exponent - 1), *one.factors[k + 1 :])
-            products += times(one.coefficient * f.exponent, rest, inner)
+            products += times_products(one.coefficient * f.exponent, rest, inner)
     return Term((*term.axes, *seeds), products)
 
 
@@ -457,19 +463,21 @@ def derive_atom(atom: Atom, indices: tuple[Index, ...], derive_at: DeriveAt) -> 
         k, m = (Index(d) for d in x.dims)
         if atom.op == "inv":
             factors = tuple(Factor(Atom("inv", atom.args), pair) for pair in ((indices[0], k), (m, indices[1])))
-            yield from times(-ONE, factors, derive_at(x, (k, m)))
+            yield from times_products(-ONE, factors, derive_at(x, (k, m)))
         elif atom.op != "signdet":
             own = (Factor(atom),) if atom.op == "det" else ()
-            (inv_product,) = inverse(x).at((m, k))
+            (inv_product,) = inverse_matrix(x).at((m, k))
             factors = (*own, *inv_product.factors)
-            yield from times(inv_product.coefficient, factors, derive_at(x, (k, m)))
+            yield from times_products(inv_product.coefficient, factors, derive_at(x, (k, m)))
     elif atom.op in ("softmax", "logsumexp"):
         yield from derive_lanes(atom, indices, derive_at)
     else:
         yield from derive_elementwise(atom, indices, derive_at)
 
 
-def times(coefficient: Fraction, factors: tuple[Factor, ...], products: Iterable[Product]) -> Iterator[Product]:
+def times_products(
+    coefficient: Fraction, factors: tuple[Factor, ...], products: Iterable[Product]
+) -> Iterator[Product]:
     return (product_of([Product(coefficient, factors), one]) for one in products)
 
 
@@ -480,19 +488,19 @@ def derive_lanes(atom: Atom, indices: tuple[Index, ...], derive_at: DeriveAt) ->
     bound = Index(x.dims[place])
     if atom.op == "logsumexp":
         lane = (*indices[:place], bound, *indices[place:])
-        yield from times(ONE, (Factor(soft, lane),), derive_at(x, lane))
+        yield from times_products(ONE, (Factor(soft, lane),), derive_at(x, lane))
         return
     lane = (*indices[:place], bound, *indices[place + 1 :])
-    yield from times(ONE, (Factor(soft, indices),), derive_at(x, indices))
-    yield from times(-ONE, (Factor(soft, indices), Factor(soft, lane)), derive_at(x, lane))
+    yield from times_products(ONE, (Factor(soft, indices),), derive_at(x, indices))
+    yield from times_products(-ONE, (Factor(soft, indices), Factor(soft, lane)), derive_at(x, lane))
 
 
 def derive_elementwise(atom: Atom, indices: tuple[Index, ...], derive_at: DeriveAt) -> Iterator[Product]:
     for position, x in enumerate(atom.args):
-        formula, inner = slope(atom.op, position), list(derive_at(x, indices))
+        formula, inner = slope_formula(atom.op, position), list(derive_at(x, indices))
         if formula is None or not inner:
             continue
         partial = TermReader(formula, dict(zip("xyz", atom.args, strict=False))).run()
         whole = as_product(partial)
-        factors = renamed(whole.factors, dict(zip(partial.axes, indices, strict=False)))
-        yield from times(whole.coefficient, factors, inner)
+        factors = renamed_indices(whole.factors, dict(zip(partial.axes, indices, strict=False)))
+        yield from times_products(whole.coefficient, factors, inner)

@@ -16,16 +16,16 @@ from ..lang.parse import parse
 from ..program.base import Program, Values
 from ..program.expression import ExpressionProgram
 from ..request import Request
-from ..results.studies import Derivative, Formula, Formulas, bold_symbol
+from ..results.studies import Derivative, Formulas, PrintedFormula, bold_symbol
 from .form import Form, matrix_form
-from .index_terms import Dim, Index, Term, assume_symmetric, contract, multiply
-from .printing import Language, Latex, Paper, Python, name_parts
+from .index_terms import Dim, Index, Term, assume_symmetric, contract_indices, multiply_elementwise
+from .printing import LanguageWriter, Latex, NumpyWriter, Paper, name_parts
 from .reader import BY_ELEMENTS, TermReader, derive, input_term
 
 COMPARED_AT = 3  # random sizes and points at which a formula is compared with the engine
-TRIES = 60  # points to try in search of one where all values are finite
+POINT_TRIES = 60  # points to try in search of one where all values are finite
 STYLES = ("normal", "positive", "spd", "small", "spd positive")
-RELATIVE, ABSOLUTE = 1e-8, 1e-10  # tolerance for rounding; a wrong formula differs by about 100%
+RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-8, 1e-10  # tolerance for rounding; a wrong formula differs by about 100%
 
 
 class Inputs:
@@ -94,11 +94,11 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Form
     output = inputs.reader().run(inputs.out)
     if not isinstance(output, Term):
         raise GradcliError("the output is not a number or an array", kind="shape")
-    kind = kind_of(output, order)
+    kind = kind_of_derivatives(output, order)
     terms, notes = derive_all(output, inputs, order, named=request.wrt is not None)
     forms = {name: matrix_form(assume_symmetric(term, inputs.symmetric)) for name, term in terms.items()}
     value = matrix_form(assume_symmetric(output, inputs.symmetric))
-    texts = {name: write_formula(form, inputs) for name, form in forms.items()}
+    texts = {name: write_matrix_formula(form, inputs) for name, form in forms.items()}
     agreements = prove(inputs, texts, kind)
     targets = [s.target for s in program.parsed.statements]
     name = inputs.out or (None if None in targets else targets[-1])
@@ -106,7 +106,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Form
     derivatives = (Derivative(n, texts[n], dims=term.dims, agreement=agreements[n]) for n, term in terms.items())
     return Formulas(
         program.title,
-        (Derivative("value", write_formula(value, inputs)),),
+        (Derivative("value", write_matrix_formula(value, inputs)),),
         tuple(derivatives),
         order,
         python_code(program.title, inputs, value, forms) if code else "",
@@ -119,7 +119,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Form
     )
 
 
-def kind_of(output: Term, order: int) -> str:
+def kind_of_derivatives(output: Term, order: int) -> str:
     """Return the kind of derivatives. Raises GradcliError for outputs whose derivatives have no matrix form."""
     rank = sum(d != 1 for d in output.dims)
     if rank > 1 or (rank and (len(output.axes) > 1 or order > 1)):
@@ -151,26 +151,26 @@ def derive_all(output: Term, inputs: Inputs, order: int, named: bool) -> tuple[d
     return terms, [f"{', '.join(left_out)}: more than two axes, so it has no matrix form"] if left_out else []
 
 
-def write_formula(form: Form, inputs: Inputs) -> Formula:
+def write_matrix_formula(form: Form, inputs: Inputs) -> PrintedFormula:
     """Write a formula in the language, in LaTeX and as on paper; name common parts where that shortens it."""
-    language = Language(inputs.shapes, inputs.named)
+    language = LanguageWriter(inputs.shapes, inputs.named)
     taken = frozenset(inputs.program.input_names(inputs.shapes)) | set(inputs.program.bound)
     parts, (short,) = name_parts([form], taken, lambda f: len(language.write(f)))
     named = [(Form("name", (), name, part.rank), part) for name, part in parts]
 
-    def join(writer: Language, glue: str, first: bool) -> str:
+    def join(writer: LanguageWriter, glue: str, first: bool) -> str:
         lines = [f"{writer.write(name)} = {writer.write(part)}" for name, part in named]
         last = writer.write(short)
         return glue.join([*lines, last] if first else [last, *lines])
 
     latex, paper = Latex(inputs.shapes), Paper(inputs.shapes)
-    return Formula(join(language, "; ", True), join(latex, r",\quad ", False), join(paper, ", ", False))
+    return PrintedFormula(join(language, "; ", True), join(latex, r",\quad ", False), join(paper, ", ", False))
 
 
 # -- check ------------------------------------------------------------------------------------------------
 
 
-def prove(inputs: Inputs, texts: Mapping[str, Formula], kind: str) -> dict[str, dict[str, Any]]:
+def prove(inputs: Inputs, texts: Mapping[str, PrintedFormula], kind: str) -> dict[str, dict[str, Any]]:
     """Compare formulas with the engine at random sizes and points. Raises GradcliError if one differs."""
     rng = np.random.default_rng(0)
     programs = {name: ExpressionProgram(parse(formula.text), formula.text) for name, formula in texts.items()}
@@ -180,9 +180,9 @@ def prove(inputs: Inputs, texts: Mapping[str, Formula], kind: str) -> dict[str, 
         sizes.append(lengths)
         for name, theirs in engine.items():
             ours = numbers[name]
-            scale = max(largest(theirs), largest(ours))
-            error = largest(ours - theirs) if ours.shape == theirs.shape else np.inf
-            if error > RELATIVE * scale + 100 * noise[name] + ABSOLUTE:
+            scale = max(largest_element(theirs), largest_element(ours))
+            error = largest_element(ours - theirs) if ours.shape == theirs.shape else np.inf
+            if error > RELATIVE_TOLERANCE * scale + 100 * noise[name] + ABSOLUTE_TOLERANCE:
                 message = f"gradcli has a defect: its formula for {name} disagrees with its engine: {texts[name].text}"
                 hint = f"please report it with the command line; {BY_ELEMENTS}"
                 raise GradcliError(message, hint=hint, kind="defect", exit_code=EXIT_DEFECT)
@@ -190,19 +190,19 @@ def prove(inputs: Inputs, texts: Mapping[str, Formula], kind: str) -> dict[str, 
     return {name: {"agrees": True, "points": COMPARED_AT, "sizes": sizes, "max_error": errors[name]} for name in texts}
 
 
-def largest(x: np.ndarray) -> float:
+def largest_element(x: np.ndarray) -> float:
     return float(np.abs(x).max(initial=0.0))
 
 
-Arrays = dict[str, np.ndarray]
+ArraysByName = dict[str, np.ndarray]
 
 
 def regular_point(
     inputs: Inputs, programs: Mapping[str, ExpressionProgram], kind: str, rng: np.random.Generator
-) -> tuple[dict[str, int], Arrays, Arrays, dict[str, float]]:
+) -> tuple[dict[str, int], ArraysByName, ArraysByName, dict[str, float]]:
     """Find a point where all values are finite. Return lengths, values of formulas and engine, and rounding effects."""
     choices = range(2, 2 + max(len(inputs.dims), 6))
-    for attempt in range(TRIES):
+    for attempt in range(POINT_TRIES):
         lengths = dict(zip(inputs.dims, map(int, rng.permutation(choices)), strict=False))
         values = inputs.draw(lengths, STYLES[attempt % len(STYLES)], rng)
         nearby = {n: values[n] * (1 + 1e-13 * rng.standard_normal(values[n].shape)) for n in inputs.shapes}
@@ -217,8 +217,8 @@ def regular_point(
                 continue
             raise
         if all(np.isfinite(x).all() for x in (value, *engine.values(), *numbers.values())):
-            noise = {name: largest(x - moved[name]) for name, x in engine.items()}
-            if all(noise[name] <= 1e-9 * largest(x) + ABSOLUTE for name, x in engine.items()):
+            noise = {name: largest_element(x - moved[name]) for name, x in engine.items()}
+            if all(noise[name] <= 1e-9 * largest_element(x) + ABSOLUTE_TOLERANCE for name, x in engine.items()):
                 return lengths, numbers, engine, noise
     message = "found no random point where the derivatives have values, so the formulas cannot be checked"
     raise GradcliError(message, hint="declare the properties of a matrix: --spd A or --symmetric A", kind="value")
@@ -253,7 +253,7 @@ def python_code(title: str, inputs: Inputs, value: Form, forms: Mapping[str, For
     used = {name: names.parameters[name] for name in inputs.shapes}
     parts, (value, *slopes) = name_parts([value, *forms.values()], names.taken)
     names.taken.update(name for name, _ in parts)
-    writer = Python({used[name]: own for name, own in inputs.shapes.items()})
+    writer = NumpyWriter({used[name]: own for name, own in inputs.shapes.items()})
     write = lambda form: writer.write(rename_inputs(form, used))  # noqa: E731
     common = [(name, write(form)) for name, form in parts]
     texts = dict(zip(forms, map(write, slopes), strict=True))
@@ -274,7 +274,7 @@ def rename_inputs(form: Form, names: Mapping[str, str]) -> Form:
 # -- steps -----------------------------------------------------------------------------------------------
 
 
-class Nodes:
+class ProgramNodes:
     """The nodes of a program that depend on inputs, by name (their own, or v1, v2, ...): terms in earlier nodes."""
 
     def __init__(self, inputs: Inputs):
@@ -299,15 +299,15 @@ class Nodes:
         return input_term(name, value.dims)
 
 
-def matrix_steps(inputs: Inputs, function: str, results: Mapping[str, Formula]) -> tuple[Formula, ...]:
+def matrix_steps(inputs: Inputs, function: str, results: Mapping[str, PrintedFormula]) -> tuple[PrintedFormula, ...]:
     """Return a line for each node, then one for the derivative by each. Those for inputs end with the result."""
-    nodes = Nodes(inputs)
+    nodes = ProgramNodes(inputs)
     names = list(nodes.terms)
     last = names[-1] if names else function
     shapes = {**inputs.shapes, **{name: term.dims for name, term in nodes.terms.items()}}
-    language, latex = Language(shapes, inputs.named), Latex(shapes)
+    language, latex = LanguageWriter(shapes, inputs.named), Latex(shapes)
     shown = {last: function} if last.startswith("v") and last not in nodes.taken else {}
-    lines: list[Formula] = []
+    lines: list[PrintedFormula] = []
 
     def write(term: Term) -> tuple[str, str]:
         form = matrix_form(assume_symmetric(term, inputs.symmetric))
@@ -318,8 +318,10 @@ def matrix_steps(inputs: Inputs, function: str, results: Mapping[str, Formula]) 
 
     for name, term in nodes.terms.items():
         text, code = write(term)
-        lines.append(Formula(f"{shown.get(name, name)} = {text}", f"{shown.get(name, name_in_latex(name))} = {code}"))
-    slopes = backward(nodes, inputs)
+        lines.append(
+            PrintedFormula(f"{shown.get(name, name)} = {text}", f"{shown.get(name, name_in_latex(name))} = {code}")
+        )
+    slopes = differentiate_nodes(nodes, inputs)
     for name in [*reversed(names[:-1]), *inputs.wrt]:
         if name not in slopes:
             continue
@@ -328,11 +330,11 @@ def matrix_steps(inputs: Inputs, function: str, results: Mapping[str, Formula]) 
             text, code = f"{text} = {results[name].text}", f"{code} = {results[name].latex}"
         top, below = shown.get(last, last), name_in_latex(name)
         head = rf"\frac{{\partial {top}}}{{\partial {below}}}"
-        lines.append(Formula(f"∂{top}/∂{name} = {text}", f"{head} = {code}"))
+        lines.append(PrintedFormula(f"∂{top}/∂{name} = {text}", f"{head} = {code}"))
     return tuple(lines)
 
 
-def backward(nodes: Nodes, inputs: Inputs) -> dict[str, Term]:
+def differentiate_nodes(nodes: ProgramNodes, inputs: Inputs) -> dict[str, Term]:
     """Return the derivative of the last node by each node and input, in the names of the nodes."""
     names = list(nodes.terms)
     if not names:
@@ -348,7 +350,9 @@ def backward(nodes: Nodes, inputs: Inputs) -> dict[str, Term]:
             local = derive(term, other, seeds)
             if not local.products:
                 continue
-            part = contract(multiply([*slope.axes, *seeds], slope, local.with_axes([*inner, *seeds])), *inner)
+            part = contract_indices(
+                multiply_elementwise([*slope.axes, *seeds], slope, local.with_axes([*inner, *seeds])), *inner
+            )
             before = slopes[other].with_axes(part.axes).products if other in slopes else ()
             slopes[other] = Term(part.axes, [*part.products, *before])
     return slopes

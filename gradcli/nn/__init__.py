@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..api.wrap import lazy, namespace
 
-NAMES = {
+NN_NAMES = {
     "gradcli.nn.module": "Module",
     "gradcli.nn.layers": """
         Dropout Dropout2d ELU Embedding Flatten GELU Identity LeakyReLU Linear LogSoftmax ModuleDict ModuleList PReLU
@@ -20,7 +20,7 @@ NAMES = {
     """,
     "gradcli.nn.sequences": "GRU LSTM MultiheadAttention RNN RNNBase",
 }
-PARAMETER = {"gradcli.tape.tensor": "Parameter"}
-namespace(f"{__name__}.modules", NAMES)
-namespace(f"{__name__}.parameter", PARAMETER)
-__all__, __getattr__ = lazy(__name__, NAMES | PARAMETER, "functional", "init", "utils")
+PARAMETER_HOME = {"gradcli.tape.tensor": "Parameter"}
+namespace(f"{__name__}.modules", NN_NAMES)
+namespace(f"{__name__}.parameter", PARAMETER_HOME)
+__all__, __getattr__ = lazy(__name__, NN_NAMES | PARAMETER_HOME, "functional", "init", "utils")

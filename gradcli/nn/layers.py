@@ -17,14 +17,14 @@ from ..api.create import empty, full
 from ..api.index import where
 from ..api.shape import flatten
 from ..api.signature import resolve
-from ..api.wrap import operand, records_as
+from ..api.wrap import as_method_operand, records_as
 from ..rules import entry
 from ..rules.shapes import lay_along
 from ..tape import inplace as changes
 from ..tape.dtypes import as_dtype, imitation
 from ..tape.modes import no_grad, random_numbers
 from ..tape.record import dispatch
-from ..tape.tensor import Parameter, Tensor, multiply
+from ..tape.tensor import Parameter, Tensor, multiply_matrices
 from ..tape.torch_errors import types_error
 from . import init
 from .module import Module, indent, listing
@@ -173,7 +173,7 @@ def drop(input: Tensor, p: float, training: bool, inplace: bool, shape: tuple[in
     check_probability(p)
     if not training or p == 0:
         return input
-    kept = operand(random_numbers.rng.random(shape) < 1 - p).to(input.dtype)
+    kept = as_method_operand(random_numbers.rng.random(shape) < 1 - p).to(input.dtype)
     return compute_into(input, inplace, lambda: input * (kept if p == 1 else kept / (1 - p)))
 
 
@@ -273,7 +273,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     fits = input.shape[-1:] == weight.shape[1:] and bias is not None and bias.shape == weight.shape[:1]
     if fits and input.ndim == weight.ndim == 2:
         return dispatch(entry("affine"), (bias, input, weight))
-    result = multiply(input, weight.t() if weight.ndim == 2 else weight)
+    result = multiply_matrices(input, weight.t() if weight.ndim == 2 else weight)
     return result if bias is None else result + bias
 
 
@@ -299,7 +299,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
     if classes.size and not 0 <= classes.min() <= classes.max() < count:
         raise RuntimeError("Class values must be non-negative and smaller than num_classes.")
-    return operand((classes[..., None] == np.arange(count)).astype(np.int64))
+    return as_method_operand((classes[..., None] == np.arange(count)).astype(np.int64))
 
 
 @records_as("EmbeddingBackward0")
@@ -321,7 +321,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     if not -count <= padding_idx < count:
         raise RuntimeError("Padding_idx must be within num_embeddings")
     rows = weight[indices]
-    return where(operand((indices == padding_idx % count)[..., None]), rows.detach(), rows)
+    return where(as_method_operand((indices == padding_idx % count)[..., None]), rows.detach(), rows)
 
 
 class Embedding(Layer):

@@ -12,7 +12,7 @@ import numpy as np
 from ..api.arithmetic import pick_positions
 from ..api.index import where
 from ..api.shape import broadcast_tensors
-from ..api.wrap import operand, records_as
+from ..api.wrap import as_method_operand, records_as
 from ..rules import entry
 from ..rules.pointwise import class_index
 from ..rules.shapes import lay_along
@@ -135,15 +135,15 @@ def loss_at_each(
     taken = pick_positions(scores, np.expand_dims(classes, axis), axis - scores.ndim, "NllLossBackward0")
     losses = -taken.squeeze(axis)
     if weight is None:
-        weights: Any = operand(places.astype(scores.dtype))
+        weights: Any = as_method_operand(places.astype(scores.dtype))
         spread = scores
     else:
-        weights = where(operand(places), weight[classes], 0.0)
+        weights = where(as_method_operand(places), weight[classes], 0.0)
         losses = losses * weights
         spread = scores * lay_along(weight, axis - scores.ndim)
     if smoothing:
         losses = losses * (1 - smoothing) - spread.sum(axis) * (smoothing / scores.shape[axis])
-    losses = where(operand(places), losses, 0.0)
+    losses = where(as_method_operand(places), losses, 0.0)
     return losses.sum() / weights.sum() if reduction == "mean" else reduce_losses(losses, reduction)
 
 

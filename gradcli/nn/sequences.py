@@ -34,7 +34,7 @@ def gru_step(x: Tensor, h: Tensor, state: State) -> State:
     return (new + update * (state[0] - new),)
 
 
-STEPS: dict[str, tuple[Callable[..., State], int]] = {
+CELL_STEPS: dict[str, tuple[Callable[..., State], int]] = {
     "RNN_TANH": (lambda x, h, _: ((x + h).tanh(),), 1),
     "RNN_RELU": (lambda x, h, _: ((x + h).relu(),), 1),
     "LSTM": (lstm_step, 4),
@@ -70,7 +70,7 @@ class RNNBase(Module):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional = bidirectional
-        gates = STEPS[self.mode][1] * hidden_size
+        gates = CELL_STEPS[self.mode][1] * hidden_size
         for layer in range(num_layers):
             width = input_size if layer == 0 else hidden_size * (1 + bidirectional)
             shapes: dict[str, tuple[int, ...]] = {"weight_ih": (gates, width), "weight_hh": (gates, hidden_size)}
@@ -136,7 +136,7 @@ class RNNBase(Module):
 
     def _run(self, x: Tensor, end: str, state: State) -> tuple[Tensor, State]:
         """Run one layer in one direction. Return its outputs and its final state."""
-        step = STEPS[self.mode][0]
+        step = CELL_STEPS[self.mode][0]
         weights = {name: getattr(self, name + end, None) for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")}
         through = linear(x, weights["weight_ih"], weights["bias_ih"])  # type: ignore[arg-type]
         outputs: list = [None] * x.shape[0]

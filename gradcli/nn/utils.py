@@ -11,7 +11,7 @@ from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
 
 
-def gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+def gradients_in(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     given = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p._grad for p in given if p._grad is not None]
 
@@ -19,7 +19,7 @@ def gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 @no_grad()
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:
     """Scale gradients down so that their norm, as one vector, is at most max_norm; return the old norm."""
-    order, grads = float(norm_type), gradients(parameters)
+    order, grads = float(norm_type), gradients_in(parameters)
     if not grads:
         return tensor(0.0)
     total = vector_norm(stack([vector_norm(g, order) for g in grads]), order)
@@ -32,5 +32,5 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
 @no_grad()
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Limit every element of the gradients to [-clip_value, clip_value]."""
-    for g in gradients(parameters):
+    for g in gradients_in(parameters):
         g.clamp_(-float(clip_value), float(clip_value))

@@ -29,7 +29,7 @@ TAIL = 4.0  # how many times the last coefficients the integral may be off, as o
 OWN_UNITS = 40.0  # rounding units of the claim's terms by which its integral may be off
 VALUE_UNITS, NOISES = 4.0, 8.0  # rounding units of the values, and measured noise, that a difference of them may be off
 CLEAR = 0.5  # error of a wide window that shows that a slope in narrow ones is not that of the trend, relative to it
-WANTED = 1e-2  # relative resolution from which on an agreement says something
+WANTED_RESOLUTION = 1e-2  # relative resolution from which on an agreement says something
 GAPS = 3.0  # a claim at x that differs by more errors does not continue those around it
 FOLLOWS = 3e-3  # error, relative to the claim, up to which a window follows the claim to x
 SMOOTH_TAIL = 0.01  # of that in a window 30 times wider: the last terms of a smooth claim fall by 30**5
@@ -199,7 +199,7 @@ def conclude(windows: Sequence[Window], j: int, size: float, limit: float = np.i
     if len(gaps) == 2 and abs(gaps[0] - gaps[1]) <= LIKE * abs(gaps[0]):
         kink = any(abs(w.bend[j]) > LIKE * abs(w.gap[j]) for w in smooth)  # closer to x than the windows are wide
         return Answer("unclear" if kink else "disagrees here", low, high)
-    if gaps or not smooth or (high - low) / 2 > WANTED * size or not low <= 0 <= high:
+    if gaps or not smooth or (high - low) / 2 > WANTED_RESOLUTION * size or not low <= 0 <= high:
         return Answer("unclear", low, high)
     own = float(abs(smooth[0].gap[j]) + smooth[0].gap_error[j])
     return Answer("agrees", low - own, high + own)

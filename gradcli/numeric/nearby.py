@@ -28,11 +28,13 @@ from .verdict import FAIL, Judgement
 
 DISTANCE = 1e-3  # of the points nearby, in units of the scale: a choice; kinks closer than that are seen as if at x
 POINTS = 8  # points nearby: an element that is as often on either side of a kink shows it with 1 - 2**-7
-JUMPS = 0.05  # a claim that differs by more than this fraction between points nearby has a kink: a smooth one, by 0.002
+JUMPS_NEARBY = 0.05
+"""A claim that differs by more than this fraction between points nearby has a kink: a smooth one, by 0.002."""
 OUTSIDE = 0.01  # a claim at a kink may lie outside the claims nearby by this fraction: a smooth one changes by 0.002
 MOST_SUSPECTS = 8  # suspects to compare alone, those furthest outside first: a choice
 MOST_TESTED = 2  # rows whose claims are tested as directions: a choice
-PAIRS = 4  # random pairs of directions along which a convex function shows itself: one of a few kinks, with 1 - 2**-4
+DIRECTION_PAIRS = 4
+"""Random pairs of directions along which a convex function shows itself: one of a few kinks, with 1 - 2**-4."""
 WITHIN = 1e-5  # relative error of one-sided slopes that is not a difference: ten times what they are known to
 
 
@@ -56,7 +58,7 @@ class Nearby:
         self.low: np.ndarray = np.min(some, axis=0)
         self.high: np.ndarray = np.max(some, axis=0)
         size = np.maximum(np.abs(self.low), np.abs(self.high))
-        self.jumps = self.high - self.low > JUMPS * size.max(axis=1, keepdims=True, initial=0.0)
+        self.jumps = self.high - self.low > JUMPS_NEARBY * size.max(axis=1, keepdims=True, initial=0.0)
 
     def settles(self, open_rows: np.ndarray) -> bool:
         """Decide all open entries; return False if some may stay open. open_rows: a mask of rows."""
@@ -185,7 +187,7 @@ class Nearby:
     def curvature(self, j: int) -> int:
         """Return 1 if row j seems convex at the point, -1 if it seems concave, and 0 otherwise."""
         bends, size = [], 0.0
-        for _ in range(PAIRS):
+        for _ in range(DIRECTION_PAIRS):
             u, v = (draw_signs(self.rng, self.flat.size) * self.directions.families["relative"] for _ in "uv")
             one, other, both = (float(self.right(d)[0][j]) for d in (u, v, u + v))
             bends.append(one + other - both)

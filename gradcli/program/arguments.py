@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import GradcliError, refuse_unknown
 
-WHOLE = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
+WHOLE_ANNOTATIONS = ("int", "int64", "int32", "long", "LongTensor", "IntTensor")
 """Annotations of parameters that take whole numbers."""
 RANDOM_NAMES = set("rng key generator gen random_state prng prng_key rng_key seed rngs rs random".split())
 """Names of parameters that take random numbers."""
@@ -29,10 +29,10 @@ def annotation_name(annotation: Any) -> str:
 def takes_whole(annotation: Any) -> bool:
     """Return whether an annotation stands for whole numbers: int, or an array of them such as NDArray[np.int64]."""
     text = annotation_name(annotation) if isinstance(annotation, type) else str(annotation)
-    return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE)
+    return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE_ANNOTATIONS)
 
 
-ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return f(x, y)"
+WRAP_ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return f(x, y)"
 
 
 def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
@@ -44,7 +44,7 @@ def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:
     named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     if parameters and not named:
         starred = " and ".join(str(p).partition(":")[0] for p in parameters)
-        raise GradcliError(f"{title} takes only {starred}, so its inputs have no names", hint=ADVICE)
+        raise GradcliError(f"{title} takes only {starred}, so its inputs have no names", hint=WRAP_ADVICE)
     return named
 
 
@@ -164,7 +164,7 @@ def bind(
     known = [name for name in (*(p.name for p in parameters), *others) if name in given]
     if known and not others and all(isinstance(given[name], str | bool | None) for name in known):
         raise must_be_number(known[0], given[known[0]])
-    return {n: as_whole(given[n]) if n in whole and is_whole(given[n]) else given[n] for n in known}
+    return {n: as_whole(given[n]) if n in whole and is_whole_number(given[n]) else given[n] for n in known}
 
 
 class Path(tuple[int | str, ...]):
@@ -376,7 +376,7 @@ def is_named(path: str, wrt: Iterable[str] | None) -> bool:
     return wrt is None or any(is_under(path, name) for name in wrt)
 
 
-def is_whole(x: Any) -> bool:
+def is_whole_number(x: Any) -> bool:
     raw = np.asarray(x) if isinstance(x, float | np.ndarray | np.floating) else None
     return raw is not None and raw.dtype.kind == "f" and bool((np.isfinite(raw) & (raw == np.round(raw))).all())
 

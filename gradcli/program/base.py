@@ -125,7 +125,7 @@ def as_leaf(value: Any, dtype: Any, name: str) -> Tensor:
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None).requires_grad_()
 
 
-def tensor(x: np.ndarray) -> Tensor:
+def new_tensor(x: np.ndarray) -> Tensor:
     raw = np.array(x)
     return Tensor._wrap(raw[()] if raw.ndim == 0 else raw, None)
 

@@ -20,7 +20,7 @@ from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf
 
 
 class ExpressionProgram(Program):
-    def __init__(self, parsed: tree.Program, title: str, request: Request | None = None, dtype: Any = None):
+    def __init__(self, parsed: tree.ParsedProgram, title: str, request: Request | None = None, dtype: Any = None):
         self.parsed = parsed
         self.title = title
         self.request = request or Request()
@@ -121,7 +121,7 @@ def show_value(name: str, value: np.ndarray) -> str:
     return shlex.quote(f"{name}={value.tolist()}") if value.ndim else shlex.quote(f"{name}={value.item():g}")
 
 
-def literal_names(parsed: tree.Program) -> list[str]:
+def literal_names(parsed: tree.ParsedProgram) -> list[str]:
     """Return the names that are bound once, to a literal or an array constructor, and never changed."""
     bound = [s for s in parsed.statements if s.target is not None]
     counts = Counter(s.target for s in bound)

@@ -15,8 +15,8 @@ from ..tape.tensor import Tensor
 from ..user.loading import check_callable
 from ..user.tracebacks import blame_user_code
 from .arguments import (
-    ADVICE,
-    WHOLE,
+    WHOLE_ANNOTATIONS,
+    WRAP_ADVICE,
     annotation_name,
     default_arrays,
     forward_parameters,
@@ -43,8 +43,10 @@ class FunctionProgram(Program):
         try:
             self.parameters = named_parameters(function, title)
         except (TypeError, ValueError):
-            raise GradcliError(f"cannot determine the parameters of {title}", hint=ADVICE) from None
-        self.whole = {p.name: kind for p in self.parameters if (kind := annotation_name(p.annotation)) in WHOLE}
+            raise GradcliError(f"cannot determine the parameters of {title}", hint=WRAP_ADVICE) from None
+        self.whole = {
+            p.name: kind for p in self.parameters if (kind := annotation_name(p.annotation)) in WHOLE_ANNOTATIONS
+        }
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         leaves, wanted, counts = self.inputs(given, wrt, out)

@@ -21,7 +21,7 @@ from ..tape.record import recorder
 from ..tape.tensor import Tensor
 from ..user.forks import end_forks
 from ..user.frameworks import FRAMEWORKS, framework_imported
-from ..user.instrument import BIND, LAST, instrument, last_names
+from ..user.instrument import BIND_NAME, LAST_NAME, instrument, last_names
 from ..user.tracebacks import exit_text, python_syntax_error, script_error
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, is_module, line_of
 
@@ -132,7 +132,7 @@ class Execution(Observer):
         except (SyntaxError, ValueError) as error:
             raise python_syntax_error(error, script.path, script.source) from None
         self.module.__dict__.update(
-            {"__file__": script.path, "__builtins__": __builtins__, BIND: self.bind, LAST: self.see_last}
+            {"__file__": script.path, "__builtins__": __builtins__, BIND_NAME: self.bind, LAST_NAME: self.see_last}
         )
         with self.surroundings():
             try:

@@ -10,7 +10,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GradcliError
-from ..lang.limits import FILE_ENDINGS, MAX_TEXT
+from ..lang.limits import FILE_ENDINGS, MAX_PROGRAM_BYTES
 from ..request import Request
 from ..user.address import as_file, hint_on, kind_of_address, split_name
 
@@ -61,7 +61,7 @@ def load_source(target: Target) -> Program:
     if text == "-":
         from ..lang.tables import standard_input
 
-        source = decode(standard_input().buffer.read(MAX_TEXT + 1), "standard input")
+        source = decode_source(standard_input().buffer.read(MAX_PROGRAM_BYTES + 1), "standard input")
         return expression(source, "standard input", target)
     if os.path.isdir(text):
         raise GradcliError(f"{text} is a directory", hint="name a file in it", kind="file")
@@ -95,12 +95,12 @@ def load_source(target: Target) -> Program:
 
 def explain_path(text: str, error: GradcliError) -> GradcliError:
     """Return the error for an expression; if its text looks like a path or an import, one that says so."""
-    from ..lang.tables import FORMATS, nearest_file
+    from ..lang.tables import VALUE_FORMATS, nearest_file
 
     module, _, name = text.replace(".py/", ".").replace("/", ".").rpartition(".")
     if not re.fullmatch(r"[\w./-]+", text):
         return error
-    if name.lower() in (*FORMATS, "ipynb", "md", "parquet"):
+    if name.lower() in (*VALUE_FORMATS, "ipynb", "md", "parquet"):
         return GradcliError(f"no such file: {text}", hint=nearest_file(text), kind="file")
     named = as_file(f"{module}:{name}")
     if split_name(named)[1] is not None:
@@ -180,7 +180,7 @@ def read_source(path: str) -> str:
     """Return the text of a file. Raises GradcliError if it is missing, unreadable, too long or not UTF-8."""
     try:
         with open(path, "rb") as file:
-            data = file.read(MAX_TEXT + 1)
+            data = file.read(MAX_PROGRAM_BYTES + 1)
     except FileNotFoundError:
         from ..lang.tables import nearest_file
 
@@ -195,12 +195,12 @@ def read_source(path: str) -> str:
     if path.endswith(".ipynb"):
         hint = f"convert it: jupyter nbconvert --to script {shlex.quote(path)}"
         raise GradcliError(f"{path} is a Jupyter notebook", hint=hint, kind="file")
-    return decode(data, path)
+    return decode_source(data, path)
 
 
-def decode(data: bytes, place: str) -> str:
-    if len(data) > MAX_TEXT:
-        raise GradcliError(f"{place} is longer than {MAX_TEXT} bytes (1 MiB)", kind="limit")
+def decode_source(data: bytes, place: str) -> str:
+    if len(data) > MAX_PROGRAM_BYTES:
+        raise GradcliError(f"{place} is longer than {MAX_PROGRAM_BYTES} bytes (1 MiB)", kind="limit")
     if place.endswith(".py"):
         import tokenize
 

@@ -11,18 +11,18 @@ from typing import Any
 from .edits import Change, Editor
 
 SLICES = ("1:", ":-1", "1:-1", "2:", ":-2", ":")
-AXES, AXIS_WORDS = ("0", "1", "-1"), ("axis", "dim")
-REDUCTIONS = ("sum", "mean", "max", "min")
+AXIS_VALUES, AXIS_WORDS = ("0", "1", "-1"), ("axis", "dim")
+REDUCTION_NAMES = ("sum", "mean", "max", "min")
 ENDS = ("edge", "wrap", "reflect", "constant")
-MODES = ("full", "same", "valid")
-MOST_ELEMENTS = 6  # of tuples and lists in which each pair is exchanged: a choice
+CONVOLVE_MODES = ("full", "same", "valid")
+MOST_EXCHANGED = 6  # of tuples and lists in which each pair is exchanged: a choice
 
 
 def structure(editor: Editor, node: Any) -> Iterator[Change]:
     """Yield other arguments of a call, other indices, and other orders of a tuple or list."""
     match node:
         case ast.Call():
-            yield from call(editor, node)
+            yield from call_edits(editor, node)
         case ast.Subscript(value, index):
             yield from subscript(editor, value, index)
         case ast.Tuple(elements) | ast.List(elements):
@@ -37,7 +37,7 @@ def structure(editor: Editor, node: Any) -> Iterator[Change]:
 
 def orders(texts: list[str]) -> Iterator[list[str]]:
     """Yield a sequence with two elements exchanged, or moved by one place around."""
-    for i, j in itertools.combinations(range(len(texts)), 2) if len(texts) <= MOST_ELEMENTS else ():
+    for i, j in itertools.combinations(range(len(texts)), 2) if len(texts) <= MOST_EXCHANGED else ():
         swapped = list(texts)
         swapped[i], swapped[j] = texts[j], texts[i]
         yield swapped
@@ -51,7 +51,7 @@ def negated(editor: Editor, node: Any) -> str:
     return f"-{editor.text(node, 2)}"
 
 
-def call(editor: Editor, node: ast.Call) -> Iterator[Change]:
+def call_edits(editor: Editor, node: ast.Call) -> Iterator[Change]:
     head, segment = editor.segment(node.func), editor.segment
     name = getattr(node.func, "attr", getattr(node.func, "id", ""))
     given = [segment(x) for x in node.args]
@@ -67,7 +67,7 @@ def call(editor: Editor, node: ast.Call) -> Iterator[Change]:
         if keyword.arg in (*AXIS_WORDS, "keepdims", "keepdim"):
             yield Change(again(given, rest), "axis")
         if keyword.arg in AXIS_WORDS:
-            yield from (Change(again(given, [*rest, f"{keyword.arg}={n}"]), "axis") for n in AXES)
+            yield from (Change(again(given, [*rest, f"{keyword.arg}={n}"]), "axis") for n in AXIS_VALUES)
     if isinstance(node.func, ast.Attribute) and head.rpartition(".")[0] != editor.scope.library:
         yield Change(segment(node.func.value), "axis", 1)  # a method that should not be called
     if len(given) == 1 and not keywords:
@@ -85,8 +85,8 @@ def known_call(editor: Editor, name: str, node: ast.Call, again: Any) -> Iterato
     """Yield edits of calls with a meaning of their own. again: returns the call with other arguments."""
     given = [editor.segment(x) for x in node.args]
     keywords = [f"{k.arg}={editor.segment(k.value)}" for k in node.keywords]
-    if name in REDUCTIONS and not any(k.arg in AXIS_WORDS for k in node.keywords):
-        for axis in AXES:
+    if name in REDUCTION_NAMES and not any(k.arg in AXIS_WORDS for k in node.keywords):
+        for axis in AXIS_VALUES:
             yield Change(again(given, [f"axis={axis}", *keywords]), "axis")
             yield Change(again(given, [f"axis={axis}", "keepdims=True"]), "axis", 1)
     if name in ("dot", "matmul", "outer", "mm") and len(given) == 2:
@@ -99,7 +99,7 @@ def known_call(editor: Editor, name: str, node: ast.Call, again: Any) -> Iterato
         yield Change(given[0], "cumulative", 1)
     if name in ("convolve", "correlate") and len(given) >= 2:
         yield Change(again([given[0], f"{editor.text(node.args[1])}[::-1]", *given[2:]], keywords), "reverse")
-        yield from (Change(again([*given[:2], f"'{mode}'"], []), "reverse", 1) for mode in MODES)
+        yield from (Change(again([*given[:2], f"'{mode}'"], []), "reverse", 1) for mode in CONVOLVE_MODES)
     if name == "pad" and len(given) >= 2:
         yield from (Change(again(given[:2], [f'mode="{end}"']), "index", 1) for end in ENDS)
     if name == "range" and len(given) == 1:

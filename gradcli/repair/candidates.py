@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from ..user.source import Edit, FunctionSource, apply_edits, walk_code
 from .calls import structure
-from .edits import Change, Editor, fitted, operators
-from .factors import multiplied, multiplied_by_functions, reshaped, scaled, wrapped
-from .scope import LIBRARIES, Scope
+from .edits import Change, Editor, fitted, operator_edits
+from .factors import multiplied, multiplied_by_functions, reshaped, scaled_edits, wrapped_edits
+from .scope import LIBRARY_NAMES, EditScope
 from .statements import Edited, assignments, replacements
-from .terms import added, product_rule, projected
+from .terms import added, product_rule, projected_edits
 
 SUGGESTED = {
     "sign": {"sign", "order"},
@@ -40,9 +40,9 @@ SUGGESTED = {
 """Kinds of findings, and the kinds of edits that they suggest."""
 UNSUGGESTED = 3  # likely edits of other kinds come after likely suggested ones, and before rare ones: a choice
 SHALLOW = 3  # expressions nested deeper than this get the likely edits only: a choice
-EVERYWHERE = (operators, structure)
-OF_ARRAYS = (scaled, reshaped, multiplied)
-OF_SHALLOW = (multiplied_by_functions, added, product_rule, projected, wrapped)
+EVERYWHERE = (operator_edits, structure)
+OF_ARRAYS = (scaled_edits, reshaped, multiplied)
+OF_SHALLOW = (multiplied_by_functions, added, product_rule, projected_edits, wrapped_edits)
 WITHOUT_FACTORS = ast.Constant | ast.Tuple | ast.List | ast.Compare
 
 
@@ -71,10 +71,10 @@ class Candidate(NamedTuple):
     @property
     def changed(self) -> int:
         """How many characters change, without what old and new text have in common at both ends."""
-        return sum(changed(self.source.text[edit.start : edit.end], edit.text) for edit in self.edits)
+        return sum(count_changed(self.source.text[edit.start : edit.end], edit.text) for edit in self.edits)
 
 
-def changed(old: str, new: str) -> int:
+def count_changed(old: str, new: str) -> int:
     """Return how many characters two texts do not share at their ends."""
     shortest = min(len(old), len(new))
     head = next((k for k in range(shortest) if old[k] != new[k]), shortest)
@@ -82,7 +82,7 @@ def changed(old: str, new: str) -> int:
     return len(old) + len(new) - 2 * (head + tail)
 
 
-def candidates(source: FunctionSource, scope: Scope, findings: Collection[str]) -> list[Candidate]:
+def candidates(source: FunctionSource, scope: EditScope, findings: Collection[str]) -> list[Candidate]:
     """Return the edits of a function in the order in which they are tried; each text occurs once.
 
     findings: kinds of findings of the check. Edits that they suggest come first, then likely and large ones.
@@ -99,7 +99,7 @@ def candidates(source: FunctionSource, scope: Scope, findings: Collection[str]) 
     return sorted(found.values(), key=lambda candidate: candidate.rank)
 
 
-def every_edit(source: FunctionSource, scope: Scope) -> Iterator[Edited]:
+def every_edit(source: FunctionSource, scope: EditScope) -> Iterator[Edited]:
     """Yield the edits of a function, statement by statement."""
     editor = Editor(scope, source.segment)
     for statement in source.node.body:
@@ -108,7 +108,7 @@ def every_edit(source: FunctionSource, scope: Scope) -> Iterator[Edited]:
         for node, parent, depth in expressions_in(statement):
             start, end = source.span(node)
             enclosed = is_enclosed(source.text, start, end)
-            for change in changes(editor, node, depth):
+            for change in expression_edits(editor, node, depth):
                 text = change.text if enclosed else fitted(change.text, parent, node)
                 if text != source.text[start:end]:
                     yield Edited((Edit(start, end, text),), change, end - start)
@@ -117,7 +117,7 @@ def every_edit(source: FunctionSource, scope: Scope) -> Iterator[Edited]:
         yield from replacements(source, scope, statement)
 
 
-def changes(editor: Editor, node: Any, depth: int) -> Iterator[Change]:
+def expression_edits(editor: Editor, node: Any, depth: int) -> Iterator[Change]:
     """Yield new texts for an expression. depth: how deep it lies in its statement."""
     kinds: tuple[Callable[[Editor, Any], Iterator[Change]], ...] = EVERYWHERE
     if not isinstance(node, WITHOUT_FACTORS):
@@ -143,7 +143,9 @@ def expressions_in(statement: ast.stmt) -> Iterator[tuple[Any, Any, int]]:
             depths[id(child)] = depths.get(id(node), 0) + isinstance(node, ast.expr) - isinstance(node, ast.Tuple)
         parent = parents.get(id(node))
         is_place = isinstance(getattr(node, "ctx", None), ast.Store | ast.Del)
-        is_module = isinstance(node, ast.Name) and isinstance(parent, ast.Attribute) and node.id in (*LIBRARIES, "F")
+        is_module = (
+            isinstance(node, ast.Name) and isinstance(parent, ast.Attribute) and node.id in (*LIBRARY_NAMES, "F")
+        )
         is_called = isinstance(parent, ast.Call) and parent.func is node and not isinstance(node, ast.Attribute)
         if isinstance(node, ast.expr) and not (is_place or is_module or is_called or is_context(node)):
             yield node, parent, depths.get(id(node), 0)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .forward import is_number
-from .scope import Scope
+from .forward import is_number_node
+from .scope import EditScope
 
 SWAPPED = {
     "sin": ("cos",), "cos": ("sin",), "sinh": ("cosh", "tanh"), "cosh": ("sinh",), "tan": ("cos",), "tanh": ("cosh",),
@@ -21,10 +21,10 @@ SWAPPED = {
 }  # fmt: skip
 """Functions that are taken for each other."""
 ATOMS = (ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.Constant, ast.List, ast.Tuple)
-LEVELS = {
+OPERATOR_LEVELS = {
     ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.MatMult: 2, ast.Mod: 2, ast.FloorDiv: 2, ast.Pow: 4,
 }  # fmt: skip
-PRODUCT, UNARY, ATOM = 2, 3, 5
+PRODUCT_PRECEDENCE, UNARY_PRECEDENCE, ATOM_PRECEDENCE = 2, 3, 5
 
 
 class Change(NamedTuple):
@@ -38,10 +38,10 @@ class Change(NamedTuple):
 def level_of(node: Any) -> int:
     """Return how strongly an expression binds: a sum least, a name most."""
     if isinstance(node, ast.BinOp):
-        return LEVELS.get(type(node.op), 0)
+        return OPERATOR_LEVELS.get(type(node.op), 0)
     if isinstance(node, ast.UnaryOp):
-        return UNARY if not isinstance(node.op, ast.Not) else 0
-    return ATOM if isinstance(node, ATOMS) else 0
+        return UNARY_PRECEDENCE if not isinstance(node.op, ast.Not) else 0
+    return ATOM_PRECEDENCE if isinstance(node, ATOMS) else 0
 
 
 def fitted(text: str, parent: Any, node: Any) -> str:
@@ -53,13 +53,13 @@ def fitted(text: str, parent: Any, node: Any) -> str:
     own, least = level_of(new), 0
     match parent:
         case ast.BinOp(left, op, right):
-            least = LEVELS.get(type(op), 0)
+            least = OPERATOR_LEVELS.get(type(op), 0)
             least += right is node and not isinstance(op, ast.Add | ast.Pow)
             least += left is node and isinstance(op, ast.Pow)
         case ast.UnaryOp():
-            least = UNARY
+            least = UNARY_PRECEDENCE
         case ast.Attribute() | ast.Subscript(value=_):
-            least = ATOM if getattr(parent, "value", None) is node else 0
+            least = ATOM_PRECEDENCE if getattr(parent, "value", None) is node else 0
         case ast.Compare():
             least = 1
     return f"({text})" if own < least else text
@@ -71,38 +71,38 @@ def in_product(piece: str) -> str:
         node = ast.parse(piece, mode="eval").body
     except SyntaxError:
         return f"({piece})"
-    return piece if level_of(node) > UNARY else f"({piece})"
+    return piece if level_of(node) > UNARY_PRECEDENCE else f"({piece})"
 
 
 @dataclass(frozen=True)
 class Editor:
     """What edits of a function need. segment: returns the text of a node."""
 
-    scope: Scope
+    scope: EditScope
     segment: Callable[[Any], str]
 
-    def text(self, node: Any, least: int = ATOM) -> str:
+    def text(self, node: Any, least: int = ATOM_PRECEDENCE) -> str:
         """Return the text of a node, in parentheses if it binds less than `least`."""
         text = self.segment(node)
         return f"({text})" if level_of(node) < least else text
 
 
-def operators(editor: Editor, node: Any) -> Iterator[Change]:
+def operator_edits(editor: Editor, node: Any) -> Iterator[Change]:
     """Yield other operators, signs, names, numbers, comparisons and functions in the place of those that are there."""
     segment, scope = editor.segment, editor.scope
     match node:
         case ast.BinOp(_, ast.Add() | ast.Sub(), _):
             yield from sums(editor, node)
         case ast.BinOp(_, ast.Mult() | ast.Div() | ast.FloorDiv(), _):
-            yield from products(editor, node)
+            yield from product_edits(editor, node)
         case ast.BinOp(_, ast.MatMult(), _):
-            yield from matrix_products(editor, node)
+            yield from matrix_product_edits(editor, node)
         case ast.BinOp(_, ast.Pow(), _):
-            yield from powers(editor, node)
+            yield from power_edits(editor, node)
         case ast.UnaryOp(ast.USub(), operand):
             yield Change(segment(operand), "sign")
-        case ast.Constant() if is_number(node):
-            yield from constants(editor, node.value)
+        case ast.Constant() if is_number_node(node):
+            yield from constant_edits(editor, node.value)
         case ast.Name(name, ast.Load()):
             yield from (Change(other, "name") for other in scope.names if other != name)
         case ast.Attribute(value, name):
@@ -119,7 +119,7 @@ def operators(editor: Editor, node: Any) -> Iterator[Change]:
 
 def sums(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
     a, b = editor.segment(node.left), editor.segment(node.right)
-    x, y = editor.text(node.left, PRODUCT), editor.text(node.right, PRODUCT)
+    x, y = editor.text(node.left, PRODUCT_PRECEDENCE), editor.text(node.right, PRODUCT_PRECEDENCE)
     is_sum = isinstance(node.op, ast.Add)
     yield Change(f"{a} - {y}" if is_sum else f"{a} + {b}", "sign")
     yield Change(a, "term")
@@ -129,13 +129,15 @@ def sums(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
     yield Change(f"{b} - {x}", "sign")
 
 
-def products(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
+def product_edits(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
     a, b = editor.segment(node.left), editor.segment(node.right)
-    x, y = editor.text(node.left, PRODUCT), editor.text(node.right, UNARY)
+    x, y = editor.text(node.left, PRODUCT_PRECEDENCE), editor.text(node.right, UNARY_PRECEDENCE)
     yield from (Change(editor.segment(left), "times", 1) for left in left_factors(node))
     yield Change(f"{x} / {y}" if isinstance(node.op, ast.Mult | ast.FloorDiv) else f"{x} * {y}", "times")
     yield from (Change(a, "times"), Change(b, "times"))
-    yield Change(f"{editor.text(node.right, PRODUCT)} / {editor.text(node.left, UNARY)}", "times", 1)
+    yield Change(
+        f"{editor.text(node.right, PRODUCT_PRECEDENCE)} / {editor.text(node.left, UNARY_PRECEDENCE)}", "times", 1
+    )
     yield Change(f"{x} @ {y}", "order", 1)
 
 
@@ -147,12 +149,12 @@ def left_factors(node: ast.BinOp) -> Iterator[Any]:
         inner = inner.left
 
 
-def matrix_products(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
+def matrix_product_edits(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
     left = node.left
     if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mult) and isinstance(left.left, ast.Constant):
         yield from symmetric_sums(editor.text(left.right), editor.text(node.right))  # without a factor of 2
     a, b = editor.text(left), editor.text(node.right)
-    ta, tb = transposed(a), transposed(b)
+    ta, tb = transposed_text(a), transposed_text(b)
     orders = [f"{ta} @ {b}", f"{a} @ {tb}", f"{b} @ {a}", f"{tb} @ {a}", f"{b} @ {ta}", f"{ta} @ {tb}"]
     yield from (Change(order, "transpose") for order in [*orders, f"{tb} @ {ta}", f"({a} @ {b}).T"])
     yield from symmetric_sums(a, b)
@@ -161,20 +163,20 @@ def matrix_products(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
         yield from (Change(f"{library}.outer({x}, {y})", "order", 1) for x, y in ((a, b), (b, a)))
 
 
-def transposed(text: str) -> str:
+def transposed_text(text: str) -> str:
     return text.removesuffix(".T") if text.endswith(".T") else f"{text}.T"
 
 
 def symmetric_sums(a: str, b: str) -> Iterator[Change]:
     """Yield the derivatives of products in which a factor occurs twice."""
-    ta, tb = transposed(a), transposed(b)
+    ta, tb = transposed_text(a), transposed_text(b)
     sums = [f"({a} + {ta}) @ {b}", f"{a} @ ({b} + {tb})", f"{a} @ {b} + {ta} @ {b}", f"{a} @ {b} + {b} @ {a}"]
     yield from (Change(text, "term", 1) for text in [*sums, f"{a} @ {b} + {a} @ {tb}", f"{a} @ {b} + {tb} @ {ta}"])
 
 
-def powers(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
+def power_edits(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
     base, exponent = editor.text(node.left), node.right
-    if isinstance(exponent, ast.Constant) and is_number(exponent):
+    if isinstance(exponent, ast.Constant) and is_number_node(exponent):
         p: Any = exponent.value
         yield from (Change(f"{base}**{n:g}", "power") for n in (p + 1, p - 1))
     else:
@@ -182,7 +184,7 @@ def powers(editor: Editor, node: ast.BinOp) -> Iterator[Change]:
     yield Change(editor.segment(node.left), "power")
 
 
-def constants(editor: Editor, value: Any) -> Iterator[Change]:
+def constant_edits(editor: Editor, value: Any) -> Iterator[Change]:
     scope = editor.scope
     several = [value + 1, value - 1, 2 * value, value / 2, 3 * value, -value, 1 - value, value**2]
     several += [1 / value] if value else []

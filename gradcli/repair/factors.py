@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .edits import PRODUCT, UNARY, Change, Editor, in_product
+from .edits import PRODUCT_PRECEDENCE, UNARY_PRECEDENCE, Change, Editor, in_product
 
 NAMED_CONSTANTS = ("{0}.log(10)", "{0}.log(2)", "{0}.pi", "(2 * {0}.pi)", "({0}.pi / 180)", "{0}.sqrt(2 * {0}.pi)")
-FUNCTIONS = ("sign", "exp", "cos", "sin", "log")
+FACTOR_FUNCTIONS = ("sign", "exp", "cos", "sin", "log")
 
 
-def scaled(editor: Editor, node: Any) -> Iterator[Change]:
+def scaled_edits(editor: Editor, node: Any) -> Iterator[Change]:
     """Yield the expression with another sign, and times or over small numbers and those of the forward function."""
-    x, factor = editor.text(node, UNARY), editor.text(node, PRODUCT)
+    x, factor = editor.text(node, UNARY_PRECEDENCE), editor.text(node, PRODUCT_PRECEDENCE)
     yield Change(f"-{x}", "sign")
     yield from (Change(f"{n} * {x}", "constant", 1) for n in (2, 3, 4))
     yield from (Change(f"{factor} / {n}", "constant", 1) for n in (2, 3, 4))
@@ -37,7 +37,7 @@ def reshaped(editor: Editor, node: Any) -> Iterator[Change]:
 
 def multiplied(editor: Editor, node: Any) -> Iterator[Change]:
     """Yield the expression times or over a name, and over a length."""
-    x, own = editor.text(node, PRODUCT), editor.segment(node)
+    x, own = editor.text(node, PRODUCT_PRECEDENCE), editor.segment(node)
     count = "numel()" if editor.scope.library == "torch" else "size"
     for name in editor.scope.names:
         if name == own:
@@ -51,14 +51,16 @@ def multiplied(editor: Editor, node: Any) -> Iterator[Change]:
 
 def multiplied_by_functions(editor: Editor, node: Any) -> Iterator[Change]:
     """Yield the expression times functions of names, and times or over pieces of the forward function."""
-    x, own, scope = editor.text(node, PRODUCT), editor.segment(node), editor.scope
+    x, own, scope = editor.text(node, PRODUCT_PRECEDENCE), editor.segment(node), editor.scope
     for name in scope.names:
         yield from (Change(f"{x} / {name}**2", "times", 2), Change(f"{x} / (2 * {name})", "times", 2))
         yield from (Change(f"{x} * (1 - {name})", "times", 2), Change(f"{x} * (1 - {name}**2)", "times", 2))
         yield Change(f"{x} * ({name} > 0)", "mask", 2)
         yield from (Change(f"{x} {sign} {name}[:, None]", "times", 3) for sign in "*/")
         if scope.library:
-            yield from (Change(f"{x} * {scope.library}.{function}({name})", "times", 3) for function in FUNCTIONS)
+            yield from (
+                Change(f"{x} * {scope.library}.{function}({name})", "times", 3) for function in FACTOR_FUNCTIONS
+            )
     yield Change(f"{x} * (1 - {own})", "times", 2)
     yield from (Change(f"{x} * {mask}", "mask", 2) for mask in scope.forward.masks)
     for piece in scope.forward.pieces:
@@ -70,10 +72,10 @@ def multiplied_by_functions(editor: Editor, node: Any) -> Iterator[Change]:
         yield from (Change(f"{x} * {text}", "constant", 3), Change(f"{x} / {text}", "constant", 3))
 
 
-def wrapped(editor: Editor, node: Any) -> Iterator[Change]:
+def wrapped_edits(editor: Editor, node: Any) -> Iterator[Change]:
     """Yield functions of the expression."""
     x, library, scope = editor.segment(node), editor.scope.library, editor.scope
-    yield Change(f"1 / {editor.text(node, UNARY)}", "times", 3)
+    yield Change(f"1 / {editor.text(node, UNARY_PRECEDENCE)}", "times", 3)
     yield from (Change(f"{name}({x})", "function", 2) for name in scope.helpers)
     if not library:
         return

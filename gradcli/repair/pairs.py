@@ -9,22 +9,22 @@ from collections.abc import Iterator
 import numpy as np
 
 from .candidates import Candidate
-from .trial import DIRECTIONS
+from .trial import TRIAL_DIRECTIONS
 
 MOST_ALIKE = 8  # edits that are kept of those that repair the same elements: a choice
-MOST_PAIRS = 500  # pairs that are tried: a choice
+MOST_PAIRS_TRIED = 500  # pairs that are tried: a choice
 
 
 class Partial:
     """Edits that repair a part of what is wrong. right: along which directions of a trial the derivative is right."""
 
     def __init__(self, right: np.ndarray):
-        self.base = right[DIRECTIONS:]
+        self.base = right[TRIAL_DIRECTIONS:]
         self.alike: dict[bytes, list[Candidate]] = defaultdict(list)
 
     def note(self, candidate: Candidate, right: np.ndarray) -> None:
         """Keep an edit if it repairs an input or element and spoils nothing. right: as above, with the edit."""
-        right = right[DIRECTIONS:]
+        right = right[TRIAL_DIRECTIONS:]
         if (right >= self.base).all() and (right > self.base).any():
             self.alike[right.tobytes()].append(candidate)
 
@@ -37,11 +37,11 @@ class Partial:
             if (np.frombuffer(a, bool) | np.frombuffer(b, bool)).all():
                 found += [*itertools.product(first[:MOST_ALIKE], second[:MOST_ALIKE])]
         found.sort(key=lambda pair: pair[0].length + pair[1].length)
-        joined = (join(*pair) for pair in found)
-        yield from itertools.islice((pair for pair in joined if pair is not None), MOST_PAIRS)
+        joined = (join_candidates(*pair) for pair in found)
+        yield from itertools.islice((pair for pair in joined if pair is not None), MOST_PAIRS_TRIED)
 
 
-def join(first: Candidate, second: Candidate) -> Candidate | None:
+def join_candidates(first: Candidate, second: Candidate) -> Candidate | None:
     """Return two edits as one; None if they overlap or are of different functions."""
     edits = (*first.edits, *second.edits)
     in_order = sorted(edits)

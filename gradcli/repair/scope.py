@@ -9,15 +9,15 @@ from typing import Any
 
 from ..errors import GradcliError
 from ..user.source import FunctionSource, own_nodes, source_of
-from .forward import Forward, forward_of
+from .forward import ForwardTexts, forward_texts
 
 MOST_HELPERS = 4  # most functions of one argument that an expression is passed to: a choice
-LIBRARIES = ("np", "numpy", "jnp", "torch", "gradcli", "math")
+LIBRARY_NAMES = ("np", "numpy", "jnp", "torch", "gradcli", "math")
 KEPT = {"self", "cls", "ctx", "_"}
 
 
 @dataclass(frozen=True)
-class Scope:
+class EditScope:
     """What edits of a function may use.
 
     names: its parameters and local variables that hold values. library: the name under which it knows NumPy, PyTorch or
@@ -29,10 +29,10 @@ class Scope:
     library: str
     indices: tuple[str, ...] = ()
     helpers: tuple[str, ...] = ()
-    forward: Forward = field(default_factory=Forward)
+    forward: ForwardTexts = field(default_factory=ForwardTexts)
 
 
-def scope_of(source: FunctionSource, function: Callable | None) -> Scope:
+def scope_of(source: FunctionSource, function: Callable | None) -> EditScope:
     """Return what edits of a function may use. function: the forward function, whose derivative it claims."""
     names = names_of(source.node)
     try:
@@ -42,8 +42,10 @@ def scope_of(source: FunctionSource, function: Callable | None) -> Scope:
     if other is not None and other.node.lineno == source.node.lineno and other.file == source.file:
         other = None
     indices = [n.target.id for n in own_nodes(source.node) if isinstance(n, ast.For) and isinstance(n.target, ast.Name)]
-    forward = Forward() if other is None else forward_of(other, {*names, *source.function.__globals__})
-    return Scope(names, library_of(source), tuple(dict.fromkeys(indices)), helpers_of(source, other, function), forward)
+    forward = ForwardTexts() if other is None else forward_texts(other, {*names, *source.function.__globals__})
+    return EditScope(
+        names, library_of(source), tuple(dict.fromkeys(indices)), helpers_of(source, other, function), forward
+    )
 
 
 def names_of(node: ast.FunctionDef) -> tuple[str, ...]:
@@ -57,8 +59,10 @@ def names_of(node: ast.FunctionDef) -> tuple[str, ...]:
 def library_of(source: FunctionSource) -> str:
     """Return the name under which a function knows its library of arrays, "" if it knows none."""
     variables = source.function.__globals__
-    used = [n.id for n in ast.walk(source.node) if isinstance(n, ast.Name) and n.id in LIBRARIES and n.id in variables]
-    return next(iter([*used, *(name for name in LIBRARIES if name in variables)]), "")
+    used = [
+        n.id for n in ast.walk(source.node) if isinstance(n, ast.Name) and n.id in LIBRARY_NAMES and n.id in variables
+    ]
+    return next(iter([*used, *(name for name in LIBRARY_NAMES if name in variables)]), "")
 
 
 def helpers_of(source: FunctionSource, other: FunctionSource | None, forward: Callable | None) -> tuple[str, ...]:

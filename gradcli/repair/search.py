@@ -26,19 +26,20 @@ from .candidates import Candidate, candidates
 from .pairs import Partial
 from .scope import scope_of
 from .subject import Subject, installed, raising, subject_of
-from .trial import DIRECTIONS, Trial, other_trials, reshaped_trial
+from .trial import TRIAL_DIRECTIONS, Trial, other_trials, reshaped_trial
 
-CANDIDATES, SECONDS = 5_000, 10.0  # edits tried by default, and time for them
-SHORTEST, LONGEST = 0.1, 1.0  # CPU seconds that one edit may take at least and at most: an edited loop may never end
+CANDIDATES, SEARCH_SECONDS = 5_000, 10.0  # edits tried by default, and time for them
+SHORTEST_TRIAL, LONGEST_TRIAL = 0.1, 1.0
+"""CPU seconds that one edit may take at least and at most: an edited loop may never end."""
 SLOWER = 20.0  # how many times longer than the derivative as it is an edit may take, within these bounds
 WAITING = 5.0  # seconds that one edit may wait for something
 MOST_CHECKED = 5  # most edits that are checked as a whole: a choice
 FEWEST_NAMED = 3  # from this number on, a constant that equals a length is suspect if no other shape shows what it is
 
 
-class Limits(NamedTuple):
+class SearchLimits(NamedTuple):
     candidates: int = CANDIDATES
-    seconds: float = SECONDS
+    seconds: float = SEARCH_SECONDS
 
 
 def find_patch(
@@ -46,7 +47,7 @@ def find_patch(
     origin: Any,
     report: CheckReport,
     check: Callable[[Mapping[str, Any] | None], CheckReport],
-    limits: Limits = Limits(),
+    limits: SearchLimits = SearchLimits(),
 ) -> Patch | None:
     """Return the shortest edit with which a failed check passes; None if there is none. Raises GradcliError.
 
@@ -127,20 +128,20 @@ def called_by(trial: Trial, sources: Sequence[FunctionSource]) -> list[FunctionS
 class Search:
     """The search for an edit. each: CPU seconds that one edit may take; tried: how many edits were tried."""
 
-    def __init__(self, subject: Subject, trial: Trial, findings: Collection[str], limits: Limits):
+    def __init__(self, subject: Subject, trial: Trial, findings: Collection[str], limits: SearchLimits):
         self.subject, self.trial, self.limits = subject, trial, limits
         self.findings = findings
         self.end = time.monotonic() + limits.seconds
         began = time.process_time()
         trial.accepts()
-        self.each = min(max(SLOWER * (time.process_time() - began), SHORTEST), LONGEST)
+        self.each = min(max(SLOWER * (time.process_time() - began), SHORTEST_TRIAL), LONGEST_TRIAL)
         self.tried = 0
 
     def run(self, check: Callable[[Mapping[str, Any] | None], CheckReport]) -> Patch | None:
         hits, partial = [], Partial(self.trial.agreeing())
         for candidate in self.in_order():
             right = self.outcome(candidate, self.trial.agreeing)
-            if right is not None and right[:DIRECTIONS].all():
+            if right is not None and right[:TRIAL_DIRECTIONS].all():
                 hits.append(candidate)
             elif right is not None:
                 partial.note(candidate, right)
@@ -207,8 +208,8 @@ class Search:
         flat = self.trial.flat
         shapes = [x.shape for x in self.subject.claim.at.values()] + [flat.out_shape]
         lengths = {n for shape in shapes for n in (*shape, int(np.prod(shape))) if n >= FEWEST_NAMED}
-        old = numbers_in("".join(candidate.source.text[e.start : e.end] for e in candidate.edits))
-        new = numbers_in("".join(e.text for e in candidate.edits))
+        old = numbers_in_text("".join(candidate.source.text[e.start : e.end] for e in candidate.edits))
+        new = numbers_in_text("".join(e.text for e in candidate.edits))
         return candidate.kind == "constant" and bool((new - old) & lengths)
 
     def checked(
@@ -227,7 +228,7 @@ class Search:
             return report
 
 
-def numbers_in(text: str) -> set[float]:
+def numbers_in_text(text: str) -> set[float]:
     return {float(word) for word in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.])", text)}
 
 
@@ -242,11 +243,11 @@ def patch_of(hit: Candidate, others: int, tried: int, resolution: float) -> Patc
 
 
 def replacement(source: FunctionSource, edit: Edit) -> Replacement:
-    (line, column), (end_line, end_column) = (place_of(source, offset) for offset in (edit.start, edit.end))
+    (line, column), (end_line, end_column) = (place_of_offset(source, offset) for offset in (edit.start, edit.end))
     return Replacement(line, column, end_line, end_column, edit.text, edit.start, edit.end)
 
 
-def place_of(source: FunctionSource, offset: int) -> tuple[int, int]:
+def place_of_offset(source: FunctionSource, offset: int) -> tuple[int, int]:
     """Return line and column of an offset, both from 1."""
     line = max(k for k, start in enumerate(source.starts) if start <= offset)
     return line + 1, offset - source.starts[line] + 1

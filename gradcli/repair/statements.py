@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from ..user.source import Edit, FunctionSource
 from .calls import orders
 from .edits import SWAPPED, Change, fitted
-from .scope import Scope
+from .scope import EditScope
 
-SIGNS = {ast.Add: "-=", ast.Sub: "+=", ast.Mult: "/=", ast.Div: "*="}
+ASSIGNMENT_SIGNS = {ast.Add: "-=", ast.Sub: "+=", ast.Mult: "/=", ast.Div: "*="}
 COMPLEMENTS = {"1:": ":-1", ":-1": "1:"}
 
 
@@ -24,7 +24,7 @@ class Edited(NamedTuple):
     size: int
 
 
-def assignments(source: FunctionSource, scope: Scope, statement: ast.stmt) -> Iterator[Edited]:
+def assignments(source: FunctionSource, scope: EditScope, statement: ast.stmt) -> Iterator[Edited]:
     """Yield edits of an assignment: another kind of assignment, none, one more, or values in another order."""
     start, end = source.span(statement)
     text = source.text[start:end]
@@ -37,8 +37,8 @@ def assignments(source: FunctionSource, scope: Scope, statement: ast.stmt) -> It
     match statement:
         case ast.AugAssign(target, op, value):
             left, right = source.segment(target), source.segment(value)
-            if type(op) in SIGNS:
-                yield edited(f"{left} {SIGNS[type(op)]} {right}", "sign", 0)
+            if type(op) in ASSIGNMENT_SIGNS:
+                yield edited(f"{left} {ASSIGNMENT_SIGNS[type(op)]} {right}", "sign", 0)
             yield edited(f"{left} = {right}", "term")
             yield edited("pass", "term", 2)
             if isinstance(target, ast.Subscript) and isinstance(op, ast.Add | ast.Sub):
@@ -60,7 +60,7 @@ def assignments(source: FunctionSource, scope: Scope, statement: ast.stmt) -> It
                 yield from (edited(f"{left} += {right}{following}{line}", "term") for line in more)
 
 
-def mirror(source: FunctionSource, scope: Scope, target: ast.Subscript, right: str) -> Iterator[str]:
+def mirror(source: FunctionSource, scope: EditScope, target: ast.Subscript, right: str) -> Iterator[str]:
     """Yield one more assignment to other elements: to the partner of a pair, or to the neighbours of a slice."""
     whole, index = source.segment(target.value), source.segment(target.slice)
     for sign in ("-=", "+="):
@@ -71,7 +71,7 @@ def mirror(source: FunctionSource, scope: Scope, target: ast.Subscript, right: s
                 yield f"{whole}[{index.removesuffix(part)}{other}] {sign} {right}"
 
 
-def replacements(source: FunctionSource, scope: Scope, statement: ast.stmt) -> Iterator[Edited]:
+def replacements(source: FunctionSource, scope: EditScope, statement: ast.stmt) -> Iterator[Edited]:
     """Yield a statement with one name or function replaced by another wherever it is read, or two names exchanged."""
     names: dict[str, list[Any]] = {}
     functions: dict[str, list[Any]] = {}

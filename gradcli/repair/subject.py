@@ -40,7 +40,7 @@ def subject_of(claim: Claim, origin: Any) -> Subject:
         if all(is_gradclis(function) for function in functions):
             raise GradcliError("fix edits functions in Python files, and this derivative is a formula", kind="target")
     else:
-        functions, forward = list(rules_behind(origin)), forward_of(origin)
+        functions, forward = list(rules_behind(origin)), forward_source(origin)
         if not functions:
             hint = "for a derivative written by hand, pass --grad, --vjp or --jvp"
             raise GradcliError(f"{claim.title} uses no custom function whose backward could be edited", hint=hint)
@@ -69,7 +69,7 @@ def rules_behind(origin: Any) -> Iterator[Any]:
     """Yield the derivative rules of custom functions of PyTorch, JAX and gradcli that a function uses."""
     seen: set[int] = set()
     for x in (getattr(origin, "__self__", None), *reachable_from(origin)):
-        for rule in rules_of(x):
+        for rule in rules_of_object(x):
             plain = inspect.unwrap(rule)
             code = getattr(plain, "__code__", None)
             if isinstance(code, CodeType) and is_users(code.co_filename) and id(plain) not in seen:
@@ -77,7 +77,7 @@ def rules_behind(origin: Any) -> Iterator[Any]:
                 yield plain
 
 
-def rules_of(x: Any) -> Iterator[Any]:
+def rules_of_object(x: Any) -> Iterator[Any]:
     """Yield the derivative rules of one object: a custom Function, a custom_vjp or custom_jvp, an operator."""
     if isinstance(x, type) and callable(getattr(x, "forward", None)) and callable(getattr(x, "backward", None)):
         yield from (rule for name in ("backward", "jvp") if callable(rule := vars(x).get(name) and getattr(x, name)))
@@ -88,7 +88,7 @@ def rules_of(x: Any) -> Iterator[Any]:
             yield rule
 
 
-def forward_of(origin: Any) -> Any:
+def forward_source(origin: Any) -> Any:
     """Return the function of values behind a custom function, to read its source."""
     for x in (getattr(origin, "__self__", None), origin):
         forward = getattr(x, "forward", None) if isinstance(x, type) else None

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .edits import ATOM, PRODUCT, Change, Editor, in_product
-from .forward import SLOPES
+from .edits import ATOM_PRECEDENCE, PRODUCT_PRECEDENCE, Change, Editor, in_product
+from .forward import LIBRARY_SLOPES
 
 MIRRORED = re.compile(r"(?<![.\w])[A-Za-z_]\w*(?![\w(])")
 
 
 def added(editor: Editor, node: Any) -> Iterator[Change]:
     """Yield the expression plus and minus names, numbers, and pieces of the forward function."""
-    x, factor, scope = editor.segment(node), editor.text(node, PRODUCT), editor.scope
+    x, factor, scope = editor.segment(node), editor.text(node, PRODUCT_PRECEDENCE), editor.scope
     for name in scope.names:
         terms = [name, *(f"{n:.12g} * {name}" for number in scope.forward.numbers for n in (number, 2 * number))]
         yield from (Change(f"{x} {sign} {term}", "term", 2) for term in terms for sign in "+-")
@@ -31,7 +31,12 @@ def added(editor: Editor, node: Any) -> Iterator[Change]:
 
 def product_rule(editor: Editor, node: Any) -> Iterator[Change]:
     """Yield the expression plus the second term of a product rule."""
-    x, inner, scope, library = editor.segment(node), editor.text(node, PRODUCT), editor.scope, editor.scope.library
+    x, inner, scope, library = (
+        editor.segment(node),
+        editor.text(node, PRODUCT_PRECEDENCE),
+        editor.scope,
+        editor.scope.library,
+    )
     called = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
     given = editor.segment(node.args[0]) if called and len(node.args) == 1 else ""
     mirrored = MIRRORED.sub(lambda found: f"(1 - {found[0]})" if found[0] in scope.names else found[0], x)
@@ -40,7 +45,7 @@ def product_rule(editor: Editor, node: Any) -> Iterator[Change]:
         density = f"{library}.exp(-({name}**2) / 2) / {library}.sqrt(2 * {library}.pi)"
         yield Change(f"{x} + {name} * {density}", "term", 3)
         yield Change(f"{x} + {scope.names[0]} * {name} * {density}", "term", 3)
-        for slope in SLOPES.get(called, ()) if given else ():
+        for slope in LIBRARY_SLOPES.get(called, ()) if given else ():
             yield Change(f"{x} + {name} * {slope.format(library, given)}", "term", 2)
     for slope in scope.forward.slopes:
         yield from (Change(f"{x} {sign} {in_product(slope)}", "term", 3) for sign in "+-")
@@ -52,9 +57,14 @@ def product_rule(editor: Editor, node: Any) -> Iterator[Change]:
         yield from (Change(f"{x} {sign} {in_product(mirrored)}", "term", 3) for sign in "+-")
 
 
-def projected(editor: Editor, node: Any) -> Iterator[Change]:
+def projected_edits(editor: Editor, node: Any) -> Iterator[Change]:
     """Yield the expression without its mean, or its part along a name: paths through a mean, softmax or norm."""
-    x, factor, inner, scope = editor.segment(node), editor.text(node, PRODUCT), editor.text(node), editor.scope
+    x, factor, inner, scope = (
+        editor.segment(node),
+        editor.text(node, PRODUCT_PRECEDENCE),
+        editor.text(node),
+        editor.scope,
+    )
     yield from (Change(f"{x} - {inner}.mean({axis})", "projection", 2) for axis in ("", "-1, keepdims=True", "0"))
     for name in scope.names:
         yield Change(f"{x} - {name} * {inner}.sum()", "projection", 2)
@@ -76,12 +86,12 @@ def softmaxes(editor: Editor, node: Any) -> Iterator[Change]:
             yield Change(f"{rest} - {p} * {editor.text(left)}.sum(-1, keepdims=True)", "projection", 2)
         case ast.BinOp(left, ast.Mult(), right):
             for side in (left, right):
-                factor = editor.text(side, ATOM)
+                factor = editor.text(side, ATOM_PRECEDENCE)
                 yield Change(f"{x} - {factor} * {inner}.sum(-1, keepdims=True)", "projection", 2)
     for name in scope.names:
         shares = [f"{helper}({name})" for helper in scope.helpers]
         shares += [f"{library}.exp({name}) / {library}.exp({name}).sum(-1, keepdims=True)"] if library else []
         for share in shares:
             yield Change(f"{x} - {share} * {inner}.sum(-1, keepdims=True)", "projection", 3)
-            product = f"{editor.text(node, PRODUCT)} * {in_product(share)}"
+            product = f"{editor.text(node, PRODUCT_PRECEDENCE)} * {in_product(share)}"
             yield Change(f"{product} - {share} * ({product}).sum(-1, keepdims=True)", "projection", 3)

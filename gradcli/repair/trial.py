@@ -15,11 +15,11 @@ from ..numeric.flat import Flat, real_view
 from ..numeric.rows import combinations, draw_signs
 from ..numeric.sampler import Sampler
 
-DIRECTIONS = 2  # random directions at each point, each of all elements
+TRIAL_DIRECTIONS = 2  # random directions at each point, each of all elements
 MOST_ALONE = 24  # most elements that are also moved one by one; of more, each input is moved: a choice
 ROOM = 1e-6  # relative error that a candidate may have along a direction: a choice
-KNOWN = 1e-5  # relative error up to which a numeric slope counts: a choice
-UNITS = 100  # rounding units of a claim that it may be off by, for types of few digits: a choice
+KNOWN_SLOPE = 1e-5  # relative error up to which a numeric slope counts: a choice
+TRIAL_UNITS = 100  # rounding units of a claim that it may be off by, for types of few digits: a choice
 FRESH = 3  # other points with new numbers
 
 
@@ -39,9 +39,9 @@ class Trial:
         m, n = len(self.flat.f0), self.flat.size
         self.cotangents = np.ones((1, 1)) if m == 1 else combinations(rng, np.abs(self.flat.f0))
         moves = np.where(self.flat.held, 0.0, self.flat.scales)
-        self.directions = draw_signs(rng, (DIRECTIONS, n)) * moves
+        self.directions = draw_signs(rng, (TRIAL_DIRECTIONS, n)) * moves
         if in_parts:
-            self.directions = np.concatenate([self.directions, parts_of(self.flat) * moves])
+            self.directions = np.concatenate([self.directions, parts_to_repair(self.flat) * moves])
         sampler = Sampler(self.flat)
         found = [slopes_along(sampler.line(d, self.cotangents)) for d in self.directions]
         self.slopes, self.errors = (np.array(part) for part in zip(*found, strict=True))
@@ -55,7 +55,7 @@ class Trial:
 
     def known(self, size: np.ndarray) -> np.ndarray:
         with np.errstate(invalid="ignore"):
-            return np.isfinite(self.slopes) & (MARGIN * self.errors <= KNOWN * size)
+            return np.isfinite(self.slopes) & (MARGIN * self.errors <= KNOWN_SLOPE * size)
 
     def products(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the claimed products, (K, R), and the size of their terms, for each mode. Raises CallError."""
@@ -79,7 +79,7 @@ class Trial:
 
     def accepts(self) -> bool:
         """Report whether the claim, as it is now, agrees with all known slopes. An error is a no."""
-        return bool(self.agreeing()[:DIRECTIONS].all())
+        return bool(self.agreeing()[:TRIAL_DIRECTIONS].all())
 
     def agreeing(self) -> np.ndarray:
         """Return along which directions the claim, as it is now, agrees with all known slopes: (K,)."""
@@ -91,9 +91,9 @@ class Trial:
 
     def agrees(self, claimed: np.ndarray, size: np.ndarray) -> np.ndarray:
         largest = np.maximum(size, np.abs(self.slopes))
-        room = MARGIN * self.errors + (ROOM + UNITS * self.flat.claim_unit) * largest
+        room = MARGIN * self.errors + (ROOM + TRIAL_UNITS * self.flat.claim_unit) * largest
         known = self.known(np.where(largest > 0, largest, 1.0))
-        if not known[:DIRECTIONS].any() or not np.isfinite(claimed).all():
+        if not known[:TRIAL_DIRECTIONS].any() or not np.isfinite(claimed).all():
             return np.zeros(len(claimed), bool)
         return np.all((np.abs(claimed - self.slopes) <= room) | ~known, axis=1)
 
@@ -105,7 +105,7 @@ class Trial:
             return False
 
 
-def parts_of(flat: Flat) -> np.ndarray:
+def parts_to_repair(flat: Flat) -> np.ndarray:
     """Return the masks of single elements if there are few, else those of the inputs: (parts, n)."""
     if flat.size <= MOST_ALONE:
         return np.eye(flat.size)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ..errors import GradcliError
 from ..files import replacing
 from ..results.patches import Patch, by_file, with_all
-from ..user.source import read_text
+from ..user.source import read_code
 
 
 def write_all(patches: Sequence[Patch]) -> tuple[str, ...]:
@@ -30,7 +30,7 @@ def write_all(patches: Sequence[Patch]) -> tuple[str, ...]:
 def edited(patches: Sequence[Patch]) -> str:
     """Return the text of one file with its patches applied. Raises GradcliError if it changed, or if two overlap."""
     first = patches[0]
-    if any(patch.before != first.before for patch in patches) or read_text(first.path) != first.before:
+    if any(patch.before != first.before for patch in patches) or read_code(first.path) != first.before:
         message = f"{first.file} changed while gradcli searched; nothing was written"
         raise GradcliError(message, hint="run the command again", kind="file")
     if not os.access(first.path, os.W_OK):

@@ -53,7 +53,7 @@ def labels(name: str, shape: tuple[int, ...]) -> list[str]:
     return [f"{name}[{','.join(index)}]" for index in itertools.product(*([*map(str, range(n))] for n in shape))]
 
 
-class Block(NamedTuple):
+class ResultBlock(NamedTuple):
     """An array of a result.
 
     key: its name among the others, x or x/y. words: what it is. array: dense, sparse, None for a gradient that is
@@ -99,9 +99,9 @@ class Block(NamedTuple):
         return zip(names, numbers, texts if len(texts) == len(numbers) else [""] * len(numbers), strict=True)
 
 
-def own_block(name: str, words: str, x: np.ndarray | None, error: np.ndarray | None = None) -> Block:
+def own_block(name: str, words: str, x: np.ndarray | None, error: np.ndarray | None = None) -> ResultBlock:
     """Return the block of an array that has the axes of the input or output it is named after."""
-    return Block(name, words, x, ((name, () if x is None else x.shape),), error)
+    return ResultBlock(name, words, x, ((name, () if x is None else x.shape),), error)
 
 
 def rows_of(result: Any) -> Rows:
@@ -116,9 +116,9 @@ def rows_of(result: Any) -> Rows:
     return itertools.chain(head, *(block.rows(symbolic) for block in result.arrays))
 
 
-def value_block(result: Any, name: str = "") -> Block:
+def value_block(result: Any, name: str = "") -> ResultBlock:
     name = name or result.output or "value"
-    return Block("value", "the value", result.value, ((name, np.shape(result.value)),))
+    return ResultBlock("value", "the value", result.value, ((name, np.shape(result.value)),))
 
 
 def document_of_lines(head: Mapping[str, Any], key: str, entries: Iterable[Mapping[str, Any]]) -> str:
@@ -221,7 +221,7 @@ class Gradients(NamedTuple):
         return {item.name: item.grad for item in self.inputs}
 
     @property
-    def arrays(self) -> tuple[Block, ...]:
+    def arrays(self) -> tuple[ResultBlock, ...]:
         every = self.grad | self.retained
         return tuple(own_block(n, f"the gradient of {n}", x, self.errors.get(n)) for n, x in every.items())
 
@@ -259,7 +259,7 @@ class Value(NamedTuple):
     output: str | None = None
 
     @property
-    def arrays(self) -> tuple[Block, ...]:
+    def arrays(self) -> tuple[ResultBlock, ...]:
         return (value_block(self, "value"),)
 
 
@@ -293,11 +293,13 @@ class Jacobian(NamedTuple):
         return all(isinstance(x, np.ndarray) for x in self.blocks.values())
 
     @property
-    def arrays(self) -> tuple[Block, ...]:
+    def arrays(self) -> tuple[ResultBlock, ...]:
         output = (self.output or "out", self.value.shape)
         blocks = self.blocks if self.is_dense else {name: x.tocoo() for name, x in self.blocks.items()}
         return tuple(
-            Block(name, f"the block of {name}", x, (output, (name, self.inputs[name].shape)), self.errors.get(name))
+            ResultBlock(
+                name, f"the block of {name}", x, (output, (name, self.inputs[name].shape)), self.errors.get(name)
+            )
             for name, x in blocks.items()
         )
 
@@ -324,10 +326,10 @@ class Hessian(NamedTuple):
     missing: tuple[str, ...] = ()
 
     @property
-    def arrays(self) -> tuple[Block, ...]:
+    def arrays(self) -> tuple[ResultBlock, ...]:
         shapes = {name: x.shape for name, x in self.inputs.items()}
         return tuple(
-            Block(
+            ResultBlock(
                 f"{name}/{other}",
                 f"the block of {other}",
                 x,
@@ -364,7 +366,7 @@ class Products(NamedTuple):
     missing: tuple[str, ...] = ()
 
     @property
-    def arrays(self) -> tuple[Block, ...]:
+    def arrays(self) -> tuple[ResultBlock, ...]:
         every = self.parts.items()
         return tuple(own_block(n, f"the {self.kind} for {n}", x, self.errors.get(n)) for n, x in every)
 

@@ -90,7 +90,7 @@ class Elements(NamedTuple):
         return Element(output, place, *numbers, None, output_part, part, str(self.verdicts[j, i]))
 
 
-class Line(NamedTuple):
+class LineValues(NamedTuple):
     """Values of a function near the point, along one element of an input.
 
     x: values of the input element; value: values of the output element; at: the point and the function's value there.
@@ -175,7 +175,7 @@ class InputCheck:
     negligible_below: float = 0.0
     elements: Elements | None = None
     point: np.ndarray | None = None
-    line: Line | None = None
+    line: LineValues | None = None
     of_largest: float | None = None
     counts: ElementCounts | None = None
     accuracy: Accuracy | None = None
@@ -300,7 +300,15 @@ class Taylor(NamedTuple):
 
 AS_CALLED = ("layout", "unused-output", "second-backward", "writes-into")
 """Findings that show only if a rule is called in other ways than a check usually calls it."""
-WHOLE = ("nonlinear", "unsteady", "accumulated", "modes disagree", "other value", "partial gradients", *AS_CALLED)
+WHOLE_FINDINGS = (
+    "nonlinear",
+    "unsteady",
+    "accumulated",
+    "modes disagree",
+    "other value",
+    "partial gradients",
+    *AS_CALLED,
+)
 """Findings about a derivative as a whole, even if every element agrees with its numeric value."""
 UNEQUAL = 10.0
 """The resolutions of the smallest and of the largest element are both reported if their ratio is larger."""
@@ -461,7 +469,7 @@ class CheckReport:
         if (
             self.verdict not in ("fail", "accepted")
             or worst is None
-            or not (items[0].verdict == "fail" or reason not in WHOLE)
+            or not (items[0].verdict == "fail" or reason not in WHOLE_FINDINGS)
         ):
             return self.message or "no reason was given"
         text = items[0].worst_text(precision)
@@ -502,7 +510,7 @@ class CheckReport:
 
 
 MOST_OF_LINE = 190  # characters
-COUNTED = {
+COUNTED_VERDICTS = {
     "passed": "pass", "failed": "fail", "inconclusive": "inconclusive", "errors": "error", "accepted": "accepted",
     "skipped": "skipped",
 }  # fmt: skip
@@ -539,7 +547,7 @@ class CheckSummary(NamedTuple):
 
     @property
     def summary(self) -> dict[str, float]:
-        counts = {word: self.count(verdict) for word, verdict in COUNTED.items()}
+        counts = {word: self.count(verdict) for word, verdict in COUNTED_VERDICTS.items()}
         return {**counts, "seconds": round(self.seconds, 4)}
 
     def count(self, verdict: str) -> int:

@@ -52,8 +52,8 @@ FORMATS = {
     "notebook": Format(module="html"),
 }
 TEXT = ("table", "tsv", "json")
-ARRAYS = (*TEXT, "latex", "npz", "npy", "csv", "raw")  # formats for results made of arrays
-PICTURES = ("svg", "png")
+ARRAY_FORMATS = (*TEXT, "latex", "npz", "npy", "csv", "raw")  # formats for results made of arrays
+PICTURE_FORMATS = ("svg", "png")
 CODE = ("python", "c", "fortran", "julia", "rust", "js", "matlab")  # formats that write a function to paste
 
 

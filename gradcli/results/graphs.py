@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .base import Block, Rows, declare, document_of, own_block, point_to_why
+from .base import ResultBlock, Rows, declare, document_of, own_block, point_to_why
 
 NODE = "id=number kind op name formula shape dtype inputs file line hooks scope operations=folded?"
 
@@ -254,5 +254,5 @@ class Tabulated(Sampled):
     without = ("npy", "latex")
 
     @property
-    def arrays(self) -> tuple[Block, ...]:
+    def arrays(self) -> tuple[ResultBlock, ...]:
         return tuple(own_block(name, f"the points of {name}", x) for name, x in self.axes.items())

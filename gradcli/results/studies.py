@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import EXIT_FAIL, EXIT_OK, EXIT_TARGET, count_of, visible
-from .base import Block, Rows, declare, document_of, label, own_block
+from .base import ResultBlock, Rows, declare, document_of, label, own_block
 from .checks import CheckReport, CheckSummary
 
 
 @declare(json="text latex")
-class Formula(NamedTuple):
+class PrintedFormula(NamedTuple):
     """A formula, in the expression language, in LaTeX, and as a terminal shows it over several lines."""
 
     text: str
@@ -29,7 +29,7 @@ class Derivative(NamedTuple):
     """
 
     name: str
-    formula: Formula
+    formula: PrintedFormula
     value: str | None = None
     dims: tuple[int | str, ...] = ()
     agreement: dict[str, Any] | None = None
@@ -71,7 +71,7 @@ class Formulas(NamedTuple):
     derivatives: tuple[Derivative, ...]
     order: int
     code: str = ""
-    steps: tuple[Formula, ...] = ()
+    steps: tuple[PrintedFormula, ...] = ()
     output: str | None = None
     function: str = "f"
     single: bool = False
@@ -121,7 +121,7 @@ class LongNumbers(NamedTuple):
     with_value: bool = False
 
     @property
-    def arrays(self) -> tuple[Block, ...]:
+    def arrays(self) -> tuple[ResultBlock, ...]:
         return tuple(own_block(name, f"the gradient for {name}", x) for name, x in self.parts.items())
 
     @property
@@ -143,7 +143,7 @@ def round_digits(x: np.ndarray | None) -> np.ndarray | None:
     return np.vectorize(lambda text: complex(text) if "j" in text else float(text), otypes=[object])(x)
 
 
-class Loss(NamedTuple):
+class DigitLoss(NamedTuple):
     """The operation that loses the digits of a value or of a gradient at a point.
 
     of: "value" or the input whose gradient it is. kind: forward, backward (the local rule of an operation) or sum (of
@@ -179,7 +179,7 @@ class Precision(NamedTuple):
     full: float
     value: np.ndarray
     gradients: dict[str, np.ndarray]
-    losses: tuple[Loss, ...] = ()
+    losses: tuple[DigitLoss, ...] = ()
     output: str | None = None
 
     @property
@@ -245,7 +245,7 @@ class Lock(NamedTuple):
 
 
 @declare(json="input index=place locked locked_error now now_error")
-class Difference(NamedTuple):
+class LockDifference(NamedTuple):
     """A number in the lock and now, each with its error. input: whose gradient it is; None for the value."""
 
     input: str | None
@@ -262,7 +262,7 @@ class Difference(NamedTuple):
         return f"{label(name, self.place)}: {', '.join(words)}"
 
 
-class Comparison(NamedTuple):
+class LockComparison(NamedTuple):
     """One check compared with its lock. verdict: same, changed, new, gone, or error with a message.
 
     worst: the number that is furthest outside its intervals; if nothing changed, the one furthest from its lock.
@@ -271,7 +271,7 @@ class Comparison(NamedTuple):
     name: str
     file: str | None
     verdict: str
-    worst: Difference | None = None
+    worst: LockDifference | None = None
     message: str = ""
 
     @property
@@ -284,7 +284,7 @@ class Verification(NamedTuple):
     """All checks compared with their lock. libraries: those whose version differs, with both versions."""
 
     target: str
-    checks: tuple[Comparison, ...]
+    checks: tuple[LockComparison, ...]
     libraries: tuple[tuple[str, str, str], ...]
 
     def rows(self) -> Rows:

@@ -29,7 +29,7 @@ def _load_next() -> bool:
     return True
 
 
-def _find(key: Any, *registers: dict[Any, Any]) -> Any:
+def _find_entry(key: Any, *registers: dict[Any, Any]) -> Any:
     """Look up a key in the registers, importing families until it is found; return None if no family has it."""
     while True:
         for register in registers:
@@ -41,7 +41,7 @@ def _find(key: Any, *registers: dict[Any, Any]) -> Any:
 
 def lookup(name: str) -> Primitive | None:
     """Return the entry with this name or alias, or None."""
-    return _find(name, NAMES)
+    return _find_entry(name, NAMES)
 
 
 def entry(name: str) -> Primitive:
@@ -54,22 +54,22 @@ def entry(name: str) -> Primitive:
 
 def by_numpy(function: Any) -> Primitive | None:
     """Return the entry for a NumPy function, or None."""
-    return _find(function, BY_NUMPY)
+    return _find_entry(function, BY_NUMPY)
 
 
 def by_fold(function: Any) -> Primitive | None:
     """Return the entry for a ufunc's method, such as np.add.reduce, or None."""
-    return _find(function, BY_FOLD)
+    return _find_entry(function, BY_FOLD)
 
 
 def by_scipy(name: str) -> Primitive | None:
     """Return the entry for a function of scipy.special, or None."""
-    return _find(name, BY_SCIPY, NAMES)
+    return _find_entry(name, BY_SCIPY, NAMES)
 
 
 def by_torch(name: str) -> tuple[Primitive, str] | None:
     """Return the entry for a name in PyTorch with PyTorch's signature ("" for the entry's own), or None."""
-    found = _find(name, BY_TORCH, NAMES)
+    found = _find_entry(name, BY_TORCH, NAMES)
     if not isinstance(found, Primitive):
         return found
     return (found, "") if found.public else None

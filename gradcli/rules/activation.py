@@ -15,14 +15,14 @@ from .reduce import REDUCTIONS, reduction_signature
 from .shapes import as_floats, conjugate, negative_axes, rank, sum_kept, unreduce
 from .special import SQRT_2_OVER_PI, SQRT_HALF, erfc
 from .table import LANES, REDUCTION, A, Sample, elementwise, general, internal, numpy_function, real_elementwise, rule
-from .transcendental import sigmoid, sigmoid_slope, tanh_slope
+from .transcendental import sigmoid_entry, sigmoid_slope, tanh_slope
 
 GELU_CUBIC = 0.044715
 GELU_OF_TANH = "x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3)))"
 SOFTPLUS_OF_THRESHOLD = "Piecewise((x, beta * x > threshold), (log(1 + exp(beta * x)) / beta, True))"
-logsigmoid = real_elementwise(
+logsigmoid_entry = real_elementwise(
     lambda x: np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x))),
-    lambda _, x: sigmoid(-x),
+    lambda _, x: sigmoid_entry(-x),
     name="logsigmoid",
     scipy="log_expit",
     node="LogSigmoid",
@@ -41,7 +41,7 @@ softplus_entry = real_elementwise(
     softplus,
     rule(
         "sigmoid(beta x), and 1 on the linear part",
-        lambda _, x, *, beta, threshold: np.where(x * beta > threshold, 1.0, sigmoid(x * beta)),
+        lambda _, x, *, beta, threshold: np.where(x * beta > threshold, 1.0, sigmoid_entry(x * beta)),
     ),
     bind=lambda x, beta=1.0, threshold=None: (
         (x,),
@@ -95,7 +95,7 @@ def normal_cdf(x):
 
 def gelu(x, *, approximate):
     """x times the normal distribution function, or its tanh approximation (Hendrycks and Gimpel 2016)."""
-    return x * (sigmoid(gelu_inner(x)[0]) if approximate == "tanh" else normal_cdf(x))
+    return x * (sigmoid_entry(gelu_inner(x)[0]) if approximate == "tanh" else normal_cdf(x))
 
 
 def gelu_inner(x):
@@ -108,7 +108,7 @@ def gelu_dx(_, x, *, approximate):
     """Phi(x) + x phi(x), or the derivative of the tanh approximation."""
     if approximate == "tanh":
         z, inner = gelu_inner(x)
-        s = sigmoid(z)
+        s = sigmoid_entry(z)
         return s + x * sigmoid_slope(s, z) * inner
     return normal_cdf(x) + x * np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
@@ -265,7 +265,7 @@ def mish_dx(_, x):
     """tanh(r) + x tanh'(r) sigmoid(x) with r = softplus(x)."""
     r = soft_ramp(x)
     t = np.tanh(r)
-    return t + x * tanh_slope(t, r) * sigmoid(x)
+    return t + x * tanh_slope(t, r) * sigmoid_entry(x)
 
 
 def soft_ramp(x):
@@ -274,8 +274,8 @@ def soft_ramp(x):
 
 
 elementwise(
-    lambda x: x * sigmoid(x),
-    rule("s(x) (1 + x s(-x)) with the sigmoid s", lambda _, x: sigmoid(x) * (1 + x * sigmoid(-x))),
+    lambda x: x * sigmoid_entry(x),
+    rule("s(x) (1 + x s(-x)) with the sigmoid s", lambda _, x: sigmoid_entry(x) * (1 + x * sigmoid_entry(-x))),
     name="silu",
     aliases=("swish",),
     twin="x / (1 + exp(-x))",
@@ -378,7 +378,7 @@ def softmax_signature(x, axis=-1):
 
 
 SOFTMAXES = (Sample(A(3, 4)), Sample(A(3, 4), axis=0), Sample(A(2, 3, 4), axis=1), Sample(A()))
-softmax = general(
+softmax_entry = general(
     "softmax",
     lambda x, *, axis: softmax_of(x - largest(x, axis), axis),
     softmax_vjp,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import fit, is_complex, mask
+from .shapes import fit_to_shape, is_complex, mask
 from .table import (
     ELEMENTWISE,
     POSITIVE,
@@ -121,11 +121,11 @@ general(
     no_gradient,
     rule(
         "g where x was chosen; 0 elsewhere, even where g is infinite",
-        lambda g, out_shape, condition, x_shape, _y: fit(np.where(condition, g, 0.0), x_shape, len(out_shape)),
+        lambda g, out_shape, condition, x_shape, _y: fit_to_shape(np.where(condition, g, 0.0), x_shape, len(out_shape)),
     ),
     rule(
         "g where y was chosen",
-        lambda g, out_shape, condition, _x, y_shape: fit(np.where(condition, 0.0, g), y_shape, len(out_shape)),
+        lambda g, out_shape, condition, _x, y_shape: fit_to_shape(np.where(condition, 0.0, g), y_shape, len(out_shape)),
     ),
     batch=batch_aligned,
     promote=(1, 2),
@@ -278,7 +278,7 @@ def sgn_vjp(g, out, x):
     return np.where(size == 0, 0.0, across / np.where(size == 0, 1.0, size))
 
 
-sgn = general(
+sgn_entry = general(
     "sgn",
     np.sign,
     sgn_vjp,
@@ -290,7 +290,7 @@ sgn = general(
 
 def direction(x):
     """sign(x); x / |x| for a complex number."""
-    return sgn(x) if is_complex(x) else np.sign(x)
+    return sgn_entry(x) if is_complex(x) else np.sign(x)
 
 
 elementwise(

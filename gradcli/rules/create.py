@@ -10,7 +10,17 @@ from .join import concatenate
 from .movement import clone
 from .scan import cumprod_along
 from .select import diag
-from .shapes import as_array, as_int, as_shape, count_product, count_shape, count_steps, lay_along, shape_of, size_of
+from .shapes import (
+    as_int,
+    as_operand_array,
+    as_shape,
+    count_product,
+    count_shape,
+    count_steps,
+    lay_along,
+    shape_of,
+    size_of,
+)
 from .table import A, Sample, composition, constant, numpy_function
 
 MAKERS: list[tuple[Any, str]] = [(np.zeros, "Zeros in the given shape."), (np.ones, "Ones in the given shape.")]
@@ -80,8 +90,10 @@ def logspace(start, stop, num=50, base=10.0):
     size=lambda start, stop, num=50: as_int(num),
 )
 def geomspace(start, stop, num=50):
-    sign = np.sign(as_array(start) + 0.0)
-    return sign * np.exp(linspace(np.log(abs(as_array(start) + 0.0)), np.log(abs(as_array(stop) + 0.0)), num))
+    sign = np.sign(as_operand_array(start) + 0.0)
+    return sign * np.exp(
+        linspace(np.log(abs(as_operand_array(start) + 0.0)), np.log(abs(as_operand_array(stop) + 0.0)), num)
+    )
 
 
 def window(name: str, function: Any, doc: str) -> None:
@@ -128,7 +140,7 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
     grids = []
     for i, x in enumerate(xs):
         shape = tuple(size_of(xs[k]) if not sparse or k == i else 1 for k in order)
-        line = lay_along(as_array(x), order.index(i) - len(xs))
+        line = lay_along(as_operand_array(x), order.index(i) - len(xs))
         grids.append(clone(np.broadcast_to(line, shape)))
     return tuple(grids)
 
@@ -140,7 +152,7 @@ def meshgrid(*xs, indexing="xy", sparse=False, copy=True):
 )
 def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
     """Matrix whose columns are the powers of x, the highest power first."""
-    x = as_array(x)
+    x = as_operand_array(x)
     shape = shape_of(x)
     if len(shape) != 1:
         raise ValueError(f"vander needs a vector, got shape {shape}")
@@ -157,11 +169,11 @@ def vander(x, N=None, increasing=False):  # noqa: N803 - NumPy's name
 )
 def diagflat(x, k=0):
     """Matrix with the elements of x on a diagonal."""
-    return diag(as_array(x).reshape((-1,)), k)
+    return diag(as_operand_array(x).reshape((-1,)), k)
 
 
 @numpy_function()
 def broadcast_arrays(*xs):
     """All arrays, broadcast to their common shape (several results)."""
     shape = np.broadcast_shapes(*(shape_of(x) for x in xs))
-    return tuple(np.broadcast_to(as_array(x), shape) for x in xs)
+    return tuple(np.broadcast_to(as_operand_array(x), shape) for x in xs)

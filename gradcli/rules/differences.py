@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from .fourier import transform
-from .index import Index, getitem, replace
+from .index import ArrayIndex, getitem, replace
 from .join import concatenate
 from .matrix_products import matmul
 from .select import take, take_along_axis
 from .shapes import (
-    as_array,
     as_int,
+    as_operand_array,
     at_axis,
     count_product,
     dtype_of,
@@ -38,13 +38,13 @@ from .table import A, Sample, constant, numpy_function
 )
 def pad(x, pad_width, mode="constant", *, constant_values=0, **options):
     """x with elements added around it: a constant, or elements of x (mode 'edge', 'reflect', 'symmetric', 'wrap')."""
-    x = as_array(x)
+    x = as_operand_array(x)
     shape = shape_of(x)
     if mode == "constant":
         base = np.pad(np.zeros(shape, dtype_of(x)), pad_width, constant_values=constant_values)
         widths = widths_of(pad_width, len(shape))
         inside = tuple(slice(a, a + n) for (a, _), n in zip(widths, shape, strict=True))
-        return replace(base, x, index=Index(inside, base.shape))
+        return replace(base, x, index=ArrayIndex(inside, base.shape))
     if mode not in ("edge", "reflect", "symmetric", "wrap") or options.get("reflect_type", "even") != "even":
         raise TypeError(f"gradcli does not support np.pad with mode={mode!r} and options {options}")
     numbers = np.arange(size_of(x)).reshape(shape)
@@ -62,7 +62,7 @@ def widths_of(pad_width, ndim):
 @numpy_function(Sample(A(2, 3), 1, axis=1), Sample(A(5), np.array([0, 3])), Sample(A(5), slice(0, 4, 2)))
 def delete(x, obj, axis=None):
     """x without the elements at the given positions along axis (in the flattened array, if axis is None)."""
-    x = as_array(x)
+    x = as_operand_array(x)
     if axis is None:
         x, axis = x.reshape((-1,)), 0
     return take(x, np.delete(np.arange(shape_of(x)[axis]), obj if isinstance(obj, slice) else raw(obj)), axis)
@@ -85,7 +85,7 @@ def part(x, axis, start, stop=None):
 )
 def diff(x, n=1, axis=-1, prepend=None, append=None):
     """n-th difference of neighbours along axis, after prepend and append have been joined to the ends."""
-    x, n = as_array(x), as_int(n)
+    x, n = as_operand_array(x), as_int(n)
     if n < 0 or rank(x) == 0:
         raise ValueError(f"diff needs a non-negative order and at least one axis, got order {n}, shape {shape_of(x)}")
     if n == 0:
@@ -103,7 +103,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
 def slice_like(y, x, axis):
     """Broadcast a number to a slice of x along axis; return arrays as they are."""
     if rank(y):
-        return as_array(y)
+        return as_operand_array(y)
     return np.broadcast_to(y if hasattr(y, "dtype") else np.asarray(y, dtype_of(x)), kept_shape(shape_of(x), (axis,)))
 
 
@@ -121,11 +121,11 @@ def gradient(x, *varargs, axis=None, edge_order=1):
         spacings *= len(axes)
     if len(spacings) != len(axes):
         raise TypeError(f"gradient: {len(spacings)} spacings for {len(axes)} axes")
-    slopes = tuple(slope(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True))
+    slopes = tuple(slope_along(x, a, h, edge_order) for a, h in zip(axes, spacings, strict=True))
     return slopes[0] if len(slopes) == 1 else slopes
 
 
-def slope(x, axis, spacing, edge_order):
+def slope_along(x, axis, spacing, edge_order):
     """Return the slope along one negative axis. spacing: a distance, or the coordinates."""
     n = shape_of(x)[axis]
     if n < edge_order + 1 or edge_order not in (1, 2):
@@ -134,7 +134,7 @@ def slope(x, axis, spacing, edge_order):
         before = after = spacing
         ends = [spacing] * 4
     elif shape_of(spacing) == (n,):
-        steps = lay_along(as_array(in_type_of(x, diff(spacing))), axis)
+        steps = lay_along(as_operand_array(in_type_of(x, diff(spacing))), axis)
         before, after = part(steps, axis, 0, -1), part(steps, axis, 1)
         ends = [part(steps, axis, i, i + 1) for i in (0, 1, n - 2, n - 3)]
     else:
@@ -147,10 +147,12 @@ def slope(x, axis, spacing, edge_order):
     )
     first = [part(x, axis, i, i + 1) for i in range(edge_order + 1)]
     last = [part(x, axis, n - 1 - i, n - i) for i in range(edge_order + 1)]
-    return concatenate.function((end_slope(first, ends[:2]), inside, -end_slope(last, ends[2:])), axis)
+    return concatenate.function(
+        (end_slope_of_points(first, ends[:2]), inside, -end_slope_of_points(last, ends[2:])), axis
+    )
 
 
-def end_slope(points, steps):
+def end_slope_of_points(points, steps):
     """Slope at the first of two or three points, which are listed from the end inwards."""
     h, k = steps
     if len(points) == 2:
@@ -161,10 +163,10 @@ def end_slope(points, steps):
 @numpy_function(*CURVES, Sample(A(3, 4), np.array([0, 1, 3, 4])), aliases=("trapz",))
 def trapezoid(y, x=None, dx=1.0, axis=-1):
     """Integral along axis by the trapezoidal rule, with coordinates x or step dx."""
-    y = as_array(y)
+    y = as_operand_array(y)
     axis = negative_axis(axis, rank(y))
     if x is not None:
-        x = as_array(x)
+        x = as_operand_array(x)
         dx = lay_along(diff(x), axis) if rank(x) == 1 else diff(x, axis=axis)
     return ((part(y, axis, 1) + part(y, axis, 0, -1)) * dx / 2.0).sum(axis=axis)
 
@@ -206,7 +208,7 @@ def count_windows(x: Any, y: Any, *_: Any, **__: Any) -> int:
 def convolve(a, v, mode="full"):
     """Convolution of two vectors. mode is full, same or valid, or in formulas 2, 1 or 0, as in NumPy."""
     mode = MODES.get(mode, mode)
-    a, v = as_array(a).reshape((-1,)), as_array(v).reshape((-1,))
+    a, v = as_operand_array(a).reshape((-1,)), as_operand_array(v).reshape((-1,))
     if shape_of(a) < shape_of(v):
         a, v = v, a
     n, m = shape_of(a)[0], shape_of(v)[0]
@@ -235,7 +237,7 @@ def convolve(a, v, mode="full"):
 def correlate(a, v, mode="valid"):
     """Cross-correlation of two vectors, with the second one conjugated. mode as for convolve."""
     mode = MODES.get(mode, mode)
-    a, v = as_array(a), as_array(v)
+    a, v = as_operand_array(a), as_operand_array(v)
     if shape_of(a) < shape_of(v):
         return correlate(v, a, mode)[::-1].conj()
     return convolve(a, v[::-1].conj(), mode)
@@ -249,7 +251,7 @@ def correlate(a, v, mode="valid"):
 def interp(x, xp, fp, left=None, right=None, period=None):
     """Linear interpolation at x between the points (xp, fp), with increasing xp. It is constant outside them; with a
     period, the points repeat."""
-    x, xp, fp = as_array(x), as_array(xp), as_array(fp)
+    x, xp, fp = as_operand_array(x), as_operand_array(xp), as_operand_array(fp)
     if rank(xp) != 1 or shape_of(xp) != shape_of(fp):
         raise ValueError(f"interp needs a value for each point, got shapes {shape_of(xp)} and {shape_of(fp)}")
     if period is not None:
@@ -288,7 +290,7 @@ interval_of = constant(
 @numpy_function(Sample(A(3), A(2, 2)), Sample(A(4), A()))
 def polyval(p, x):
     """Value at x of the polynomial with coefficients p, with the highest power first."""
-    value = as_array(x) * 0
+    value = as_operand_array(x) * 0
     for i in range(len(p)):
         value = value * x + p[i]
     return value

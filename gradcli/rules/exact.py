@@ -14,7 +14,7 @@ import numpy as np
 
 from .shapes import count_product, kept_shape
 
-Field = Any
+ExactField = Any
 
 
 class NoTwinError(Exception):
@@ -43,7 +43,7 @@ def without_field(x: Any) -> np.ndarray:
 def exact_extreme(name: str) -> Callable:
     """Return the function for the largest or smallest element over axes; tied elements share the slope."""
 
-    def function(field: Field, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
+    def function(field: ExactField, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> Any:
         x = without_field(x)
         kept = kept_shape(x.shape, axis)
         moved = np.moveaxis(x, axis, range(x.ndim - len(axis), x.ndim))
@@ -56,7 +56,7 @@ def exact_extreme(name: str) -> Callable:
     return function
 
 
-def exact_astype(field: Field, x: Any, *, dtype: np.dtype, source: Any = None) -> Any:
+def exact_astype(field: ExactField, x: Any, *, dtype: np.dtype, source: Any = None) -> Any:
     """Return exact numbers unchanged, but as plain integers for an integer type, because they may be indices."""
     if dtype.kind not in "iu":
         return x

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .index import Index, put
+from .index import ArrayIndex, put
 from .movement import roll
 from .shapes import as_int, as_shape, lay_along, negative_axis, rank, shape_of
 from .table import A, Sample, composition, internal, numpy_function, rule
@@ -79,7 +79,7 @@ hdft = internal.linear(
     doc="The n real numbers whose (conjugated, unscaled) half spectrum is given.",
 )
 
-KINDS = {
+TRANSFORM_KINDS = {
     "fft": "Discrete Fourier transform",
     "ifft": "Inverse discrete Fourier transform",
     "rfft": "First half of the Fourier transform of real numbers",
@@ -104,7 +104,7 @@ def as_complex(x):
     return x if x.dtype.kind == "c" else x.astype(np.result_type(np.dtype(x.dtype), np.complex64))
 
 
-def as_real(x, kind):
+def as_floating(x, kind):
     """Return x as floating-point numbers. Raises ValueError for complex ones."""
     if x.dtype.kind == "c":
         raise ValueError(f"{kind} expects a real input array, but got {np.dtype(x.dtype)}")
@@ -120,7 +120,7 @@ def fit_lengths(x, lengths):
         x = x[(..., *(slice(cut.get(axis)) for axis in range(-len(shape), 0)))]
     if fill:
         old, whole = shape_of(x), tuple(fill.get(axis, shape_of(x)[axis]) for axis in range(-len(shape), 0))
-        x = put(x, index=Index(tuple(slice(n) for n in old), whole), lead=())
+        x = put(x, index=ArrayIndex(tuple(slice(n) for n in old), whole), lead=())
     return x
 
 
@@ -159,7 +159,7 @@ def transform(x, kind, sizes=None, axes=None, norm=None):
     if kind in ("fft", "ifft"):
         return dft(fit_lengths(as_complex(x), stored), axis=axes, inverse=inverse, scale=scale)
     if kind in ("rfft", "ihfft"):
-        out = rdft(fit_lengths(as_real(x, kind), stored), axis=last, scale=scale)
+        out = rdft(fit_lengths(as_floating(x, kind), stored), axis=last, scale=scale)
         out = out if kind == "rfft" else out.conj()
         return dft(out, axis=rest, inverse=inverse, scale=1.0) if rest else out
     stored[last] = lengths[-1] // 2 + 1
@@ -184,7 +184,7 @@ def many_axes(kind, default):
     return function
 
 
-for _kind, _doc in KINDS.items():
+for _kind, _doc in TRANSFORM_KINDS.items():
     for _name, _first, _default in ((_kind, "n", -1), (f"{_kind}2", "s", (-2, -1)), (f"{_kind}n", "s", None)):
         composition(
             one_axis(_kind) if _name == _kind else many_axes(_kind, _default),

@@ -9,13 +9,21 @@ import numpy as np
 
 from .arithmetic import hypot_slope
 from .scipy_special import betainc_slope, exp_over, gamma, kummer, log_ratio, spherical
-from .shapes import as_array, as_floats, as_int, in_floats_of
-from .special import PROBABILITY, digamma, from_scipy, gamma_density, gammaln, of_order, scipy_function
+from .shapes import as_floats, as_int, as_operand_array, in_floats_of
+from .special import (
+    PROBABILITY,
+    TWO_OVER_SQRT_PI,
+    digamma,
+    from_scipy,
+    gamma_density,
+    gammaln,
+    of_order,
+    scipy_function,
+)
 from .table import POSITIVE, A, Sample, internal, numpy_function, real_elementwise, rule
 from .transcendental import positive
 
-TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
-SMALL = (-0.8, 0.8)
+SMALL_DOMAIN = (-0.8, 0.8)
 
 
 hyp2f1 = from_scipy("hyp2f1")
@@ -30,7 +38,7 @@ gauss: Any = internal.elementwise(
     gauss_forward,
     lambda _, x, *, a, b, c: a * b / c * gauss(x, a=a + 1, b=b + 1, c=c + 1),
     name="gauss",
-    domain=(SMALL,),
+    domain=(SMALL_DOMAIN,),
     samples=(Sample(A(3, 4), a=0.5, b=1.5, c=2.0), Sample(A(3), a=1.5, b=1.5, c=2.0)),
 )
 
@@ -47,7 +55,7 @@ ellipk: Any = scipy_function(
         x, lambda m: math.pi / 8 * gauss(m, a=1.5, b=1.5, c=2.0), lambda m: (ellipe(m) / (1 - m) - ellipk(m)) / (2 * m)
     ),
     slope="(ellipe(x) / (1 - x) - ellipk(x)) / (2 * x)",
-    domain=(SMALL,),
+    domain=(SMALL_DOMAIN,),
     twin="elliptic_k(x)",
     doc="Complete elliptic integral of the first kind, of the parameter m = k^2.",
 )
@@ -57,7 +65,7 @@ ellipe: Any = scipy_function(
         x, lambda m: -math.pi / 8 * gauss(m, a=0.5, b=1.5, c=2.0), lambda m: (ellipe(m) - ellipk(m)) / (2 * m)
     ),
     slope="(ellipe(x) - ellipk(x)) / (2 * x)",
-    domain=(SMALL,),
+    domain=(SMALL_DOMAIN,),
     twin="elliptic_e(x)",
     doc="Complete elliptic integral of the second kind, of the parameter m = k^2.",
 )
@@ -101,7 +109,7 @@ def lambertw_forward(x):
     """The real solution w >= -1 of w exp(w) = x; nan below -1/e."""
     import scipy.special
 
-    x = as_floats(as_array(x))
+    x = as_floats(as_operand_array(x))
     with np.errstate(invalid="ignore"):
         return np.where(x < -math.exp(-1), np.nan, scipy.special.lambertw(x.astype(float)).real).astype(x.dtype)
 
@@ -195,7 +203,7 @@ real_elementwise(
 
 @numpy_function(Sample(A(3, 4)), Sample(A()), domain=(POSITIVE,), doc="Factorial, for real numbers gamma(x + 1).")
 def factorial(x):
-    return gamma(as_floats(as_array(x)) + 1.0)
+    return gamma(as_floats(as_operand_array(x)) + 1.0)
 
 
 scipy_function(
@@ -293,14 +301,14 @@ def spherical_jn(n, x):
     n = as_int(n)
     if n < 0:
         raise ValueError(f"spherical_jn: the order must not be negative, got {n}")
-    return spherical(as_floats(as_array(x)), n=n, k=0, turns=False)
+    return spherical(as_floats(as_operand_array(x)), n=n, k=0, turns=False)
 
 
 def orthogonal(name: str, first: Any, following: Any, doc: str) -> None:
     """Add a family of polynomials. first(x): that of degree 1; following(k, x, p, before): that of degree k + 1."""
 
     def function(n, x):
-        n, x = as_int(n), as_floats(as_array(x))
+        n, x = as_int(n), as_floats(as_operand_array(x))
         if n < 0:
             raise ValueError(f"{name}: the degree must not be negative, got {n}")
         before, p = x * 0.0 + 1.0, first(x)

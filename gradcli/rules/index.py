@@ -1,7 +1,7 @@
 """Indexing: taking elements out and putting them back. Each is the transpose of the other.
 
-An `Index` holds NumPy's index for an array of a known shape. It also applies to arrays with extra leading axes, while
-NumPy's `x[..., i, :, j]` would put the new axis in front of these.
+An `ArrayIndex` holds NumPy's index for an array of a known shape. It also applies to arrays with extra leading axes,
+while NumPy's `x[..., i, :, j]` would put the new axis in front of these.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import Shape, as_int, fit, lead_of, rank, shape_of
+from .shapes import Shape, as_int, fit_to_shape, lead_of, rank, shape_of
 from .table import SELECTION, A, Sample, internal, rule
 
 
@@ -31,7 +31,7 @@ def plain_item(item: Any) -> Any:
     return int(array) if array.ndim == 0 and array.dtype.kind != "b" else array
 
 
-class Index:
+class ArrayIndex:
     """A NumPy index for arrays of `shape`. Raises IndexError if NumPy would."""
 
     def __init__(self, index: Any, shape: Shape):
@@ -43,7 +43,7 @@ class Index:
         self.basic = not any(isinstance(i, np.ndarray) for i in self.key)
 
     @classmethod
-    def of_places(cls, key: tuple[np.ndarray, ...], shape: Shape) -> Index:
+    def of_places(cls, key: tuple[np.ndarray, ...], shape: Shape) -> ArrayIndex:
         """Return an index of single elements, each taken at most once. key: one array of positions per axis."""
         index = cls.__new__(cls)
         index.key, index.shape, index.basic = key, shape, False
@@ -156,7 +156,7 @@ getitem = internal.selection(
     "getitem",
     lambda x, *, index, label=None: index.take(x),
     getitem_vjp,
-    bind=lambda x, index: ((x,), {"index": Index(index, shape_of(x))}),
+    bind=lambda x, index: ((x,), {"index": ArrayIndex(index, shape_of(x))}),
     node=lambda x_shape, params: params.get("label") or params["index"].node(),
     view=True,
     samples=(
@@ -187,7 +187,7 @@ def set_dvalue(g, out_shape, _x, value_shape, *, index, label=None):
     if not index.unique:
         part = np.where(index.last, part, 0.0)
     ndim = part.ndim - len(lead)
-    part = fit(part, value_shape[max(len(value_shape) - ndim, 0) :], ndim)
+    part = fit_to_shape(part, value_shape[max(len(value_shape) - ndim, 0) :], ndim)
     return part.reshape(lead + value_shape)  # a value may have more axes than the elements it replaces, all of length 1
 
 
@@ -211,7 +211,7 @@ replace: Any = internal.general(
         lambda g, _out, _x, _value, *, index, label=None: replace(g, 0.0, index=index),
     ),
     set_dvalue,
-    bind=lambda x, index, value: ((x, value), {"index": Index(index, shape_of(x))}),
+    bind=lambda x, index, value: ((x, value), {"index": ArrayIndex(index, shape_of(x))}),
     node=lambda x_shape, params: params.get("label") or "CopySlices",
     batch=batch_set,
     samples=(

@@ -7,7 +7,18 @@ from itertools import pairwise
 import numpy as np
 
 from .movement import check_rank, ravel
-from .shapes import as_array, as_int, as_shape, at_axis, count_shape, lead_of, negative_axis, rank, shape_of, size_of
+from .shapes import (
+    as_int,
+    as_operand_array,
+    as_shape,
+    at_axis,
+    count_shape,
+    lead_of,
+    negative_axis,
+    rank,
+    shape_of,
+    size_of,
+)
 from .table import SELECTION, A, Sample, general, numpy_function, rule, selection
 
 
@@ -67,7 +78,7 @@ def batch_tile(_size, operands, _flags, params):
     return (x,), {"reps": (1, *reps)}
 
 
-stack = general(
+stack_entry = general(
     "stack",
     lambda *xs, axis: np.stack(xs, axis=axis),
     rule("The slice of g for this array", lambda g, position, _, _xs, *, axis: g[at_axis(axis, position)]),
@@ -110,7 +121,7 @@ selection(
 
 def add_axes(x, ndim):
     """Return x with at least ndim axes, added where NumPy does: in front, and one at the end to reach 3."""
-    x = as_array(x)
+    x = as_operand_array(x)
     shape = shape_of(x)
     if len(shape) >= ndim:
         return x
@@ -141,13 +152,13 @@ def dstack(xs):
 @numpy_function(Sample([A(3), A(3)]), Sample([A(2, 3), A(2, 3)]))
 def column_stack(xs):
     """Arrays joined along the second axis. Vectors become columns."""
-    return concatenate.function([x if rank(x) > 1 else x.reshape((-1, 1)) for x in map(as_array, xs)], 1)
+    return concatenate.function([x if rank(x) > 1 else x.reshape((-1, 1)) for x in map(as_operand_array, xs)], 1)
 
 
 @numpy_function(Sample(A(3), A(2, 2)), Sample(A(2, 3), A(1, 3), axis=0))
 def append(x, values, axis=None):
     """x with values joined to its end."""
-    return concatenate.function((as_array(x), as_array(values)), axis)
+    return concatenate.function((as_operand_array(x), as_operand_array(values)), axis)
 
 
 def enter_atleast(ndim: int, doc: str) -> None:

@@ -10,13 +10,13 @@ import numpy as np
 from .exact import NoTwinError
 from .matrix_products import matmul
 from .movement import moveaxis
-from .reduce import vector_norm
+from .reduce import vector_norm_entry
 from .shapes import adjoint, as_int, negative_axis, rank, shape_of
 from .solve import SQUARE, inv, matrix_signature, square_signature
 from .spectral import from_triangle, svdvals
 from .table import A, Sample, composition, constant, general, internal, numpy_function
 
-ORDERS = {"fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf}
+NORM_ORDERS = {"fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf}
 
 
 def extreme(x, largest):
@@ -28,13 +28,13 @@ def matrix_norm(x, order, axes, keepdims=False):
     """Norm of the matrices over two axes: fro, nuc (sum of singular values), or the largest or smallest singular
     value (2 or -2), column sum of |x| (1 or -1) or row sum of |x| (inf or -inf).
     """
-    if order not in ORDERS:
+    if order not in NORM_ORDERS:
         raise ValueError(f"norm: unknown matrix norm {order!r}; use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
     rows, columns = (negative_axis(i, rank(x)) for i in axes)
     if rows == columns:
         raise ValueError(f"norm: the axes of a matrix must differ, got {tuple(axes)}")
     if order == "fro":
-        return vector_norm.function(x, 2, (rows, columns), keepdims)
+        return vector_norm_entry.function(x, 2, (rows, columns), keepdims)
     if order in ("nuc", 2, -2):
         values = svdvals(moveaxis(x, (rows, columns), (-2, -1)))
         out = values.sum(axis=-1) if order == "nuc" else extreme(values, order == 2)
@@ -60,10 +60,10 @@ def matrix_norm(x, order, axes, keepdims=False):
 def norm(x, ord=None, axis=None, keepdims=False):
     """NumPy's norm: of vectors over one axis, of matrices over two, or of all elements without axis and ord."""
     if axis is None and (ord is None or (ord == 2 and rank(x) == 1)):
-        return vector_norm.function(x, 2, None, keepdims)
+        return vector_norm_entry.function(x, 2, None, keepdims)
     axes = tuple(range(rank(x))) if axis is None else tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     if len(axes) == 1:
-        return vector_norm.function(x, 2 if ord is None else ord, axes, keepdims)
+        return vector_norm_entry.function(x, 2 if ord is None else ord, axes, keepdims)
     if len(axes) != 2:
         raise ValueError(f"norm: axis must be one or two axes, got {len(axes)}")
     return matrix_norm(x, "fro" if ord is None else ord, axes, keepdims)
@@ -96,7 +96,7 @@ composition(
     doc="Norm of matrices over the last two axes: ord is 'fro', 'nuc', 1, -1, 2, -2, inf or -inf.",
 )
 composition(
-    lambda x, /, *, axis=None, keepdims=False, ord=2: vector_norm.function(x, ord, axis, keepdims),
+    lambda x, /, *, axis=None, keepdims=False, ord=2: vector_norm_entry.function(x, ord, axis, keepdims),
     name="linalg.vector_norm",
     numpy=(np.linalg.vector_norm,),
     samples=(Sample(A(3, 4)), Sample(A(3, 4), axis=0, ord=3)),

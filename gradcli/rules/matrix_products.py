@@ -11,14 +11,14 @@ import numpy as np
 from .movement import moveaxis, transpose
 from .shapes import (
     adjoint,
-    as_array,
     as_int,
+    as_operand_array,
     as_shape,
     count_contracted,
     count_matrix,
     count_pairs,
     count_product,
-    fit,
+    fit_to_shape,
     negative_axis,
     rank,
     shape_of,
@@ -84,11 +84,11 @@ mm = matrix_entry(
     np.matmul,
     rule(
         "g y^H, summed over broadcast batch axes",
-        lambda g, out_shape, x_shape, y: fit(g @ adjoint(y), x_shape, len(out_shape)),
+        lambda g, out_shape, x_shape, y: fit_to_shape(g @ adjoint(y), x_shape, len(out_shape)),
     ),
     rule(
         "x^H g, summed over broadcast batch axes",
-        lambda g, out_shape, x, y_shape: fit(adjoint(x) @ g, y_shape, len(out_shape)),
+        lambda g, out_shape, x, y_shape: fit_to_shape(adjoint(x) @ g, y_shape, len(out_shape)),
     ),
     node=lambda x_shape, params: "Mm" if len(x_shape) == 2 else "Bmm",
     batch=batch_aligned,
@@ -208,19 +208,19 @@ def inner_product(x, y):
 @numpy_function(*PAIR)
 def vdot(x, y):
     """Sum of conj(x) * y over all elements."""
-    return inner(as_array(x).reshape((-1,)).conj(), as_array(y).reshape((-1,)))
+    return inner(as_operand_array(x).reshape((-1,)).conj(), as_operand_array(y).reshape((-1,)))
 
 
 @numpy_function(Sample(A(3), A(4)), Sample(A(2, 2), A(3)), size=count_pairs, torch="outer ger(input, vec2)")
 def outer(x, y):
     """Outer product: all products of an element of x and one of y."""
-    return as_array(x).reshape((-1, 1)) * as_array(y).reshape((1, -1))
+    return as_operand_array(x).reshape((-1, 1)) * as_operand_array(y).reshape((1, -1))
 
 
 @numpy_function(Sample(A(2, 3), A(2, 2)), Sample(A(2), A(3)), Sample(A(2), A(2, 2)), size=count_pairs)
 def kron(x, y):
     """Kronecker product."""
-    x, y = as_array(x), as_array(y)
+    x, y = as_operand_array(x), as_operand_array(y)
     ndim = max(rank(x), rank(y))
     a = (1,) * (ndim - rank(x)) + shape_of(x)
     b = (1,) * (ndim - rank(y)) + shape_of(y)
@@ -249,7 +249,7 @@ def einsum_vjp(g, position, out_shape, xs, *, inputs, output):
     free = (c for c in string.ascii_letters if not any(c in s for s in inputs))
     lead = "".join(c for c, _ in zip(free, range(g.ndim - len(out_shape)), strict=False))
     grad = contract(g, *others, inputs=(lead + output, *names), output=lead + target)
-    return fit(grad, shape_of(xs[position]), len(target))
+    return fit_to_shape(grad, shape_of(xs[position]), len(target))
 
 
 def expand_subscripts(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
@@ -308,7 +308,7 @@ def einsum_signature(subscripts, *xs, optimize=None):
     """Bind einsum. Take diagonals here, and sum over indices that occur in one operand only."""
     if not isinstance(subscripts, str):
         raise TypeError("einsum needs a subscript string first, such as 'ij,jk->ik'")
-    xs = tuple(as_array(x) for x in xs)
+    xs = tuple(as_operand_array(x) for x in xs)
     inputs, output = expand_subscripts(subscripts, [rank(x) for x in xs])
     check_lengths(xs, inputs)
     operands, names = [], []

@@ -7,7 +7,18 @@ import math
 import numpy as np
 
 from .exact import exact_astype
-from .shapes import Shape, as_int, as_shape, count_shape, fit, lead_of, negative_axes, negative_axis, rank, shape_of
+from .shapes import (
+    Shape,
+    as_int,
+    as_shape,
+    count_shape,
+    fit_to_shape,
+    lead_of,
+    negative_axes,
+    negative_axis,
+    rank,
+    shape_of,
+)
 from .table import A, Sample, internal, numpy_function, rule, selection
 
 
@@ -27,7 +38,7 @@ def fill_in_length(old: Shape, wanted: Shape) -> Shape:
     return wanted
 
 
-reshape = selection(
+reshape_entry = selection(
     "reshape",
     lambda x, *, shape: x.reshape(shape),
     rule("g in the old shape", lambda g, _, x_shape, *, shape: g.reshape(lead_of(g, shape) + x_shape)),
@@ -87,7 +98,7 @@ selection(
 selection(
     "broadcast_to",
     lambda x, *, shape: np.broadcast_to(x, shape),
-    rule("g summed over the repeated axes", lambda g, _, x_shape, *, shape: fit(g, x_shape, len(shape))),
+    rule("g summed over the repeated axes", lambda g, _, x_shape, *, shape: fit_to_shape(g, x_shape, len(shape))),
     bind=lambda x, *shape: ((x,), {"shape": as_shape(*shape)}),
     node="Expand",
     view=True,
@@ -201,7 +212,7 @@ internal.linear(
     doc="The array that is about to be copied into other memory.",
 )
 internal.selection("alias", lambda x: x, clone_vjp, doc="The array itself, with a node of its own.")
-flip = selection(
+flip_entry = selection(
     "flip",
     lambda x, *, axis: np.flip(x, axis).copy(),
     rule("g flipped as well", lambda g, _, _x, *, axis: np.flip(g, axis)),
@@ -238,7 +249,7 @@ def enter_flip(name: str, axis: int, doc: str) -> None:
     @numpy_function(Sample(A(3, 4)), Sample(A(2, 3, 2)), name=name, doc=doc)
     def function(x):
         check_rank(x, name, axis + 1)
-        return flip.function(x, axis)
+        return flip_entry.function(x, axis)
 
 
 enter_flip("fliplr", 1, "Elements in reverse order along the second axis.")
@@ -255,11 +266,11 @@ def rot90(x, k=1, axes=(0, 1)):
     if first == second:
         raise ValueError(f"rot90: the axes {axes} must differ")
     if k % 4 == 2:
-        return flip.function(x, (first, second))
+        return flip_entry.function(x, (first, second))
     if k % 4 == 0:
         return clone(x)
     turned = x.swapaxes(first, second)
-    return flip.function(turned, first) if k % 4 == 1 else flip.function(turned, second)
+    return flip_entry.function(turned, first) if k % 4 == 1 else flip_entry.function(turned, second)
 
 
 @numpy_function(Sample(A(2, 3, 4), 2), Sample(A(2, 3, 4), 0, 2), Sample(A(2, 3, 4), -1, 1))

@@ -16,14 +16,24 @@ from .pointwise import real
 from .reduce import reduced_axes
 from .scan import cumprod, cumsum
 from .select import sort, take_along_axis
-from .shapes import as_array, as_floats, dtype_of, in_type_of, is_complex, kept_shape, negative_axes, rank, shape_of
+from .shapes import (
+    as_floats,
+    as_operand_array,
+    dtype_of,
+    in_type_of,
+    is_complex,
+    kept_shape,
+    negative_axes,
+    rank,
+    shape_of,
+)
 from .table import REDUCTION, A, Sample, composition, constant, numpy_function
 
 
 @numpy_function(Sample(A(3, 4)))
 def fabs(x):
     """Absolute value of real numbers."""
-    return abs(as_array(x))
+    return abs(as_operand_array(x))
 
 
 def is_nearly_real(x, *, tol):
@@ -45,20 +55,20 @@ def real_if_close(x, tol=100):
 @numpy_function(Sample(A(3), np.array([1, -2, 0])))
 def ldexp(x, y):
     """x times 2**y, for integer y."""
-    y, kind = as_array(y), dtype_of(as_array(x))
+    y, kind = as_operand_array(y), dtype_of(as_operand_array(x))
     return x * np.exp2(y if kind.kind == "O" else y.astype(kind))
 
 
 @numpy_function(Sample(A(2, 3), A(3)), Sample(A(2, 2, 3), A(3)))
 def matvec(x, y):
     """Products of matrices and vectors, over the last axes."""
-    return matmul(as_array(x), as_array(y)[..., None])[..., 0]
+    return matmul(as_operand_array(x), as_operand_array(y)[..., None])[..., 0]
 
 
 @numpy_function(Sample(A(2), A(2, 3)), Sample(A(4, 2), A(2, 3)))
 def vecmat(x, y):
     """Products of conjugated vectors and matrices, over the last axes."""
-    return matmul(as_array(x).conj()[..., None, :], as_array(y))[..., 0, :]
+    return matmul(as_operand_array(x).conj()[..., None, :], as_operand_array(y))[..., 0, :]
 
 
 def around(x, decimals=0):
@@ -72,13 +82,13 @@ composition(around, numpy=(np.around, np.round), samples=(), public=False)
 @numpy_function(Sample(A(2, 3), A()), Sample(A(2, 3), A(3)))
 def full_like(x, fill_value):
     """Array with the shape and type of x, filled with one value."""
-    return clone(np.broadcast_to(as_array(fill_value), shape_of(x))).astype(dtype_of(x))
+    return clone(np.broadcast_to(as_operand_array(fill_value), shape_of(x))).astype(dtype_of(x))
 
 
 @numpy_function(Sample(A(3)))
 def copy(x):
     """A copy; gradients flow through it."""
-    return clone(as_array(x))
+    return clone(as_operand_array(x))
 
 
 @numpy_function(Sample(A(2, 3)))
@@ -103,13 +113,13 @@ PERCENTS = (
 @numpy_function(*REDUCED[:2], Sample(A(3, 4), 1, A(4)), Sample(A(3, 4), None, A(3, 4)))
 def average(x, axis=None, weights=None, returned=False, *, keepdims=False):
     """Weighted mean over axis. With returned=True, the result is the mean and the sum of the weights."""
-    x = as_array(x)
+    x = as_operand_array(x)
     axis = negative_axes(axis, rank(x))
     if weights is None:
         out = x.mean(axis=axis, keepdims=keepdims)
         total = np.ones(shape_of(out)) * (math.prod(shape_of(x)) / max(math.prod(shape_of(out)), 1))
     else:
-        weights = as_array(weights)
+        weights = as_operand_array(weights)
         if shape_of(weights) != shape_of(x):
             if shape_of(weights) != tuple(shape_of(x)[a] for a in axis):
                 raise ValueError(f"average: weights of shape {shape_of(weights)} do not fit shape {shape_of(x)}")
@@ -126,7 +136,7 @@ def ptp(x, axis=None, *, keepdims=False):
     return np.max(x, axis=axis, keepdims=keepdims) - np.min(x, axis=axis, keepdims=keepdims)
 
 
-METHODS = {
+QUANTILE_METHODS = {
     "linear": lambda low, share: share,
     "lower": lambda low, share: share * 0,
     "higher": lambda low, share: np.ceil(share),
@@ -138,9 +148,11 @@ METHODS = {
 
 def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     """Return the quantiles q (between 0 and 1) over axis, with shape q.shape + reduced shape."""
-    if method not in METHODS:
-        raise TypeError(f"gradcli does not support quantiles with method={method!r}; use one of {', '.join(METHODS)}")
-    x, q = as_floats(as_array(x)), as_array(q)
+    if method not in QUANTILE_METHODS:
+        raise TypeError(
+            f"gradcli does not support quantiles with method={method!r}; use one of {', '.join(QUANTILE_METHODS)}"
+        )
+    x, q = as_floats(as_operand_array(x)), as_operand_array(q)
     if ((q < 0) | (q > 1)).any():
         raise ValueError("quantiles must be in the range [0, 1], percentiles in [0, 100]")
     axis = reduced_axes(x, axis)
@@ -153,7 +165,7 @@ def ranked_value(x, q, axis, keepdims, method, ignore_nan):
     counts = n - missing if ignore_nan else np.full((1,) * rank(rows), n)
     places = np.maximum(counts - 1, 0) * q.reshape((-1,))
     low = np.floor(places)
-    share = METHODS[method](low, places - low).astype(kind)
+    share = QUANTILE_METHODS[method](low, places - low).astype(kind)
     lower, upper = (take_along_axis(rows, i.astype(np.intp), -1) for i in (low, np.minimum(low + 1, n - 1)))
     out = lower + np.where(share > 0, upper - lower, 0.0) * share
     out = np.where(missing == n if ignore_nan else missing > 0, np.asarray(np.nan, kind), out)
@@ -174,7 +186,7 @@ def enter_ranked(prefix: str, ignore_nan: bool, words: str) -> None:
 
     @numpy_function(*PERCENTS, name=f"{prefix}percentile", doc=f"Percentiles q, from 0 to 100, over axis{words}")
     def percentile(x, q, axis=None, *, method="linear", keepdims=False):
-        return ranked_value(x, as_array(q) / 100, axis, keepdims, method, ignore_nan)
+        return ranked_value(x, as_operand_array(q) / 100, axis, keepdims, method, ignore_nan)
 
     @numpy_function(*REDUCED, name=f"{prefix}median", doc=f"Median over axis{words}")
     def median(x, axis=None, *, keepdims=False):
@@ -186,13 +198,13 @@ enter_ranked("nan", True, ", ignoring nan.")
 
 
 def replace_nan(x, value):
-    x = as_array(x)
+    x = as_operand_array(x)
     return np.where(np.isnan(x), np.asarray(value, dtype_of(x)), x)
 
 
 def count_numbers(x, axis, keepdims):
     """Count the elements over axis that are not nan, in the type of x."""
-    x = as_array(x)
+    x = as_operand_array(x)
     return (~np.isnan(x)).sum(axis=axis, keepdims=keepdims).astype(np.zeros(1, dtype_of(x)).real.dtype)
 
 
@@ -262,7 +274,7 @@ def nancumprod(x, axis=None):
 
 def observations(x, y, rowvar):
     """Return variables as rows and observations as columns."""
-    x = as_array(x)
+    x = as_operand_array(x)
     rows = x.reshape((1, -1)) if rank(x) < 2 else x if rowvar else x.swapaxes(0, 1)
     if y is None:
         return rows
@@ -286,7 +298,7 @@ def cov(x, y=None, rowvar=True, bias=False, ddof=None, fweights=None, aweights=N
         products = centred = rows - rows.mean(axis=1, keepdims=True)
         norm = shape_of(rows)[1] - ddof
     else:
-        counts, weights = (as_array(1.0 if w is None else w) for w in (fweights, aweights))
+        counts, weights = (as_operand_array(1.0 if w is None else w) for w in (fweights, aweights))
         both = counts * weights  # sums of weights stay in their own type, as in PyTorch
         total = both.sum()
         norm = total - ddof * ((both * weights).sum() / total if aweights is not None else 1.0)

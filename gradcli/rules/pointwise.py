@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .activation import logsigmoid, sigmoid
-from .index import Index, put
+from .activation import logsigmoid_entry, sigmoid_entry
+from .index import ArrayIndex, put
 from .shapes import as_floats, dtype_of, is_complex, mask, negative_axes, rank, shape_of, unreduce
 from .special import scipy_function, scipy_positive
 from .table import (
@@ -27,7 +27,7 @@ from .table import (
     real_elementwise,
     rule,
 )
-from .transcendental import positive, within
+from .transcendental import positive, within_entry
 
 
 def angle_vjp(g, _, x):
@@ -199,7 +199,7 @@ scipy_positive(
     twin="-x * log(x)",
     doc="Entropy -x log(x). It is 0 at 0, and -inf if x is negative.",
 )
-LIMITED = "Piecewise((eps, x < eps), (1 - eps, x > 1 - eps), (x, True))"
+CLAMPED = "Piecewise((eps, x < eps), (1 - eps, x > 1 - eps), (x, True))"
 
 
 def logit_forward(x, *, eps):
@@ -211,7 +211,7 @@ def logit_forward(x, *, eps):
 def logit_dx(_, x, *, eps):
     """1 / (x (1 - x)); 0 outside [eps, 1 - eps] or, without eps, nan outside [0, 1]."""
     if eps is None:
-        return logit_slope(within(x, low=0.0, high=1.0))
+        return logit_slope(within_entry(x, low=0.0, high=1.0))
     limited = (x < eps) | (x > 1 - eps)
     return np.where(limited, 0.0, logit_slope(np.where(limited, 0.5, x)))
 
@@ -229,7 +229,7 @@ real_elementwise(
     domain=((0.05, 0.95),),
     samples=(Sample(A(3, 4)), Sample(A(), eps=0.01), Sample(A(5), eps=0.3)),
     twin="log(x / (1 - x))",
-    twin_of=lambda params: None if params.get("eps") is None else f"log({LIMITED} / (1 - {LIMITED}))",
+    twin_of=lambda params: None if params.get("eps") is None else f"log({CLAMPED} / (1 - {CLAMPED}))",
     doc="log(x / (1 - x)), the inverse of the logistic function.",
 )
 
@@ -321,21 +321,21 @@ loss_entry(
 )
 loss_entry(
     "logit_loss",
-    lambda x, t: (1 - t) * x - logsigmoid.forward(x),
-    over_total("(sigmoid(x) - t) g / total", lambda x, t: sigmoid(x) - t),
+    lambda x, t: (1 - t) * x - logsigmoid_entry.forward(x),
+    over_total("(sigmoid(x) - t) g / total", lambda x, t: sigmoid_entry(x) - t),
     over_total("-x g / total", lambda x, _t: -x),
     node="BinaryCrossEntropyWithLogits",
     doc="Sum of the cross entropies of sigmoid(x), divided by total; used by binary_cross_entropy_with_logits.",
 )
 
 
-def class_index(classes: np.ndarray, places: np.ndarray | None, shape: tuple[int, ...]) -> Index:
+def class_index(classes: np.ndarray, places: np.ndarray | None, shape: tuple[int, ...]) -> ArrayIndex:
     """Return the index of one class per place in scores (N, C, ...) or (C,). places: mask, None for all."""
     if len(shape) == 2 and places is None:
-        return Index.of_places((np.arange(shape[0]), classes), shape)
+        return ArrayIndex.of_places((np.arange(shape[0]), classes), shape)
     places = np.ones(classes.shape, bool) if places is None else places
     rows = places.nonzero() if len(shape) > 1 else ()
-    return Index.of_places((*rows[:1], classes[places], *rows[1:]), shape)
+    return ArrayIndex.of_places((*rows[:1], classes[places], *rows[1:]), shape)
 
 
 def class_loss(x, *, index, weights, total):

@@ -32,7 +32,7 @@ def reduction_signature(x, axis=None, keepdims=False):
     return (x,), {"axis": reduced_axes(x, axis), "keepdims": bool(keepdims)}
 
 
-def count(shape, axis):
+def count_reduced(shape, axis):
     return math.prod([shape[i] for i in axis])
 
 
@@ -56,7 +56,9 @@ linear(
     lambda x, *, axis, keepdims: np.mean(x, axis=axis, keepdims=keepdims),
     rule(
         "Spread g / n back over the n averaged elements",
-        lambda g, _, x_shape, *, axis, keepdims: spread(g / max(count(x_shape, axis), 1), x_shape, axis, keepdims),
+        lambda g, _, x_shape, *, axis, keepdims: spread(
+            g / max(count_reduced(x_shape, axis), 1), x_shape, axis, keepdims
+        ),
     ),
     bind=reduction_signature,
     node=lambda x_shape, params: "Mean" if len(params["axis"]) == len(x_shape) else "MeanBackward1",
@@ -65,7 +67,7 @@ linear(
     "Got: {type}",
     samples=REDUCTIONS,
     exact=lambda field, x, *, axis, keepdims: (
-        np.add.reduce(x, axis=axis, keepdims=keepdims) / field.number(count(x.shape, axis))
+        np.add.reduce(x, axis=axis, keepdims=keepdims) / field.number(count_reduced(x.shape, axis))
     ),
     pattern=REDUCTION,
     doc="Arithmetic mean over axis.",
@@ -158,7 +160,7 @@ def variance_signature(x, axis=None, keepdims=False, *, correction=None, ddof=No
 
 
 def subtract_mean(x, axis):
-    return x - sum_kept(x, axis) / max(count(x.shape, axis), 1)
+    return x - sum_kept(x, axis) / max(count_reduced(x.shape, axis), 1)
 
 
 def deviation_of(x, axis):
@@ -168,7 +170,7 @@ def deviation_of(x, axis):
 
 def per_degree_of_freedom(x, shape, axis, correction):
     """x / (n - correction); nan or inf for too few elements, as in PyTorch."""
-    freedom = max(count(shape, axis) - correction, 0)
+    freedom = max(count_reduced(shape, axis) - correction, 0)
     return x / freedom if freedom else x * np.inf
 
 
@@ -193,7 +195,7 @@ def std_vjp(g, out, x, *, axis, keepdims, correction):
 
 
 def exact_var(field, x, *, axis, keepdims, correction):
-    n = count(x.shape, axis)
+    n = count_reduced(x.shape, axis)
     deviation = x - np.add.reduce(x, axis=axis, keepdims=True) / field.number(n)
     size = abs(deviation) if deviation.is_complex else deviation
     return np.add.reduce(size * size, axis=axis, keepdims=keepdims) / field.number(n - correction)
@@ -226,12 +228,12 @@ general(
 def standardize_forward(x, *, axis, eps):
     """(x - mean) / sqrt(variance + eps)."""
     deviation = subtract_mean(x, axis)
-    return deviation / np.sqrt(sum_kept(deviation * deviation, axis) / max(count(x.shape, axis), 1) + eps)
+    return deviation / np.sqrt(sum_kept(deviation * deviation, axis) / max(count_reduced(x.shape, axis), 1) + eps)
 
 
 def standardize_vjp(g, _, x, *, axis, eps):
     """(g - mean(g) - out mean(g out)) / sqrt(variance + eps). out is not saved, as it may change in place."""
-    n = max(count(x.shape, axis), 1)
+    n = max(count_reduced(x.shape, axis), 1)
     deviation = subtract_mean(x, axis)
     scale = np.sqrt(sum_kept(deviation * deviation, axis) / n + eps)
     out = deviation / scale
@@ -327,7 +329,7 @@ def norm_signature(x, ord=2, axis=None, keepdims=False):
     return (x,), {"ord": float(ord), "axis": negative_axes(axis, rank(x)), "keepdims": bool(keepdims)}
 
 
-vector_norm = general(
+vector_norm_entry = general(
     "norm",
     norm_forward,
     norm_vjp,

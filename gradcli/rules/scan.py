@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .reduce import REDUCTIONS, reduction_signature
-from .shapes import conjugate, fit, may_hold, negative_axis, rank, unreduce
+from .shapes import conjugate, fit_to_shape, may_hold, negative_axis, rank, unreduce
 from .table import LANES, REDUCTION, A, Sample, batch_aligned, general, internal, numpy_function, rule
 from .transcendental import logaddexp
 
@@ -37,11 +37,11 @@ linear_scan = internal.general(
     scan_forward,
     rule(
         "The cotangent of b times the previous value",
-        lambda g, out, a, _b: fit(backward_scan(a, g) * conjugate(shift_right(out)), a.shape, out.ndim),
+        lambda g, out, a, _b: fit_to_shape(backward_scan(a, g) * conjugate(shift_right(out)), a.shape, out.ndim),
     ),
     rule(
         "The same recurrence run backwards, with coefficients one step ahead",
-        lambda g, out_shape, a, b_shape: fit(backward_scan(a, g), b_shape, len(out_shape)),
+        lambda g, out_shape, a, b_shape: fit_to_shape(backward_scan(a, g), b_shape, len(out_shape)),
     ),
     batch=batch_aligned,
     promote=(0, 1),

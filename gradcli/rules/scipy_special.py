@@ -187,11 +187,11 @@ def iv_forward(v, x):
     return np.where(near, from_scipy("ive")(v, inside) * np.exp(abs(inside)), from_scipy("iv")(v, outside))
 
 
-FIRST, SECOND = "Bessel function of the first kind", "Bessel function of the second kind"
-jv = bessel("jv", 0.5, -0.5, f"{FIRST} of order v at x.", "besselj(v, x)")
-bessel("yv", 0.5, -0.5, f"{SECOND} of order v at x.", "bessely(v, x)", scipy="yn")
-iv = bessel("iv", 0.5, 0.5, f"Modified {FIRST} of order v.", "besseli(v, x)", forward=iv_forward)
-bessel("kv", -0.5, -0.5, f"Modified {SECOND} of order v.", "besselk(v, x)")
+FIRST_KIND, SECOND_KIND = "Bessel function of the first kind", "Bessel function of the second kind"
+jv = bessel("jv", 0.5, -0.5, f"{FIRST_KIND} of order v at x.", "besselj(v, x)")
+bessel("yv", 0.5, -0.5, f"{SECOND_KIND} of order v at x.", "bessely(v, x)", scipy="yn")
+iv = bessel("iv", 0.5, 0.5, f"Modified {FIRST_KIND} of order v.", "besseli(v, x)", forward=iv_forward)
+bessel("kv", -0.5, -0.5, f"Modified {SECOND_KIND} of order v.", "besselk(v, x)")
 bessel("ive", 0.5, 0.5, "exp(-|x|) times iv(v, x).", "exp(-abs(x)) * besseli(v, x)", lambda out, x: -np.sign(x) * out)
 bessel("kve", -0.5, -0.5, "exp(x) times kv(v, x).", "exp(x) * besselk(v, x)", lambda out, _x: out)
 
@@ -231,7 +231,7 @@ i0: Any = scipy_function(
     numpy=(np.i0,),
     aliases=("modified_bessel_i0",),
     twin="besseli(0, x)",
-    doc=f"Modified {FIRST}, order 0.",
+    doc=f"Modified {FIRST_KIND}, order 0.",
 )
 i1: Any = scipy_function(
     "i1",
@@ -239,37 +239,39 @@ i1: Any = scipy_function(
     slope="i0(x) - i1(x) / x",
     aliases=("modified_bessel_i1",),
     twin="besseli(1, x)",
-    doc=f"Modified {FIRST}, order 1.",
+    doc=f"Modified {FIRST_KIND}, order 1.",
 )
 i0e: Any = scipy_positive(
     "i0e",
     lambda _, x: np.sign(x) * scaled_i0(abs(x), n=1),
     slope="i1e(x) - sign(x) * i0e(x)",
     twin="exp(-abs(x)) * besseli(0, x)",
-    doc=f"exp(-|x|) times the modified {FIRST}, order 0.",
+    doc=f"exp(-|x|) times the modified {FIRST_KIND}, order 0.",
 )
 i1e: Any = scipy_positive(
     "i1e",
     lambda _, x: scaled_i0(abs(x), n=1) + scaled_i0(abs(x), n=2),  # i0e and its slope
     slope="i0e(x) - i1e(x) / x - sign(x) * i1e(x)",
     twin="exp(-abs(x)) * besseli(1, x)",
-    doc=f"exp(-|x|) times the modified {FIRST}, order 1.",
+    doc=f"exp(-|x|) times the modified {FIRST_KIND}, order 1.",
 )
-j0: Any = scipy_function("bessel_j0", lambda _, x: -j1(x), twin="besselj(0, x)", doc=f"{FIRST}, order 0.")
+j0: Any = scipy_function("bessel_j0", lambda _, x: -j1(x), twin="besselj(0, x)", doc=f"{FIRST_KIND}, order 0.")
 j1: Any = scipy_function(
     "bessel_j1",
     lambda _, x: 0.5 * (j0(x) - jv(x, order=(2.0,))),
     slope="bessel_j0(x) - bessel_j1(x) / x",
     twin="besselj(1, x)",
-    doc=f"{FIRST}, order 1.",
+    doc=f"{FIRST_KIND}, order 1.",
 )
-y0: Any = scipy_positive("bessel_y0", lambda _, x: -y1(x), twin="bessely(0, x)", doc=f"{SECOND}, order 0.")
-y1: Any = scipy_positive("bessel_y1", lambda out, x: y0(x) - out / x, twin="bessely(1, x)", doc=f"{SECOND}, order 1.")
+y0: Any = scipy_positive("bessel_y0", lambda _, x: -y1(x), twin="bessely(0, x)", doc=f"{SECOND_KIND}, order 0.")
+y1: Any = scipy_positive(
+    "bessel_y1", lambda out, x: y0(x) - out / x, twin="bessely(1, x)", doc=f"{SECOND_KIND}, order 1."
+)
 k0: Any = scipy_positive(
-    "modified_bessel_k0", lambda _, x: -k1(x), twin="besselk(0, x)", doc=f"Modified {SECOND}, order 0."
+    "modified_bessel_k0", lambda _, x: -k1(x), twin="besselk(0, x)", doc=f"Modified {SECOND_KIND}, order 0."
 )
 k1: Any = scipy_positive(
-    "modified_bessel_k1", lambda out, x: -k0(x) - out / x, twin="besselk(1, x)", doc=f"Modified {SECOND}, order 1."
+    "modified_bessel_k1", lambda out, x: -k0(x) - out / x, twin="besselk(1, x)", doc=f"Modified {SECOND_KIND}, order 1."
 )
 k0e: Any = scipy_positive(
     "scaled_modified_bessel_k0",
@@ -277,7 +279,7 @@ k0e: Any = scipy_positive(
     slope="scaled_modified_bessel_k0(x) - scaled_modified_bessel_k1(x)",
     scipy="k0e",
     twin="exp(x) * besselk(0, x)",
-    doc=f"exp(x) times the modified {SECOND}, order 0.",
+    doc=f"exp(x) times the modified {SECOND_KIND}, order 0.",
 )
 k1e: Any = scipy_positive(
     "scaled_modified_bessel_k1",
@@ -285,7 +287,7 @@ k1e: Any = scipy_positive(
     slope="scaled_modified_bessel_k1(x) * (1 - 1 / x) - scaled_modified_bessel_k0(x)",
     scipy="k1e",
     twin="exp(x) * besselk(1, x)",
-    doc=f"exp(x) times the modified {SECOND}, order 1.",
+    doc=f"exp(x) times the modified {SECOND_KIND}, order 1.",
 )
 airy = from_scipy("airy")
 airy_ai: Any = real_elementwise(

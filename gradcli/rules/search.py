@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .index import Index, put
-from .shapes import as_array, as_int, negative_axis, rank, raw, shape_of
+from .index import ArrayIndex, put
+from .shapes import as_int, as_operand_array, negative_axis, rank, raw, shape_of
 from .table import A, Sample, composition, constant, numpy_function
 
 ORDERED = np.array([0, 2, 2, 1, 4])
@@ -90,9 +90,9 @@ def bincount(x, weights=None, minlength=0):
     n = max(int(places.max(initial=-1)) + 1, as_int(minlength))
     if weights is None:
         return np.bincount(places.astype(np.intp), minlength=n)
-    weights = as_array(weights)
+    weights = as_operand_array(weights)
     if shape_of(weights) != places.shape:
         raise ValueError(
             f"bincount needs a weight for each position, got shapes {places.shape} and {shape_of(weights)}"
         )
-    return put(weights, index=Index((places.astype(np.intp),), (n,)), lead=())
+    return put(weights, index=ArrayIndex((places.astype(np.intp),), (n,)), lead=())

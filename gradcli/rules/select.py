@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from .index import Index, getitem, put
+from .index import ArrayIndex, getitem, put
 from .movement import check_rank, moveaxis
-from .shapes import as_array, as_int, at_axis, count_repeated, lay_along, negative_axis, rank, raw, shape_of, size_of
+from .shapes import (
+    as_int,
+    as_operand_array,
+    at_axis,
+    count_repeated,
+    lay_along,
+    negative_axis,
+    rank,
+    raw,
+    shape_of,
+    size_of,
+)
 from .table import TEST, A, Sample, constant, internal, no_gradient, numpy_function, rule, selection
 
 
@@ -32,7 +43,7 @@ def repeat(x, repeats, axis=None):
     return take(x, np.repeat(np.arange(shape_of(x)[axis]), counts), axis)
 
 
-def lanes(shape, indices, axis) -> Index:
+def lanes(shape, indices, axis) -> ArrayIndex:
     """Return the index that picks, per lane along a negative axis, the elements at integer positions.
 
     Raises IndexError if the positions are not integers.
@@ -41,7 +52,7 @@ def lanes(shape, indices, axis) -> Index:
         raise IndexError(f"positions must be integers, not {indices.dtype}")
     grid = [lay_along(np.arange(n), i - len(shape)) for i, n in enumerate(indices.shape)]
     grid[axis] = indices.astype(np.intp)
-    return Index(tuple(grid), tuple(shape))
+    return ArrayIndex(tuple(grid), tuple(shape))
 
 
 @numpy_function(Sample(A(3, 4), np.array([[0, 0], [3, 1], [2, 2]]), axis=1))
@@ -110,7 +121,7 @@ def sort(x, axis=-1):
     return x.reshape(()) if rank(x) == 0 else sort_axis(x, axis=negative_axis(axis, rank(x)))
 
 
-argsort = constant(
+argsort_entry = constant(
     lambda x, *, axis: sorting_positions(x, axis),
     name="argsort",
     bind=lambda x, axis=-1: ((x,), {"axis": negative_axis(axis, rank(x))}),
@@ -136,7 +147,7 @@ def diagonal_view(x, *, offset):
 def diagonal_vjp(g, _, x_shape, *, offset):
     """Zeros with g on the diagonals."""
     rows, columns = x_shape[-2:]
-    index = Index((..., *diagonal_positions(rows, columns, offset)), x_shape)
+    index = ArrayIndex((..., *diagonal_positions(rows, columns, offset)), x_shape)
     return put(g, index=index, lead=g.shape[: g.ndim + 1 - len(x_shape)])
 
 
@@ -175,7 +186,7 @@ def diag(x, k=0):
     if rank(x) != 1:
         raise ValueError(f"diag needs a vector or a matrix, got shape {shape_of(x)}")
     n = shape_of(x)[0] + abs(k)
-    index = Index(diagonal_positions(n, n, k), (n, n))
+    index = ArrayIndex(diagonal_positions(n, n, k), (n, n))
     return put(x, index=index, lead=())
 
 
@@ -209,19 +220,19 @@ for function, doc in [
 @numpy_function(Sample(np.array([True, False, True]), A(3, 2), axis=0))
 def compress(condition, x, axis=None):
     """Slices along axis for which a vector of conditions is true."""
-    return take(as_array(x), np.flatnonzero(raw(condition)), axis)
+    return take(as_operand_array(x), np.flatnonzero(raw(condition)), axis)
 
 
 @numpy_function(Sample(TEST, A(3, 4)))
 def extract(condition, x):
     """The elements where the condition is true."""
-    return getitem.function(as_array(x).reshape((-1,)), np.flatnonzero(raw(condition)))
+    return getitem.function(as_operand_array(x).reshape((-1,)), np.flatnonzero(raw(condition)))
 
 
 @numpy_function(Sample(A(7), 3), Sample(A(4, 3), 1, axis=0))
 def partition(x, kth, axis=-1):
     """x with its kth element along axis in its sorted place, and smaller elements before it."""
-    x = as_array(x)
+    x = as_operand_array(x)
     if axis is None:
         x, axis = x.reshape((-1,)), -1
     return take_along_axis(x, argpartition.function(x, kth, axis), axis)
@@ -241,7 +252,7 @@ argpartition = constant(
 def unique(x, return_index=False, return_inverse=False, return_counts=False, axis=None):
     """The unique elements (slices along axis) in increasing order, with positions and counts if requested."""
     results = np.unique(raw(x), True, return_inverse, return_counts, axis)
-    x = as_array(x)
+    x = as_operand_array(x)
     values = take(x, results[1], axis)
     rest = (*results[1:2], *results[2:]) if return_index else results[2:]
     return (values, *rest) if rest else values
@@ -254,15 +265,15 @@ def select(condlist, choicelist, default=0):
         raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
     out = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
-        out = np.where(as_array(condition), choice, out)
+        out = np.where(as_operand_array(condition), choice, out)
     return out
 
 
 @numpy_function(Sample(np.array([[0, 1, 2, 0]]), [A(3, 4), A(4), A()]))
 def choose(index, choices):
     """For each element i of index, the element of choices[i] at the same place."""
-    choices = [as_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
-    index = as_array(index)
+    choices = [as_operand_array(c) for c in (choices if isinstance(choices, list | tuple) else list(choices))]
+    index = as_operand_array(index)
     shape = np.broadcast_shapes(shape_of(index), *(shape_of(c) for c in choices))
     table = np.stack([np.broadcast_to(c, shape) for c in choices])
     return take_along_axis(table, np.broadcast_to(index, shape)[None], 0)[0]

@@ -29,7 +29,7 @@ def shape_of(x: Any) -> Shape:
     return np.shape(x) if shape is None else tuple(shape)
 
 
-def as_array(x: Any) -> Any:
+def as_operand_array(x: Any) -> Any:
     """Convert a number or a list to an array; return everything else unchanged."""
     return x if hasattr(x, "ndim") else np.asarray(x)
 
@@ -56,7 +56,7 @@ def may_hold(condition: Any) -> bool:
 
 def in_type_of(x: Any, other: Any) -> Any:
     """Cast an array or a number to the type of x if that is real floating-point."""
-    other = as_array(other)
+    other = as_operand_array(other)
     return other.astype(dtype_of(x)) if x.dtype.kind == "f" else other
 
 
@@ -102,7 +102,7 @@ def lay_along(x: Any, axis: int) -> Any:
     return x.reshape((-1,) + (1,) * (-axis - 1))
 
 
-def fit(g: Any, shape: Shape, ndim: int) -> Any:
+def fit_to_shape(g: Any, shape: Shape, ndim: int) -> Any:
     """Sum a cotangent g (lead + broadcast shape, for a result of rank ndim) to an operand's shape: lead + `shape`."""
     lead = g.ndim - ndim
     missing = ndim - len(shape)
@@ -163,7 +163,7 @@ def as_floats(x: Any) -> Any:
 
 def in_floats_of(x: Any, parameter: Any) -> np.ndarray:
     """Return a parameter in the type used to compute with x: that of x, or float64 for integers."""
-    kind = np.dtype(dtype_of(as_array(x)))
+    kind = np.dtype(dtype_of(as_operand_array(x)))
     return np.asarray(parameter, kind if kind.kind in "fc" else np.float64)
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .movement import permute_axes
-from .shapes import Shape, fit
+from .shapes import Shape, fit_to_shape
 from .table import A, Sample, batch_aligned, internal, rule
 
 
@@ -57,21 +57,21 @@ class Windows(NamedTuple):
         return result[(..., *inside)]
 
 
-LINE = Windows((5,), (3,), (2,), (1,), ((1, 1),), (3,))
+LINE_WINDOWS = Windows((5,), (3,), (2,), (1,), ((1, 1),), (3,))
 PLANE = Windows((4, 5), (2, 2), (1, 2), (2, 1), ((0, 0), (1, 0)), (2, 3))
 unfold_windows = internal.linear(
     "unfold_windows",
     lambda x, *, windows: windows.take(x).copy(),
     rule("The windows of g added up", lambda g, _, _x, *, windows: fold_windows(g, windows=windows)),
     node="Im2Col",
-    samples=(Sample(A(2, 5), windows=LINE), Sample(A(4, 5), windows=PLANE)),
+    samples=(Sample(A(2, 5), windows=LINE_WINDOWS), Sample(A(4, 5), windows=PLANE)),
 )
 fold_windows: Any = internal.linear(
     "fold_windows",
     lambda x, *, windows: windows.put(x),
     rule("The windows of g", lambda g, _, _x, *, windows: unfold_windows(g, windows=windows)),
     node="Col2Im",
-    samples=(Sample(A(2, 3, 3), windows=LINE), Sample(A(2, 3, 2, 2), windows=PLANE)),
+    samples=(Sample(A(2, 3, 3), windows=LINE_WINDOWS), Sample(A(2, 3, 2, 2), windows=PLANE)),
 )
 
 
@@ -86,7 +86,7 @@ def columns_of(x: np.ndarray, windows: Windows) -> np.ndarray:
     return moved.reshape(*view.shape[: -2 * n - 3], groups, *sizes)
 
 
-def rows_of(y: np.ndarray, windows: Windows) -> np.ndarray:
+def window_rows(y: np.ndarray, windows: Windows) -> np.ndarray:
     """Return y (N, G, O, *out) as matrices (G, O, N out)."""
     n = len(windows.size)
     moved = permute_axes(y, (-n - 2, -n - 1, -n - 3, *range(-n, 0)))
@@ -110,7 +110,7 @@ def convolve_forward(x, w, *, windows):
 def unconvolve_forward(y, w, *, windows):
     """x = the windows (the sum over O of w y), added up."""
     n = len(windows.size)
-    out = flat_weight(w, windows).mT @ rows_of(y, windows)
+    out = flat_weight(w, windows).mT @ window_rows(y, windows)
     parted = out.reshape(*out.shape[:-2], *w.shape[-n - 1 :], y.shape[-n - 3], *windows.out)
     kernel, places = range(-2 * n - 1, -n - 1), range(-n, 0)
     return windows.put(permute_axes(parted, (-n - 1, -2 * n - 3, -2 * n - 2, *places, *kernel)))
@@ -118,7 +118,7 @@ def unconvolve_forward(y, w, *, windows):
 
 def weigh_forward(x, y, *, windows):
     """w = sum over N and out of y windows(x)."""
-    out = rows_of(y, windows) @ columns_of(x, windows).mT
+    out = window_rows(y, windows) @ columns_of(x, windows).mT
     return out.reshape(*out.shape[:-1], x.shape[-len(windows.size) - 1], *windows.kernel)
 
 
@@ -130,23 +130,27 @@ def for_first(formula: str, product: Callable) -> Callable:
     """Return the rule for a first operand: product(g, y), summed over leading axes that the operand lacks."""
     return rule(
         formula,
-        lambda g, out_shape, x_shape, y, *, windows: fit(product(g, y.conj(), windows), x_shape, len(out_shape)),
+        lambda g, out_shape, x_shape, y, *, windows: fit_to_shape(
+            product(g, y.conj(), windows), x_shape, len(out_shape)
+        ),
     )
 
 
 def for_second(formula: str, product: Callable) -> Callable:
     return rule(
         formula,
-        lambda g, out_shape, x, y_shape, *, windows: fit(product(g, x.conj(), windows), y_shape, len(out_shape)),
+        lambda g, out_shape, x, y_shape, *, windows: fit_to_shape(
+            product(g, x.conj(), windows), y_shape, len(out_shape)
+        ),
     )
 
 
 def examples(first: tuple, second: tuple) -> tuple:
     """Return samples for a product of arrays with these shapes, on a line and in the plane."""
-    return tuple(Sample(A(*x), A(*y), windows=w) for x, y, w in zip(first, second, (LINE, PLANE), strict=True))
+    return tuple(Sample(A(*x), A(*y), windows=w) for x, y, w in zip(first, second, (LINE_WINDOWS, PLANE), strict=True))
 
 
-convolve: Any = product_entry(
+convolve_windows: Any = product_entry(
     "convolve_windows",
     convolve_forward,
     for_first("x from g and w", lambda g, w, windows: unconvolve(g, w, windows=windows)),
@@ -156,7 +160,7 @@ convolve: Any = product_entry(
 unconvolve: Any = product_entry(
     "unconvolve_windows",
     unconvolve_forward,
-    for_first("y from g and w", lambda g, w, windows: convolve(g, w, windows=windows)),
+    for_first("y from g and w", lambda g, w, windows: convolve_windows(g, w, windows=windows)),
     for_second("w from g and y", lambda g, y, windows: weigh(g, y, windows=windows)),
     samples=examples(Y, W),
 )
@@ -164,6 +168,6 @@ weigh: Any = product_entry(
     "convolve_weight",
     weigh_forward,
     for_first("x from y and g", lambda g, y, windows: unconvolve(y, g, windows=windows)),
-    for_second("y from x and g", lambda g, x, windows: convolve(x, g, windows=windows)),
+    for_second("y from x and g", lambda g, x, windows: convolve_windows(x, g, windows=windows)),
     samples=examples(X, Y),
 )

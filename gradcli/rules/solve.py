@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from .exact import Field, NoTwinError, map_elements, without_field
-from .shapes import adjoint, fit, is_complex, may_hold, rank, shape_of
+from .exact import ExactField, NoTwinError, map_elements, without_field
+from .shapes import adjoint, fit_to_shape, is_complex, may_hold, rank, shape_of
 from .table import A, Sample, batch_aligned, general, internal, numpy_function, rule
 
 
 def over_stacks(function: Callable) -> Callable:
     """Extend a function of matrices to stacks of matrices."""
 
-    def call(field: Field, *operands: Any, **params: Any) -> Any:
+    def call(field: ExactField, *operands: Any, **params: Any) -> Any:
         arrays = [without_field(x) for x in operands]
         lead = np.broadcast_shapes(*(x.shape[:-2] for x in arrays))
         arrays = [np.broadcast_to(x, lead + x.shape[-2:]) for x in arrays]
@@ -33,7 +33,7 @@ def over_stacks(function: Callable) -> Callable:
     return call
 
 
-def eliminate(field: Field, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
+def eliminate(field: ExactField, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, Any]:
     """Return the solution of a x = b and the determinant of a, by Gaussian elimination."""
     a, b = a.copy(), b.copy()
     n = len(a)
@@ -59,7 +59,7 @@ def eliminate(field: Field, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, A
     return b, determinant
 
 
-def bring_up_largest(field: Field, a: np.ndarray, b: np.ndarray, k: int) -> Any:
+def bring_up_largest(field: ExactField, a: np.ndarray, b: np.ndarray, k: int) -> Any:
     """Exchange rows, by choices between elements, until row k has the largest element of column k; return the sign of
     the permutation."""
     sign = field.number(1)
@@ -73,35 +73,35 @@ def bring_up_largest(field: Field, a: np.ndarray, b: np.ndarray, k: int) -> Any:
     return sign
 
 
-def pivots(field: Field, column: np.ndarray, start: int) -> list[int]:
+def pivots(field: ExactField, column: np.ndarray, start: int) -> list[int]:
     """Return the nonzero rows, which may be pivots, with the largest first if sizes are known."""
     rows = [i for i in range(start, len(column)) if column[i] != 0]
     return sorted(rows, key=lambda i: -abs(column[i])) if field.lazy_pieces else rows
 
 
-def identity(field: Field, n: int) -> np.ndarray:
+def exact_identity(field: ExactField, n: int) -> np.ndarray:
     return map_elements(field.number, (np.eye(n).astype(object),))
 
 
 @over_stacks
-def exact_det(field: Field, a: np.ndarray) -> Any:
+def exact_det(field: ExactField, a: np.ndarray) -> Any:
     if "matrix" in field.functions:
         return field.functions["matrix"](a).det(method="berkowitz")
-    return eliminate(field, a, identity(field, len(a)))[1]
+    return eliminate(field, a, exact_identity(field, len(a)))[1]
 
 
-def exact_slogdet(field: Field, a: Any) -> tuple[Any, Any]:
+def exact_slogdet(field: ExactField, a: Any) -> tuple[Any, Any]:
     det = exact_det(field, a).view(type(a))
     return np.sign(det), np.log(abs(det))
 
 
 @over_stacks
-def exact_solve(field: Field, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def exact_solve(field: ExactField, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return eliminate(field, a, b)[0]
 
 
 @over_stacks
-def exact_cholesky(field: Field, a: np.ndarray) -> np.ndarray:
+def exact_cholesky(field: ExactField, a: np.ndarray) -> np.ndarray:
     """The lower triangle L with L L^H = a, as a function of the mean of a and its adjoint."""
     if any(field.as_float(x) not in (None, 0.0) for x in (a - adjoint(a)).flat):
         raise NoTwinError("cholesky has no exact form for a matrix that is not symmetric")
@@ -117,7 +117,7 @@ def exact_cholesky(field: Field, a: np.ndarray) -> np.ndarray:
     return out
 
 
-def exact_solve_triangular(field: Field, a: Any, b: Any, *, lower: bool, unit: bool) -> Any:
+def exact_solve_triangular(field: ExactField, a: Any, b: Any, *, lower: bool, unit: bool) -> Any:
     """The solution of a x = b; only one triangle of a is read."""
     half = triangle(without_field(a), lower, unit)
     if unit:
@@ -151,7 +151,7 @@ inv = general(
     torch=("inverse(input: square)", "linalg.inv(A: square)"),
     node="LinalgInvEx",
     samples=SQUARE,
-    exact=lambda field, a: exact_solve(field, a, identity(field, a.shape[-1])),
+    exact=lambda field, a: exact_solve(field, a, exact_identity(field, a.shape[-1])),
     doc="Inverse of a square matrix.",
 )
 
@@ -240,14 +240,16 @@ def logdet(x):
 def solve_da(g, out, a, b_shape):
     """-(A^-H g) x^H."""
     grad = -(solve_columns(adjoint(a), g) @ adjoint(out))
-    return fit(grad, a.shape, max(len(b_shape), a.ndim))
+    return fit_to_shape(grad, a.shape, max(len(b_shape), a.ndim))
 
 
 solve_columns: Any = internal.general(
     "solve_columns",
     np.linalg.solve,
     solve_da,
-    rule("A^-H g", lambda g, out_shape, a, b_shape: fit(solve_columns(adjoint(a), g), b_shape, len(out_shape))),
+    rule(
+        "A^-H g", lambda g, out_shape, a, b_shape: fit_to_shape(solve_columns(adjoint(a), g), b_shape, len(out_shape))
+    ),
     node="LinalgSolveEx",
     batch=batch_aligned,
     promote=None,
@@ -288,13 +290,13 @@ def triangular_forward(a, b, *, lower, unit):
 
 def triangular_da(g, out, a, b_shape, *, lower, unit):
     """The triangle of -(A^-H g) X^H."""
-    grad = -(solve_triangular(adjoint(a), g, lower=not lower, unit=unit) @ adjoint(out))
-    return fit(triangle(grad, lower, unit), a.shape, max(len(b_shape), a.ndim))
+    grad = -(solve_triangular_entry(adjoint(a), g, lower=not lower, unit=unit) @ adjoint(out))
+    return fit_to_shape(triangle(grad, lower, unit), a.shape, max(len(b_shape), a.ndim))
 
 
 def triangular_db(g, out_shape, a, b_shape, *, lower, unit):
     """A^-H g."""
-    return fit(solve_triangular(adjoint(a), g, lower=not lower, unit=unit), b_shape, len(out_shape))
+    return fit_to_shape(solve_triangular_entry(adjoint(a), g, lower=not lower, unit=unit), b_shape, len(out_shape))
 
 
 def triangular_signature(a, b, lower=False, unit=False):
@@ -302,7 +304,7 @@ def triangular_signature(a, b, lower=False, unit=False):
     return (a, b), {"lower": bool(lower), "unit": bool(unit)}
 
 
-solve_triangular = general(
+solve_triangular_entry = general(
     "solve_triangular",
     triangular_forward,
     triangular_da,
@@ -326,7 +328,7 @@ solve_triangular = general(
 
 def solve_right(a, b):
     """The X with X A = B for a lower triangular A."""
-    return adjoint(solve_triangular(adjoint(a), adjoint(b), lower=False, unit=False))
+    return adjoint(solve_triangular_entry(adjoint(a), adjoint(b), lower=False, unit=False))
 
 
 TRIANGLE = "Only the lower triangle of the matrix is read. The gradient is symmetric, as in PyTorch."
@@ -336,7 +338,7 @@ def cholesky_vjp(g, out, _):
     """Murray 2016, "Differentiation of the Cholesky decomposition": the symmetric form."""
     middle = adjoint(out) @ g
     half = (np.tril(middle) + np.tril(middle, -1)) * 0.5
-    grad = solve_right(out, solve_triangular(adjoint(out), half, lower=False, unit=False))
+    grad = solve_right(out, solve_triangular_entry(adjoint(out), half, lower=False, unit=False))
     return 0.5 * (grad + adjoint(grad))
 
 

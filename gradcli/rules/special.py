@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .shapes import as_array, as_floats, in_floats_of
+from .shapes import as_floats, as_operand_array, in_floats_of
 from .table import POSITIVE, A, Primitive, Sample, elementwise, internal, numpy_function, real_elementwise, rule
 
 TWO_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
@@ -173,13 +173,13 @@ def polygamma_signature(n, x):
 def polygamma_forward(x, *, n):
     import scipy.special
 
-    x = as_floats(as_array(x))
+    x = as_floats(as_operand_array(x))
     return scipy.special.polygamma(n, x).astype(x.dtype) if n else digamma(x)
 
 
-polygamma: Any = real_elementwise(
+polygamma_entry: Any = real_elementwise(
     polygamma_forward,
-    rule("polygamma of the next order", lambda _, x, *, n: polygamma(x, n=n + 1)),
+    rule("polygamma of the next order", lambda _, x, *, n: polygamma_entry(x, n=n + 1)),
     name="polygamma",
     bind=polygamma_signature,
     domain=(POSITIVE,),
@@ -189,7 +189,7 @@ polygamma: Any = real_elementwise(
 )
 digamma = scipy_positive(
     "digamma",
-    lambda _, x: polygamma(x, n=1),
+    lambda _, x: polygamma_entry(x, n=1),
     slope="polygamma(1, x)",
     aliases=("psi",),
     twin="polygamma(0, x)",

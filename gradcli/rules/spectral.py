@@ -77,7 +77,7 @@ def off_diagonal(numerator, denominator):
     return np.where(diagonal, 0.0, numerator / np.where(diagonal, 1.0, denominator))
 
 
-def differences(x):
+def pairwise_differences(x):
     """x_j - x_i at (i, j)."""
     return x[..., None, :] - x[..., :, None]
 
@@ -107,7 +107,7 @@ def eigh_vjp(gs, outs, _):
     inner = adjoint(v) @ gv
     if v.dtype.kind == "c":
         check_phase(np.imag(diagonals(inner)), "linalg_eigh")
-    middle = off_diagonal(inner, differences(w))
+    middle = off_diagonal(inner, pairwise_differences(w))
     grad = v @ middle @ adjoint(v)
     return grad if gw is None else grad + (v * gw[..., None, :]) @ adjoint(v)
 
@@ -161,7 +161,7 @@ def eig_vjp(gs, outs, _, *, real):
         along = diagonals(inner)
         check_phase(np.imag(along), "linalg_eig")
         inner = inner - (adjoint(v) @ v) * np.real(along)[..., None, :]
-        middle = off_diagonal(inner, differences(w).conj()) @ adjoint(v)
+        middle = off_diagonal(inner, pairwise_differences(w).conj()) @ adjoint(v)
         if gw is not None:
             middle = middle + gw[..., :, None] * adjoint(v)
     grad = solve_columns(adjoint(v), middle)
@@ -227,7 +227,7 @@ def svd_vjp(gs, outs, _, *, full):
         u, gu, vh, gvh = u[..., :size], gu[..., :size], vh[..., :size, :], gvh[..., :size, :]
     left, right = skew(adjoint(u) @ gu), skew(vh @ adjoint(gvh))
     row, column = s[..., None, :], s[..., :, None]
-    middle = off_diagonal(left * row + column * right, differences(s) * (row + column))
+    middle = off_diagonal(left * row + column * right, pairwise_differences(s) * (row + column))
     along = g
     if u.dtype.kind == "c":
         check_phase(np.imag(diagonals(left) + diagonals(right)), "svd")

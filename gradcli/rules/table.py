@@ -147,9 +147,9 @@ class Primitive:
             options.setdefault("samples", ())
         if isinstance(options.get("torch"), str):
             options["torch"] = (options["torch"],)
-        if not options.keys() <= OPTIONS.keys():
-            raise TypeError(f"{name}: unknown option {', '.join(options.keys() - OPTIONS.keys())}")
-        vars(self).update(OPTIONS | options)
+        if not options.keys() <= ENTRY_OPTIONS.keys():
+            raise TypeError(f"{name}: unknown option {', '.join(options.keys() - ENTRY_OPTIONS.keys())}")
+        vars(self).update(ENTRY_OPTIONS | options)
         if not callable(self.node) and (self.node or kind != "composition"):
             self.node = backward_name(self.node or "".join(part[:1].upper() + part[1:] for part in name.split("_")))
         if self.bind is None and kind != "composition" and self.torch:
@@ -245,7 +245,7 @@ class Primitive:
             raise
 
 
-OPTIONS = {option: getattr(Primitive, option) for option in Primitive.__annotations__}
+ENTRY_OPTIONS = {option: getattr(Primitive, option) for option in Primitive.__annotations__}
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from .shapes import as_floats, is_complex, may_hold
 from .table import POSITIVE, REAL, Interval, Primitive, elementwise, real_elementwise, rule
 
 LN2, LN10 = math.log(2), math.log(10)
-INSIDE = (-0.9, 0.9)
+INSIDE_UNIT = (-0.9, 0.9)
 
 
 def within_forward(x, *, low, high):
@@ -23,7 +23,7 @@ def within_forward(x, *, low, high):
 
 
 # Rules pass x through this, so that they and their own derivatives are nan outside the function's domain.
-within: Primitive = elementwise(
+within_entry: Primitive = elementwise(
     within_forward,
     lambda out, _x, *, low, high: np.where(np.isnan(out), math.nan, 1.0),
     name="within",
@@ -36,7 +36,7 @@ within: Primitive = elementwise(
 
 def positive(x):
     """x, and nan below 0, where a real logarithm is not defined."""
-    return within(x, low=0.0, high=math.inf)
+    return within_entry(x, low=0.0, high=math.inf)
 
 
 elementwise(np.exp, lambda out, _: out, twin="exp(x)", doc="e to the power x.")
@@ -107,7 +107,7 @@ sigmoid_slope: Primitive = elementwise(
     samples=(),
     doc="out (1 - out) for out = sigmoid(x).",
 )
-sigmoid = elementwise(
+sigmoid_entry = elementwise(
     logistic_forward,
     rule(
         "out * (1 - out)",
@@ -131,8 +131,8 @@ def logaddexp_forward(x, y):
 
 logaddexp = elementwise(
     logaddexp_forward,
-    lambda _, x, y: sigmoid(x - y),
-    lambda _, x, y: sigmoid(y - x),
+    lambda _, x, y: sigmoid_entry(x - y),
+    lambda _, x, y: sigmoid_entry(y - x),
     name="logaddexp",
     numpy=(np.logaddexp,),
     twin="log(exp(x) + exp(y))",
@@ -140,8 +140,8 @@ logaddexp = elementwise(
 )
 real_elementwise(
     np.logaddexp2,
-    lambda _, x, y: sigmoid((x - y) * LN2),
-    lambda _, x, y: sigmoid((y - x) * LN2),
+    lambda _, x, y: sigmoid_entry((x - y) * LN2),
+    lambda _, x, y: sigmoid_entry((y - x) * LN2),
     twin="log(2**x + 2**y) / log(2)",
     doc="log2(2**x + 2**y) without overflow.",
 )
@@ -159,14 +159,14 @@ arcsin_slope = elementwise(
     lambda x: 1 / np.sqrt(-(x - 1) * (x - -1) if np.iscomplexobj(x) else (1 - x) * (1 + x)),
     lambda out, x: x * out * out * out,
     name="arcsin_slope",
-    domain=(INSIDE,),
+    domain=(INSIDE_UNIT,),
     twin="1 / sqrt(1 - x**2)",
     public=False,
     doc="Derivative of the inverse sine, with an infinite slope of its own at both ends.",
 )
 INVERSES: list[tuple[np.ufunc, str, Any, Interval]] = [
-    (np.arcsin, "sine", lambda _, x: arcsin_slope(x), INSIDE),
-    (np.arccos, "cosine", lambda _, x: -arcsin_slope(x), INSIDE),
+    (np.arcsin, "sine", lambda _, x: arcsin_slope(x), INSIDE_UNIT),
+    (np.arccos, "cosine", lambda _, x: -arcsin_slope(x), INSIDE_UNIT),
     (np.arctan, "tangent", lambda _, x: 1 / (1 + x * x), REAL),
 ]
 for ufunc, word, slope, domain in INVERSES:
@@ -264,18 +264,18 @@ arctanh_slope = elementwise(
     lambda x: 1 / ((1 - x) * (1 + x)),
     lambda out, x: 2 * x * out * out,
     name="arctanh_slope",
-    domain=(INSIDE,),
+    domain=(INSIDE_UNIT,),
     twin="1 / (1 - x**2)",
     public=False,
     doc="Derivative of the inverse hyperbolic tangent.",
 )
 elementwise(
     np.arctanh,
-    lambda _, x: arctanh_slope(within(x, low=-1.0, high=1.0)),
+    lambda _, x: arctanh_slope(within_entry(x, low=-1.0, high=1.0)),
     slope="1 / (1 - x**2)",
     aliases=("atanh",),
     node="Atanh",
-    domain=(INSIDE,),
+    domain=(INSIDE_UNIT,),
     twin="atanh(x)",
     doc="Inverse hyperbolic tangent.",
 )

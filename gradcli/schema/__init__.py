@@ -22,13 +22,13 @@ def names() -> list[str]:
 
 
 @functools.cache
-def read(name: str) -> dict[str, Any]:
+def read_schema(name: str) -> dict[str, Any]:
     return json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def schema_of(name: str) -> dict[str, Any]:
     """Return the schema of a command's output, or of errors, complete in itself."""
-    own, common = read(name), read("common")
+    own, common = read_schema(name), read_schema("common")
     if name != "error":
         head = common["head"]
         command = {"command": {**head["properties"]["command"], "const": name}}

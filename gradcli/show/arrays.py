@@ -12,39 +12,40 @@ from rich.console import Group
 from rich.table import Column, Table
 from rich.text import Text
 
-from ..results.base import Block, labels
+from ..results.base import ResultBlock, labels
 from ..results.formats import Style
 from .data import ERROR_DIGITS, NONE, number, shape_text
 from .plot import SHADES, SHADES_PLAIN
 
 SHOWN_WHOLE = 20  # arrays of up to this many elements are never elided; their long lines are wrapped
 EDGE = 3  # elements shown at either end of an elided axis
-POSITIVE, NEGATIVE, COMPLEX = "color(28)", "color(63)", "color(30)"  # readable on black and on white
-LONG = 8  # axes longer than this are elided
+POSITIVE_COLOUR, NEGATIVE_COLOUR, COMPLEX_COLOUR = "color(28)", "color(63)", "color(30)"
+"""Readable on black and on white."""
+LONG_AXIS = 8  # axes longer than this are elided
 
 
 def shade(x: Any, largest: float) -> str:
     """Return the style of a number: colour for its sign, weight for its size relative to the largest."""
     if isinstance(x, complex | np.complexfloating):
-        return COMPLEX
+        return COMPLEX_COLOUR
     if not np.isfinite(x):
         return "bold reverse red"
     if x == 0:
         return "dim"
-    colour = POSITIVE if x > 0 else NEGATIVE
+    colour = POSITIVE_COLOUR if x > 0 else NEGATIVE_COLOUR
     ratio = abs(float(x)) / largest if largest else 1.0
     return f"bold {colour}" if ratio >= 0.5 else colour if ratio >= 0.01 else f"dim {colour}"
 
 
 def shown_positions(length: int, edge: int | None) -> list[int | None]:
     """Return the positions to show along an axis, None for a gap. edge: how many to show at either end."""
-    if length <= (LONG if edge is None else 2 * edge + 1):
+    if length <= (LONG_AXIS if edge is None else 2 * edge + 1):
         return list(range(length))
     edge = edge or EDGE
     return [*range(edge), None, *range(length - edge, length)]
 
 
-def is_whole(array: np.ndarray, style: Style) -> bool:
+def is_shown_whole(array: np.ndarray, style: Style) -> bool:
     return style.whole or array.size <= SHOWN_WHOLE
 
 
@@ -64,8 +65,8 @@ def array_text(
     if array is None:
         return Text(NONE, style="dim")
     write = cell_writer(array, style, coloured, error)
-    edges = (array.size, array.size) if is_whole(array, style) else (None, edge)
-    return Text.assemble(*block(array, write, edges, width))
+    edges = (array.size, array.size) if is_shown_whole(array, style) else (None, edge)
+    return Text.assemble(*array_block(array, write, edges, width))
 
 
 Cell = tuple[str, str]  # a text and its style
@@ -93,7 +94,7 @@ def cell_writer(
     return write
 
 
-def block(
+def array_block(
     array: np.ndarray, write: Callable[..., Cell], edges: Sequence[int | None], width: int | None, at: tuple = ()
 ) -> list[Cell]:
     """Return an array as parts of a text: a number, a line, a matrix, or blocks of them.
@@ -109,7 +110,7 @@ def block(
         return row_parts([write(*at, i) for i in shown_positions(axes[0], edges[1])], ", ", width)
     rows = shown_positions(axes[0], edges[0])
     if len(axes) > 2:
-        parts = [[write(None)] if i is None else block(array, write, edges, width, (*at, i)) for i in rows]
+        parts = [[write(None)] if i is None else array_block(array, write, edges, width, (*at, i)) for i in rows]
         return join_parts(parts, "\n\n")
     lines = [
         [write(None)] if i is None else [write(*at, i, j) for j in shown_positions(axes[1], edges[1])] for i in rows
@@ -152,7 +153,7 @@ def elide_to_width(
     array: np.ndarray | None, style: Style, coloured: bool, width: int, error: np.ndarray | None = None
 ) -> Text:
     text = Text()
-    whole = array is not None and is_whole(array, style)
+    whole = array is not None and is_shown_whole(array, style)
     for edge in EDGES[: 1 if whole else None]:
         text = array_text(array, style, coloured, edge, width if whole else None, error)
         if width_of(text) <= width:
@@ -173,7 +174,7 @@ class Shown(NamedTuple):
     error: np.ndarray | None = None
 
 
-class Row(NamedTuple):
+class ShownRow(NamedTuple):
     """A name, a shape, and an array for each cell, None for an empty one."""
 
     name: Text
@@ -181,7 +182,7 @@ class Row(NamedTuple):
     arrays: list[Shown | None]
 
 
-def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) -> list[Any]:
+def table_of_arrays(headings: tuple[str, ...], rows: list[ShownRow], style: Style) -> list[Any]:
     """Return a table of arrays by name, or if it does not fit, a list with the arrays below their names."""
     shapes = [shape_text(row.shape) for row in rows]
     fixed = max([len(headings[0]), *(len(row.name) for row in rows)]) + max(map(len, [headings[1], *shapes])) + 2
@@ -200,7 +201,7 @@ def table_of_arrays(headings: tuple[str, ...], rows: list[Row], style: Style) ->
     return below_each_other(headings, rows, shapes, style)
 
 
-def below_each_other(headings: tuple[str, ...], rows: list[Row], shapes: list[str], style: Style) -> list[Any]:
+def below_each_other(headings: tuple[str, ...], rows: list[ShownRow], shapes: list[str], style: Style) -> list[Any]:
     label = max(map(len, headings[2:])) + 4
     parts: list[Any] = []
     for row, shape in zip(rows, shapes, strict=True):
@@ -220,7 +221,7 @@ MAP_ROWS, MAP_COLUMNS = 12, 36
 MAP_LENGTH = 24  # matrices with more rows or columns are shown as a heat map
 
 
-def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: list[str] | None = None) -> Any:
+def matrix(block: ResultBlock, over: str, style: Style, drawn: bool = False, names: list[str] | None = None) -> Any:
     """Return derivatives of an array as an object that rich prints.
 
     over: the title, such as ∂y/∂x. drawn: draw a heat map of any size. names: of the columns, unless these are the
@@ -233,8 +234,8 @@ def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: li
     title = Text().append(over, "bold").append(sides, "dim")
     if not flat.size:
         return Group(title, *([] if drawn else [Text("empty", style="dim")]))
-    if drawn or (max(rows, columns) > MAP_LENGTH and not is_whole(flat, style)):
-        return Group(title, summary(flat, style), heat_map(flat, style))
+    if drawn or (max(rows, columns) > MAP_LENGTH and not is_shown_whole(flat, style)):
+        return Group(title, array_summary(flat, style), text_heat_map(flat, style))
     names = names or labels(column_name, column_shape)
     error = None if block.error is None else block.error.reshape(flat.shape)
     return Group(title, label_matrix(flat, labels(row_name, row_shape), names, style, error))
@@ -243,7 +244,7 @@ def matrix(block: Block, over: str, style: Style, drawn: bool = False, names: li
 def label_matrix(
     flat: np.ndarray, rows: list[str], columns: list[str], style: Style, error: np.ndarray | None = None
 ) -> Text:
-    write, whole = cell_writer(flat, style, error=error), is_whole(flat, style)
+    write, whole = cell_writer(flat, style, error=error), is_shown_whole(flat, style)
     down = shown_positions(len(rows), flat.size if whole else None)
     names = [write(None)[0] if i is None else rows[i] for i in down]
     left = max(map(cell_len, names), default=0)
@@ -276,7 +277,7 @@ def label_matrix(
     return Text.assemble(*join_parts(lines, "\n"))
 
 
-def summary(flat: np.ndarray, style: Style) -> Text:
+def array_summary(flat: np.ndarray, style: Style) -> Text:
     finite = bool(np.isfinite(flat).all())
     small = min(flat.shape) <= 1000 and finite
     rank = str(np.linalg.matrix_rank(flat)) if small else "?"
@@ -286,7 +287,7 @@ def summary(flat: np.ndarray, style: Style) -> Text:
     return Text(text, style="dim")
 
 
-def heat_map(flat: np.ndarray, style: Style) -> Text:
+def text_heat_map(flat: np.ndarray, style: Style) -> Text:
     """Return a heat map: each cell shows the size of its largest element as a shade, and its sign as a colour."""
     rows, columns = (min(n, limit) for n, limit in zip(flat.shape, (MAP_ROWS, MAP_COLUMNS), strict=True))
     down = np.linspace(0, flat.shape[0], rows + 1).astype(int)
@@ -304,7 +305,10 @@ def heat_map(flat: np.ndarray, style: Style) -> Text:
                 continue
             peak = part.flat[int(np.argmax(np.abs(part)))]
             level = 0 if peak == 0 else 1 + min(3, int(4 * min(float(abs(peak)) / largest, 1) ** 0.5))
-            text.append(scale[level], style=COMPLEX if np.iscomplexobj(peak) else POSITIVE if peak > 0 else NEGATIVE)
+            text.append(
+                scale[level],
+                style=COMPLEX_COLOUR if np.iscomplexobj(peak) else POSITIVE_COLOUR if peak > 0 else NEGATIVE_COLOUR,
+            )
         text.append("│\n" if style.unicode else "|\n", style="dim")
     text.right_crop(1)
     return text

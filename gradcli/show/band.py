@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..results.checks import Element, Line, label_part
+from ..results.checks import Element, LineValues, label_part
 from ..results.estimators import Bias
-from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, SLOPES, TOP, WIDTH, Frame, escape, figure_svg, tag
+from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, SLOPE_STROKES, TOP, WIDTH, PlotFrame, escape_markup, figure_svg, tag
 
-SHOWN = 0.5  # looks from this part on set the range of the picture: the first bands are much wider
+SHOWN_LOOKS = 0.5  # looks from this part on set the range of the picture: the first bands are much wider
 
 
 def mean_plot(name: str, bias: Bias, worst: Element) -> str:
@@ -19,13 +19,13 @@ def mean_plot(name: str, bias: Bias, worst: Element) -> str:
     mean, width = (np.array([getattr(look, key) for look in bias.mean_so_far]) for key in ("mean", "half_width"))
     x, mean, width = (np.concatenate([v, v]) if len(v) == 1 else v for v in (x, mean, width))
     x = x + (np.arange(len(x)) if x[0] == x[-1] else 0)
-    late = slice(int(SHOWN * (len(x) - 1)), None)
+    late = slice(int(SHOWN_LOOKS * (len(x) - 1)), None)
     shown = np.concatenate([(mean - width)[late], (mean + width)[late], [worst.numeric]])
     shown = shown[np.isfinite(shown)]
-    plot = Frame(Line(x[[0, -1]], np.array([shown.min(), shown.max()]), (x[0], float(worst.numeric))))
+    plot = PlotFrame(LineValues(x[[0, -1]], np.array([shown.min(), shown.max()]), (x[0], float(worst.numeric))))
     band = [*zip(x, mean + width, strict=True), *zip(x[::-1], (mean - width)[::-1], strict=True)]
     points = [plot.point(a, b if np.isfinite(b) else plot.high * 2) for a, b in band]
-    (truth, _, key), (claimed, _, _) = SLOPES
+    (truth, _, key), (claimed, _, _) = SLOPE_STROKES
     ends = plot.path(x[[0, -1]], np.full(2, float(worst.numeric)))
     drawn = [
         tag("path", d=f"M{'L'.join(points)}Z", fill=claimed, fill_opacity="0.2"),
@@ -49,6 +49,8 @@ def mean_plot(name: str, bias: Bias, worst: Element) -> str:
     texts = (f"derivative {worst.numeric:.6g}", f"mean {worst.claimed:.6g} with its interval at level {bias.level:g}")
     about = f"the mean for {element} over the number of samples: {' and '.join(texts)}"
     keys = [(truth, key, texts[0]), (claimed, key, texts[1])]
-    caption = "; ".join(f'<span style="color: {colour}">{mark} {escape(text)}</span>' for colour, mark, text in keys)
+    caption = "; ".join(
+        f'<span style="color: {colour}">{mark} {escape_markup(text)}</span>' for colour, mark, text in keys
+    )
     picture = figure_svg(WIDTH, HEIGHT, "".join(parts), about)
-    return f"<figure>{picture}\n<figcaption>{escape(element)}: {caption}</figcaption></figure>"
+    return f"<figure>{picture}\n<figcaption>{escape_markup(element)}: {caption}</figcaption></figure>"

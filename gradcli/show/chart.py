@@ -10,13 +10,13 @@ import numpy as np
 
 from ..results.checks import CheckSummary
 from ..results.formats import Style
-from .svg import escape, tag
+from .svg import escape_markup, tag
 
-WIDTH, HEIGHT = 640, 440
-LEFT, TOP, RIGHT, BOTTOM = 84, 20, WIDTH - 20, HEIGHT - 56
-COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf")
+CHART_WIDTH, CHART_HEIGHT = 640, 440
+CHART_LEFT, CHART_TOP, CHART_RIGHT, CHART_BOTTOM = 84, 20, CHART_WIDTH - 20, CHART_HEIGHT - 56
+LINE_COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf")
 MOST_TICKS = 8
-LEAST = 1e-300  # smaller remainders, and 0, are drawn at this height at most
+LEAST_REMAINDER = 1e-300  # smaller remainders, and 0, are drawn at this height at most
 
 
 class Curve(NamedTuple):
@@ -49,7 +49,7 @@ class Scale(NamedTuple):
         return list(powers[:: max(1, -(-len(powers) // MOST_TICKS))])
 
 
-def scale_of(numbers: np.ndarray, first: float, last: float) -> Scale:
+def chart_scale(numbers: np.ndarray, first: float, last: float) -> Scale:
     positive = np.log10(numbers[numbers > 0])
     low, high = (positive.min(), positive.max()) if positive.size else (-1.0, 0.0)
     pad = max(0.05 * (high - low), 0.1)
@@ -60,21 +60,33 @@ def draw(curves: Sequence[Curve], x_label: str, y_label: str) -> str:
     """Return a chart of curves. Heights that are 0 are left out."""
     shown = [curve for curve in curves if curve.x.size]
     own = [curve for curve in shown if curve.mark]  # guides do not stretch the axes
-    across = scale_of(np.concatenate([curve.x for curve in own] or [np.ones(1)]), LEFT, RIGHT)
-    up = scale_of(np.concatenate([curve.y for curve in own] or [np.ones(1)]), BOTTOM, TOP)
-    frame: dict[str, Any] = {"x": LEFT, "y": TOP, "width": RIGHT - LEFT, "height": BOTTOM - TOP}
+    across = chart_scale(np.concatenate([curve.x for curve in own] or [np.ones(1)]), CHART_LEFT, CHART_RIGHT)
+    up = chart_scale(np.concatenate([curve.y for curve in own] or [np.ones(1)]), CHART_BOTTOM, CHART_TOP)
+    frame: dict[str, Any] = {
+        "x": CHART_LEFT,
+        "y": CHART_TOP,
+        "width": CHART_RIGHT - CHART_LEFT,
+        "height": CHART_BOTTOM - CHART_TOP,
+    }
     inside = tag("svg", "".join(part for curve in shown for part in curve_parts(curve, across, up)), **frame,
-                 viewBox=f"{LEFT} {TOP} {RIGHT - LEFT} {BOTTOM - TOP}")  # fmt: skip
+                 viewBox=f"{CHART_LEFT} {CHART_TOP} {CHART_RIGHT - CHART_LEFT} {CHART_BOTTOM - CHART_TOP}")  # fmt: skip
     parts = [
         tag("rect", width="100%", height="100%", fill="white"),
         *axis_parts(across, up),
         tag("rect", **frame, fill="none", stroke="#333"),
         inside,
         *legend_parts([curve for curve in curves if curve.name]),
-        tag("text", escape(x_label), x=(LEFT + RIGHT) / 2, y=HEIGHT - 14, text_anchor="middle"),
-        tag("text", escape(y_label), text_anchor="middle", transform=f"translate(18 {(TOP + BOTTOM) / 2}) rotate(-90)"),
+        tag(
+            "text", escape_markup(x_label), x=(CHART_LEFT + CHART_RIGHT) / 2, y=CHART_HEIGHT - 14, text_anchor="middle"
+        ),
+        tag(
+            "text",
+            escape_markup(y_label),
+            text_anchor="middle",
+            transform=f"translate(18 {(CHART_TOP + CHART_BOTTOM) / 2}) rotate(-90)",
+        ),
     ]
-    size = {"width": WIDTH, "height": HEIGHT, "viewBox": f"0 0 {WIDTH} {HEIGHT}"}
+    size = {"width": CHART_WIDTH, "height": CHART_HEIGHT, "viewBox": f"0 0 {CHART_WIDTH} {CHART_HEIGHT}"}
     font = {"font_family": "sans-serif", "font_size": 13}
     picture = tag("svg", "\n".join(["", *parts, ""]), xmlns="http://www.w3.org/2000/svg", **size, **font)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{picture}\n'
@@ -84,21 +96,23 @@ def axis_parts(across: Scale, up: Scale) -> list[str]:
     parts = []
     for power in across.ticks:
         x = across.place(10.0**power)
-        parts.append(tag("path", d=f"M{x:.1f} {TOP}V{BOTTOM}", stroke="#ddd"))
-        parts.append(tag("text", power_text(power), x=x, y=BOTTOM + 18, text_anchor="middle"))
+        parts.append(tag("path", d=f"M{x:.1f} {CHART_TOP}V{CHART_BOTTOM}", stroke="#ddd"))
+        parts.append(tag("text", power_of_ten(power), x=x, y=CHART_BOTTOM + 18, text_anchor="middle"))
     for power in up.ticks:
         y = up.place(10.0**power)
-        parts.append(tag("path", d=f"M{LEFT} {y:.1f}H{RIGHT}", stroke="#ddd"))
-        parts.append(tag("text", power_text(power), x=LEFT - 6, y=y + 4, text_anchor="end"))
+        parts.append(tag("path", d=f"M{CHART_LEFT} {y:.1f}H{CHART_RIGHT}", stroke="#ddd"))
+        parts.append(tag("text", power_of_ten(power), x=CHART_LEFT - 6, y=y + 4, text_anchor="end"))
     return parts
 
 
-def power_text(power: int) -> str:
+def power_of_ten(power: int) -> str:
     return f"1e{power}"
 
 
 def curve_parts(curve: Curve, across: Scale, up: Scale) -> list[str]:
-    places = [(across.place(x), up.place(max(y, LEAST))) for x, y in zip(curve.x, curve.y, strict=True) if x > 0]
+    places = [
+        (across.place(x), up.place(max(y, LEAST_REMAINDER))) for x, y in zip(curve.x, curve.y, strict=True) if x > 0
+    ]
     parts = []
     if curve.dashes is not None:
         path = "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
@@ -115,10 +129,10 @@ def curve_parts(curve: Curve, across: Scale, up: Scale) -> list[str]:
 def legend_parts(curves: Sequence[Curve]) -> list[str]:
     parts = []
     for k, curve in enumerate(curves):
-        y = BOTTOM - 14 - 18 * (len(curves) - 1 - k)
+        y = CHART_BOTTOM - 14 - 18 * (len(curves) - 1 - k)
         look = {"stroke_dasharray": curve.dashes} if curve.dashes else {}
-        parts.append(tag("path", d=f"M{RIGHT - 250} {y}h26", stroke=curve.colour, stroke_width=2, **look))
-        parts.append(tag("text", escape(curve.name), x=RIGHT - 218, y=y + 4))
+        parts.append(tag("path", d=f"M{CHART_RIGHT - 250} {y}h26", stroke=curve.colour, stroke_width=2, **look))
+        parts.append(tag("text", escape_markup(curve.name), x=CHART_RIGHT - 218, y=y + 4))
     return parts
 
 
@@ -130,7 +144,7 @@ def render_taylor(result: CheckSummary, style: Style) -> bytes:
     curves: list[Curve] = []
     drawn = [(check.name, check.taylor) for check in result.checks if check.taylor is not None]
     for k, (name, taylor) in enumerate(drawn):
-        colour = COLOURS[k % len(COLOURS)]
+        colour = LINE_COLOURS[k % len(LINE_COLOURS)]
         steps, sizes = (np.array([getattr(row, field) for row in taylor.rows]) for field in ("step", "remainder"))
         spoilt = np.array([row.spoilt for row in taylor.rows], bool)
         rate = "rounding" if taylor.rate is None else f"rate {taylor.rate:.2f}"

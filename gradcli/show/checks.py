@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..errors import count_of
-from ..results.checks import COUNTED, CheckReport, CheckSummary, InputCheck, Taylor
+from ..results.checks import COUNTED_VERDICTS, CheckReport, CheckSummary, InputCheck, Taylor
 
-LEVELS = {"fail": "error", "error": "error", "inconclusive": "warning"}
+SEVERITIES = {"fail": "error", "error": "error", "inconclusive": "warning"}
 """The severity of a verdict other than a pass, in the words of GitHub and SARIF."""
 
 
 def details(check: CheckReport) -> list[str]:
     """Return the lines of -v: the evidence for the verdict, and how well each input agrees."""
-    lines = [f"{check.name}: {basis(check)}"] if basis(check) else []
+    lines = [f"{check.name}: {basis_line(check)}"] if basis_line(check) else []
     for item in check.inputs:
         seen = "" if item.resolution is None else f", relative errors above {item.resolution:.1g} are seen"
         lines.append(f"{check.name}: {item.name} {item.verdict}, {item.digits:.1f} digits agree{seen}")
@@ -54,18 +54,18 @@ def places_text(item: InputCheck) -> str:
     if (places := item.places) is None:
         return ""
     if len(places.shape) == 1 and places.outputs == 1:
-        text = list_of(places.axes[0], lambda i: f"{item.name}[{i}]")
+        text = list_of_ranges(places.axes[0], lambda i: f"{item.name}[{i}]")
         return f": {text}" if places.complete else f"; those found are {text}"
     names = AXES[-len(places.shape) :] if len(places.shape) <= len(AXES) else None
     texts = []
     for k, (ranges, length) in enumerate(zip(places.axes, places.shape, strict=True)):
         plural = "s" * (len(ranges) > 1 or any(first != last for first, last in ranges))
         word = f"{names[k]}{plural}" if names else f"axis {k}:"
-        texts += [f"{word} {list_of(ranges, str)} of {length}"] if ranges else []
+        texts += [f"{word} {list_of_ranges(ranges, str)} of {length}"] if ranges else []
     return f"{',' if places.complete else '; those found are'} in {', '.join(texts)}"
 
 
-def list_of(ranges: Sequence[tuple[int, int]], name: Callable[[int], str]) -> str:
+def list_of_ranges(ranges: Sequence[tuple[int, int]], name: Callable[[int], str]) -> str:
     parts: list[str] = []
     for first, last in ranges:
         few = [name(i) for i in range(first, last + 1)] if last - first < 2 else []
@@ -73,7 +73,7 @@ def list_of(ranges: Sequence[tuple[int, int]], name: Callable[[int], str]) -> st
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if parts[1:] else parts[0]
 
 
-def basis(check: CheckReport) -> str:
+def basis_line(check: CheckReport) -> str:
     """Describe the evidence for a verdict."""
     evidence = check.evidence
     if evidence is None or not evidence.elements:
@@ -110,7 +110,7 @@ NOTICED = 1.0  # seconds: longer imports are reported
 def summary_line(result: CheckSummary) -> str:
     parts = [
         f"{count} {'error' if (count, word) == (1, 'errors') else word}"
-        for word, verdict in COUNTED.items()
+        for word, verdict in COUNTED_VERDICTS.items()
         if (count := result.count(verdict)) or word == "passed"
     ]
     whole = f" ({result.whole:.2f} s with imports)" if result.whole > result.seconds + NOTICED else ""

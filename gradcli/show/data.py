@@ -89,7 +89,7 @@ def write_text(result: Any, style: Style) -> str:
     return text if style.unicode else text.replace("∂", "del ")
 
 
-def write_code(result: Any, style: Style) -> str:
+def write_source(result: Any, style: Style) -> str:
     return result.code
 
 
@@ -193,7 +193,7 @@ WRITERS = {
     "csv": write_csv,
     "raw": write_raw,
     "text": write_text,
-    **dict.fromkeys(CODE, write_code),
+    **dict.fromkeys(CODE, write_source),
     "json": write_json,
     "npz": write_npz,
     "npy": write_npy,

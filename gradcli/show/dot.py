@@ -74,20 +74,20 @@ def box_text(node: GraphNode, style: Style) -> str:
     return "\n".join(line for line in lines if line)
 
 
-Scope = tuple[str, ...]
+ScopePath = tuple[str, ...]
 
 
 def nest_scopes(
-    result: Graph, write: Callable[[GraphNode], str], begin: Callable[[int, Scope], list[str]], end: str
+    result: Graph, write: Callable[[GraphNode], str], begin: Callable[[int, ScopePath], list[str]], end: str
 ) -> list[str]:
     """Return a line per node; those of a module are between the first and last line of its cluster."""
-    groups: dict[Scope, list[GraphNode]] = {(): []}
+    groups: dict[ScopePath, list[GraphNode]] = {(): []}
     for node in result.nodes:
         for depth in range(len(node.scope) + 1):
             groups.setdefault(node.scope[:depth], [])
         groups[node.scope].append(node)
 
-    def lines_of(scope: Scope) -> list[str]:
+    def lines_of(scope: ScopePath) -> list[str]:
         lines = [write(node) for node in groups[scope]]
         for i, inner in enumerate(groups):
             if inner[:-1] == scope and inner:
@@ -97,7 +97,7 @@ def nest_scopes(
     return lines_of(())
 
 
-def render_graph(result: Graph, style: Style) -> str:
+def dot_of_graph(result: Graph, style: Style) -> str:
     """Return a digraph with operands below their results."""
 
     def write(node: GraphNode) -> str:
@@ -105,7 +105,7 @@ def render_graph(result: Graph, style: Style) -> str:
         looks += f', peripheries=2, color="{HOOKED}"' if node.hooks else ""
         return f"n{node.number} [label={quote_dot(box_text(node, style))}, {looks}];"
 
-    def begin(_: int, scope: Scope) -> list[str]:
+    def begin(_: int, scope: ScopePath) -> list[str]:
         head = f"subgraph {quote_dot('cluster ' + '/'.join(scope))} {{"
         return [head, f"  label={quote_dot(scope[-1])}; style=rounded;"]
 
@@ -118,7 +118,7 @@ def render_graph(result: Graph, style: Style) -> str:
 def run_graphviz(program: str, result: Graph, style: Style, kind: str) -> bytes:
     done = subprocess.run(
         [program, f"-T{kind}"],
-        input=render_graph(result, style).encode(errors="backslashreplace"),
+        input=dot_of_graph(result, style).encode(errors="backslashreplace"),
         capture_output=True,
         check=False,
     )
@@ -145,7 +145,7 @@ def render_mermaid(result: Graph, style: Style) -> str:
         left, right = SHAPES[node.kind]
         return f"n{node.number}{left}{quote_mermaid(box_text(node, style))}{right}:::{node.kind}"
 
-    def begin(i: int, scope: Scope) -> list[str]:
+    def begin(i: int, scope: ScopePath) -> list[str]:
         return [f"subgraph s{i} [{quote_mermaid(scope[-1])}]"]
 
     lines = [f"flowchart {result.direction}", *nest_scopes(result, write, begin, "end")]
@@ -157,4 +157,4 @@ def render_mermaid(result: Graph, style: Style) -> str:
     return "\n".join([*lines, ""])
 
 
-WRITERS = {"dot": {Graph: render_graph}, "mermaid": {Graph: render_mermaid}}
+WRITERS = {"dot": {Graph: dot_of_graph}, "mermaid": {Graph: render_mermaid}}

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..results.base import Block, Gradients, Hessian, Jacobian, Products, Value, labels, rows_of
+from ..results.base import Gradients, Hessian, Jacobian, Products, ResultBlock, Value, labels, rows_of
 from ..results.formats import Style
 from ..results.studies import Derivative, FormulaMatrix, Formulas, LongNumbers, bold_symbol, element_symbol, symbol
 from .data import ERROR_DIGITS, NONE, number
 
 
-def value(x: Any, precision: int | None) -> str:
+def latex_number(x: Any, precision: int | None) -> str:
     """Write a number as LaTeX; text is already a formula and stays as it is."""
     if isinstance(x, str):
         return x
@@ -26,28 +26,28 @@ def value(x: Any, precision: int | None) -> str:
     return re.sub(r"e([+-]?)0*(\d+)", lambda m: rf" \times 10^{{{'-' if m[1] == '-' else ''}{m[2]}}}", text)
 
 
-def array(x: np.ndarray | None, precision: int | None) -> str:
+def latex_array(x: np.ndarray | None, precision: int | None) -> str:
     """Write an array as a number, a column or a matrix, or slice by slice; None in words."""
     if x is None:
         return rf"\text{{{NONE}}}"
     if x.ndim == 0:
-        return value(x[()], precision)
+        return latex_number(x[()], precision)
     if x.ndim == 1:
         x = x[:, None]
     if x.ndim > 2:
-        return r"\left[" + ",\\; ".join(array(part, precision) for part in x) + r"\right]"
-    rows = (" & ".join(value(item, precision) for item in row) for row in x)
+        return r"\left[" + ",\\; ".join(latex_array(part, precision) for part in x) + r"\right]"
+    rows = (" & ".join(latex_number(item, precision) for item in row) for row in x)
     return r"\begin{bmatrix} " + r" \\ ".join(rows) + r" \end{bmatrix}"
 
 
-def equations(result: Any, left: Callable[[Block], str], style: Style) -> str:
+def equations(result: Any, left: Callable[[ResultBlock], str], style: Style) -> str:
     """Return an equation for each block of a result: formula, if any, and numbers."""
 
-    def write(block: Block, x: Any, precision: int | None) -> str:
+    def write(block: ResultBlock, x: Any, precision: int | None) -> str:
         if len(block.axes) == 2:  # a row per output and a column per input element
             x = x.reshape([math.prod(shape) for _, shape in block.axes])
             x = x.reshape(()) if x.size == 1 else x
-        return array(x, precision)
+        return latex_array(x, precision)
 
     text = ""
     for block in result.arrays:
@@ -60,16 +60,16 @@ def equations(result: Any, left: Callable[[Block], str], style: Style) -> str:
     return text
 
 
-def render_value(result: Any, style: Style) -> str:
-    return f"{symbol(result.output or 'f')} = {array(result.value, style.precision)}\n"
+def latex_of_value(result: Any, style: Style) -> str:
+    return f"{symbol(result.output or 'f')} = {latex_array(result.value, style.precision)}\n"
 
 
-def render_gradients(result: Gradients, style: Style) -> str:
-    text, output = "" if result.value is None else render_value(result, style), symbol(result.output or "f")
+def latex_of_gradients(result: Gradients, style: Style) -> str:
+    text, output = "" if result.value is None else latex_of_value(result, style), symbol(result.output or "f")
     return text + equations(result, lambda b: rf"\frac{{\partial {output}}}{{\partial {symbol(b.key)}}}", style)
 
 
-def names(name: str, shape: tuple[int, ...]) -> str:
+def latex_names(name: str, shape: tuple[int, ...]) -> str:
     """Write an array as the names of its elements: (x_{0}, x_{1})."""
     parts = [element_symbol(part) for part in labels(name, shape)]
     if len(parts) > 12:
@@ -77,13 +77,13 @@ def names(name: str, shape: tuple[int, ...]) -> str:
     return ", ".join(parts) if len(parts) == 1 else "(" + ", ".join(parts) + ")"
 
 
-def render_jacobian(result: Jacobian, style: Style) -> str:
+def latex_of_jacobian(result: Jacobian, style: Style) -> str:
     """Return one equation per input; rows and columns are the elements of output and input, in order."""
-    output = names(result.output or "f", result.value.shape)
-    return equations(result, lambda b: rf"\frac{{\partial {output}}}{{\partial {names(*b.axes[1])}}}", style)
+    output = latex_names(result.output or "f", result.value.shape)
+    return equations(result, lambda b: rf"\frac{{\partial {output}}}{{\partial {latex_names(*b.axes[1])}}}", style)
 
 
-def render_hessian(result: Hessian, style: Style) -> str:
+def latex_of_hessian(result: Hessian, style: Style) -> str:
     """Return one equation per pair of inputs, or one for the whole matrix if all are numbers."""
     output = symbol(result.output or "f")
     if result.whole is not None:
@@ -91,30 +91,30 @@ def render_hessian(result: Hessian, style: Style) -> str:
         by_pair = {item.name: item.latex.item() for item in result.symbolic}
         formulas = [[by_pair[f"{a}/{b}"] for b in names_of] for a in names_of] if by_pair else []
         sign = "=" if all(item.agrees for item in result.symbolic) else r"\neq"
-        written = f"{array(np.array(formulas, object), None)} {sign} " if formulas else ""
+        written = f"{latex_array(np.array(formulas, object), None)} {sign} " if formulas else ""
         errors = np.array([list(row.values()) for row in result.errors.values()])
-        error = rf" \pm {array(errors, ERROR_DIGITS)}" if errors.size else ""
-        return rf"\nabla^{{2}} {output} = {written}{array(result.whole, style.precision)}{error}" + "\n"
+        error = rf" \pm {latex_array(errors, ERROR_DIGITS)}" if errors.size else ""
+        return rf"\nabla^{{2}} {output} = {written}{latex_array(result.whole, style.precision)}{error}" + "\n"
 
-    def left(block: Block) -> str:
-        below = r"\, ".join(rf"\partial {names(*owner)}" for owner in block.axes)
+    def left(block: ResultBlock) -> str:
+        below = r"\, ".join(rf"\partial {latex_names(*owner)}" for owner in block.axes)
         return rf"\frac{{\partial^2 {output}}}{{{below}}}"
 
     return equations(result, left, style)
 
 
-def render_products(result: Products, style: Style) -> str:
+def latex_of_products(result: Products, style: Style) -> str:
     sign = {"vjp": "v^\\top J", "jvp": "J v", "hvp": "H v"}[result.kind]
     return equations(result, lambda b: rf"\left({sign}\right)_{{{symbol(b.key)}}}", style)
 
 
-def render_formulas(result: Formulas, style: Style) -> str:
+def latex_of_formulas(result: Formulas, style: Style) -> str:
     if result.steps:
         return "".join(f"{step.latex}\n" for step in result.steps)
     if result.kind:
-        return matrix_formulas(result)
+        return latex_matrix_formulas(result)
     if result.matrix is not None:
-        return formula_matrix(result.matrix, symbol(result.function))
+        return latex_formula_matrix(result.matrix, symbol(result.function))
     sign = "d" if result.single else r"\partial"
     return "".join(f"{partial(d.name, symbol(result.function), sign)} = {latex_value(d)}\n" for d in result.derivatives)
 
@@ -123,7 +123,7 @@ def latex_value(d: Derivative) -> str:
     return d.formula.latex + ("" if d.value is None else f" = {d.value}")
 
 
-def formula_matrix(matrix: FormulaMatrix, function: str) -> str:
+def latex_formula_matrix(matrix: FormulaMatrix, function: str) -> str:
     if matrix.kind == "hessian":
         left = rf"\nabla^{{2}} {function}"
     else:
@@ -145,7 +145,7 @@ def partial(name: str, function: str = "f", sign: str = r"\partial") -> str:
     return rf"\frac{{{sign}{power} {function}}}{{{below}}}"
 
 
-def matrix_formulas(result: Formulas) -> str:
+def latex_matrix_formulas(result: Formulas) -> str:
     function = symbol(result.function)
     if result.kind == "jacobian":
         function = rf"\mathbf{{{function}}}" if len(function) == 1 else function
@@ -161,21 +161,21 @@ def matrix_formulas(result: Formulas) -> str:
     return "".join(lines)
 
 
-def render_longnumbers(result: LongNumbers, style: Style) -> str:
+def latex_of_numbers(result: LongNumbers, style: Style) -> str:
     if not result.parts and result.value is not None:
-        return render_value(result, style._replace(precision=None))
+        return latex_of_value(result, style._replace(precision=None))
     function, rows = symbol(result.output or "f"), rows_of(result._replace(with_value=False))
-    return "".join(f"{partial(name, function)} = {digits or array(None, None)}\n" for name, digits in rows)
+    return "".join(f"{partial(name, function)} = {digits or latex_array(None, None)}\n" for name, digits in rows)
 
 
 WRITERS = {
     "latex": {
-        Gradients: render_gradients,
-        Value: render_value,
-        Jacobian: render_jacobian,
-        Hessian: render_hessian,
-        Products: render_products,
-        Formulas: render_formulas,
-        LongNumbers: render_longnumbers,
+        Gradients: latex_of_gradients,
+        Value: latex_of_value,
+        Jacobian: latex_of_jacobian,
+        Hessian: latex_of_hessian,
+        Products: latex_of_products,
+        Formulas: latex_of_formulas,
+        LongNumbers: latex_of_numbers,
     }
 }

@@ -6,8 +6,8 @@ import re
 import textwrap
 
 ESCAPES = {"e": "\\", "-": "-", "&": "", "(aq": "'", "(ha": "^", "(ti": "~", "(ga": "`", '"': '"'}
-WORDS = {"Ar", "Cm", "Em", "Ev", "Fl", "Li", "Op", "Pa", "Ql", "Sy", "Va", "Xr"}  # macros in running text
-STEP = 5  # indent of a section and of a list, in columns
+INLINE_MACROS = {"Ar", "Cm", "Em", "Ev", "Fl", "Li", "Op", "Pa", "Ql", "Sy", "Va", "Xr"}  # macros in running text
+SECTION_INDENT = 5  # indent of a section and of a list, in columns
 
 
 def render_page(source: str, width: int) -> str:
@@ -36,7 +36,7 @@ class Page:
 
     @property
     def indent(self) -> int:
-        return STEP * (1 + len(self.lists))
+        return SECTION_INDENT * (1 + len(self.lists))
 
     def add(self, line: str) -> None:
         macro, _, rest = line[1:].partition(" ") if re.match(r"\.[A-Z]", line) else ("", "", line)
@@ -56,7 +56,11 @@ class Page:
                 self.lists.append("-compact" in rest)
             case "It":
                 self.flush(blank=not self.lists[-1])
-                into, text = (self.lines, f"{'':{self.indent - STEP}}{expand(rest)}") if rest else (self.words, "-")
+                into, text = (
+                    (self.lines, f"{'':{self.indent - SECTION_INDENT}}{expand_macros(rest)}")
+                    if rest
+                    else (self.words, "-")
+                )
                 into.append(text)
             case "El":
                 self.flush()
@@ -68,9 +72,9 @@ class Page:
                 self.literal = False
                 self.lines.append("")
             case _ if self.literal:
-                self.lines.append(f"{'':{self.indent + STEP}}{unescape(line)}".rstrip())
-            case _ if macro in WORDS or not macro:
-                self.words.append(expand(f"{macro} {rest}") if macro else unescape(rest))
+                self.lines.append(f"{'':{self.indent + SECTION_INDENT}}{unescape(line)}".rstrip())
+            case _ if macro in INLINE_MACROS or not macro:
+                self.words.append(expand_macros(f"{macro} {rest}") if macro else unescape(rest))
 
     def flush(self, blank: bool = False) -> None:
         """Write the paragraph, if any. blank: an empty line follows."""
@@ -83,11 +87,11 @@ class Page:
             self.lines.append("")
 
 
-def expand(text: str) -> str:
+def expand_macros(text: str) -> str:
     """Return macros and their arguments as running text: `Fl h , Fl \\-help` is -h, --help."""
     out, macro, optional = "", "", False
     for quoted, plain in re.findall(r'"((?:[^"]|"")*)"|(\S+)', text):
-        if plain in WORDS:
+        if plain in INLINE_MACROS:
             macro = "" if plain == "Op" else plain
             optional |= plain == "Op"
             continue

@@ -20,10 +20,10 @@ from ..results.studies import Precision
 from .chart import render_taylor
 from .data import number
 from .dot import run_graphviz
-from .plot import LARGEST, extent, notes_of, with_breaks
-from .svg import render_graph as render_svg
+from .plot import LARGEST_SHOWN, extent, notes_on_breaks, with_breaks
+from .svg import svg_of_graph as render_svg
 
-MOST_TICKS = 12
+MOST_LABELS = 12
 """The most labels along a side of a Jacobian; its cells show numbers if neither side is longer."""
 UNDATED: dict[str, Any] = {"svg": {"Date": None}}
 
@@ -46,7 +46,7 @@ def save_figure(picture: Any, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def render_graph(result: Graph, style: Style) -> bytes:
+def picture_of_graph(result: Graph, style: Style) -> bytes:
     if program := shutil.which("dot"):
         return run_graphviz(program, result, style, style.form)
     if style.form == "svg":
@@ -62,13 +62,13 @@ def plain_text(text: str) -> str:
     return visible(text).replace("$", r"\$")
 
 
-def render_sampled(result: Sampled, style: Style) -> bytes:
+def picture_of_samples(result: Sampled, style: Style) -> bytes:
     picture = figure()
-    (curves if len(result.axes) == 1 else contours)(picture, result, plain_text(result.output or result.target))
+    (draw_curves if len(result.axes) == 1 else contours)(picture, result, plain_text(result.output or result.target))
     return save_figure(picture, style.form)
 
 
-def curves(picture: Any, result: Sampled, title: str) -> None:
+def draw_curves(picture: Any, result: Sampled, title: str) -> None:
     ((name, _),), (slopes,) = result.axes.items(), result.slopes
     x, value, slope = with_breaks(result)
     upper, lower = picture.subplots(2, sharex=True)
@@ -78,14 +78,14 @@ def curves(picture: Any, result: Sampled, title: str) -> None:
         (upper, value, extent(result.value), title, "C0"),
         (lower, slope, extent(slopes), derivative, "C1"),
     ):
-        axes.plot(x, np.where(abs(y) < LARGEST, y, np.nan), color=colour, label=text)
+        axes.plot(x, np.where(abs(y) < LARGEST_SHOWN, y, np.nan), color=colour, label=text)
         low, high = heights
         axes.set(xlim=(x[0], x[-1]), ylim=(low - (high - low) / 20, high + (high - low) / 20))
         axes.grid(alpha=0.3)
         axes.legend()
     if kinks:
         upper.plot(*zip(*kinks, strict=True), "D", color="C3")
-    lower.set_xlabel("\n".join([plain_text(name), *map(plain_text, notes_of(result))]))
+    lower.set_xlabel("\n".join([plain_text(name), *map(plain_text, notes_on_breaks(result))]))
 
 
 def contours(picture: Any, result: Sampled, title: str) -> None:
@@ -98,7 +98,7 @@ def contours(picture: Any, result: Sampled, title: str) -> None:
     axes.set(title=title, xlabel=plain_text(name), ylabel=plain_text(other))
 
 
-def render_checksummary(result: CheckSummary, style: Style) -> bytes:
+def picture_of_taylor(result: CheckSummary, style: Style) -> bytes:
     if style.form == "svg":
         return render_taylor(result, style)
     picture = figure()
@@ -122,7 +122,7 @@ def render_checksummary(result: CheckSummary, style: Style) -> bytes:
     return save_figure(picture, style.form)
 
 
-def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
+def picture_of_jacobian(jacobian: Jacobian, style: Style) -> bytes:
     blocks = {name: x for name, x in jacobian.blocks.items() if x.size}
     picture = figure((4.5 * max(len(blocks), 1), 4.0))
     places = picture.subplots(1, max(len(blocks), 1), squeeze=False)[0]
@@ -133,18 +133,18 @@ def render_jacobian(jacobian: Jacobian, style: Style) -> bytes:
         axes.set_title(plain_text(f"∂{jacobian.output or 'out'}/∂{name}"))
         names = [(jacobian.output or "out", jacobian.value.shape), (name, x.shape[jacobian.value.ndim :])]
         for side, (of, shape), count in zip((axes.yaxis, axes.xaxis), names, flat.shape, strict=True):
-            places = np.unique(np.linspace(0, count - 1, min(count, MOST_TICKS)).astype(int))
+            places = np.unique(np.linspace(0, count - 1, min(count, MOST_LABELS)).astype(int))
             texts = [plain_text(label(of, tuple(map(int, np.unravel_index(i, shape))))) for i in places]
             side.set_ticks(places, texts)
         axes.tick_params(axis="x", labelrotation=90 if flat.shape[1] > 4 else 0)
-        for i, j in np.ndindex(flat.shape) if max(flat.shape) <= MOST_TICKS else ():
+        for i, j in np.ndindex(flat.shape) if max(flat.shape) <= MOST_LABELS else ():
             ink = "white" if abs(flat[i, j]) > 0.6 * largest else "black"
             axes.text(j, i, number(flat[i, j], style.precision or 3), color=ink, ha="center", va="center")
         picture.colorbar(shown, ax=axes)
     return save_figure(picture, style.form)
 
 
-def render_precision(result: Precision, style: Style) -> bytes:
+def picture_of_precision(result: Precision, style: Style) -> bytes:
     picture = figure()
     axes = picture.subplots()
     for name, digits in result.curves.items():
@@ -163,10 +163,10 @@ def render_precision(result: Precision, style: Style) -> bytes:
 
 
 PICTURES = {
-    Graph: render_graph,
-    Sampled: render_sampled,
-    CheckSummary: render_checksummary,
-    Jacobian: render_jacobian,
-    Precision: render_precision,
+    Graph: picture_of_graph,
+    Sampled: picture_of_samples,
+    CheckSummary: picture_of_taylor,
+    Jacobian: picture_of_jacobian,
+    Precision: picture_of_precision,
 }
 WRITERS = {"svg": PICTURES, "png": PICTURES}

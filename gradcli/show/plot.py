@@ -15,7 +15,7 @@ from ..results.graphs import Sampled
 
 SHADES, SHADES_PLAIN = " ░▒▓█", " .:+#"  # cells from empty to full
 BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-LARGEST = 1e300  # larger numbers count as infinite: distances between them would overflow
+LARGEST_SHOWN = 1e300  # larger numbers count as infinite: distances between them would overflow
 
 
 class Canvas:
@@ -72,7 +72,7 @@ def ticks(low: float, high: float, count: int) -> tuple[list[float], list[str]]:
 
 def extent(y: np.ndarray) -> tuple[float, float]:
     """Return the range of heights to show, without the far ends of poles."""
-    finite = y[abs(y) < LARGEST]
+    finite = y[abs(y) < LARGEST_SHOWN]
     if not finite.size:
         return -1.0, 1.0
     low, high = float(finite.min()), float(finite.max())
@@ -89,16 +89,16 @@ def extent(y: np.ndarray) -> tuple[float, float]:
 FUNCTION, DERIVATIVE, KINK = "bold cyan", "bold yellow", "bold magenta"
 SHADE_LOOKS = ("", "blue", "cyan", "green", "yellow")
 ARROWS, ARROWS_PLAIN = "→↗↑↖←↙↓↘", ">>^<<<v>"
-LEAST, MOST = 4, 16  # the fewest and the most rows of a panel
-FAR = 1e6
+FEWEST_PANEL_ROWS, MOST_PANEL_ROWS = 4, 16  # the fewest and the most rows of a panel
+FAR_OUTSIDE = 1e6
 """Points are clipped to this many heights of a panel, so that lines from far away keep their digits at the edge."""
-MOST_PLACES = 6  # the most places that a note names
+MOST_NOTED_PLACES = 6  # the most places that a note names
 
 
 Pair = tuple[float, float]
 
 
-class Frame:
+class TextFrame:
     """The axes around a picture. rows: its height; name: of the horizontal axis, at its right end.
 
     heights: the lowest and highest of each panel, for the numbers on the left.
@@ -115,7 +115,7 @@ class Frame:
     def left_margin(self, low: float, high: float) -> list[Text]:
         """Return the text left of each line of a picture: a number, if any, and the axis."""
         places, texts = ticks(low, high, max(self.rows // 2, 2))
-        at = {row_of(place, low, high, self.rows): text for place, text in zip(places, texts, strict=True)}
+        at = {pixel_row(place, low, high, self.rows): text for place, text in zip(places, texts, strict=True)}
         marks = [(at.get(row, ""), self.mark if row in at else self.side) for row in range(self.rows)]
         return [Text(f" {text:>{self.left}} {mark}", "dim") for text, mark in marks]
 
@@ -136,17 +136,17 @@ class Frame:
 
 
 def render_sampled(result: Sampled, style: Style) -> Group:
-    return (curves if len(result.axes) == 1 else colour_map)(result, style)
+    return (plot_curves if len(result.axes) == 1 else colour_map)(result, style)
 
 
-def curves(result: Sampled, style: Style) -> Group:
+def plot_curves(result: Sampled, style: Style) -> Group:
     ((name, _),), (slopes,) = result.axes.items(), result.slopes
     x, value, slope = with_breaks(result)
-    notes = notes_of(result)
+    notes = notes_on_breaks(result)
     below = [Text(note, "dim") for note in notes]
     count = sum(-(-cell_len(note) // style.size[0]) for note in notes)
-    rows = min(max((style.size[1] - 2 - count) // 2 - 3, LEAST), MOST)
-    frame = Frame(style, name, rows, [extent(result.value), extent(slopes)])
+    rows = min(max((style.size[1] - 2 - count) // 2 - 3, FEWEST_PANEL_ROWS), MOST_PANEL_ROWS)
+    frame = TextFrame(style, name, rows, [extent(result.value), extent(slopes)])
     kinks = [(each.at, each.sides[0][1]) for each in result.breaks if each.kind == "kink"]
     upper = panel(frame, x, value, FUNCTION, slope, extent(result.value), kinks)
     lower = panel(frame, x, slope, DERIVATIVE, None, extent(slopes), [])
@@ -167,19 +167,19 @@ def with_breaks(result: Sampled) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return columns[0], columns[1], columns[2]
 
 
-def notes_of(result: Sampled) -> list[str]:
+def notes_on_breaks(result: Sampled) -> list[str]:
     ((name, x),) = result.axes.items()
     notes = []
     for kind in ("kink", "jump", "pole"):
         places = [f"{each.at:.6g}" for each in result.breaks if each.kind == kind]
         if places:
-            more = f" and {len(places) - MOST_PLACES} more" if len(places) > MOST_PLACES else ""
-            shown = ", ".join(places[:MOST_PLACES])
+            more = f" and {len(places) - MOST_NOTED_PLACES} more" if len(places) > MOST_NOTED_PLACES else ""
+            shown = ", ".join(places[:MOST_NOTED_PLACES])
             notes.append(f"{kind}{'s' * (len(places) > 1)} at {name} = {shown}{more}")
     gaps = ~np.isfinite(result.value)
     if gaps.any():
         runs = stretches(x, gaps, 6)
-        shown = ", ".join(runs[:MOST_PLACES]) + (" and elsewhere" if len(runs) > MOST_PLACES else "")
+        shown = ", ".join(runs[:MOST_NOTED_PLACES]) + (" and elsewhere" if len(runs) > MOST_NOTED_PLACES else "")
         notes.append(f"no value at {int(gaps.sum())} of {gaps.size} points: {name} = {shown}")
     return notes
 
@@ -199,7 +199,13 @@ def head(result: Sampled, style: Style) -> Text:
 
 
 def panel(
-    frame: Frame, x: np.ndarray, y: np.ndarray, look: str, slope: np.ndarray | None, heights: Pair, kinks: list[Pair]
+    frame: TextFrame,
+    x: np.ndarray,
+    y: np.ndarray,
+    look: str,
+    slope: np.ndarray | None,
+    heights: Pair,
+    kinks: list[Pair],
 ) -> list[Text]:
     """Return the lines of a curve with its vertical axis, and a mark at each kink.
 
@@ -207,14 +213,14 @@ def panel(
     """
     rows, columns, (low, high) = frame.rows, frame.columns, heights
     canvas = Canvas(columns, rows, frame.unicode)
-    across, up = (x - x[0]) / (x[-1] - x[0]), np.clip((y - low) / (high - low), -FAR, FAR)
+    across, up = (x - x[0]) / (x[-1] - x[0]), np.clip((y - low) / (high - low), -FAR_OUTSIDE, FAR_OUTSIDE)
     for i in np.flatnonzero(np.isfinite(y)).tolist():
         canvas.line((across[i], up[i]), (across[i], up[i]))
     for i, j in pairwise(range(len(x))):
-        if np.isfinite(y[i]) and np.isfinite(y[j]) and not jumps(i, x, y, up, slope):
+        if np.isfinite(y[i]) and np.isfinite(y[j]) and not is_break(i, x, y, up, slope):
             canvas.line((across[i], up[i]), (across[j], up[j]))
-    zero = row_of(0, low, high, rows) if low < 0 < high else None
-    marks = {(row_of(b, low, high, rows), round((a - x[0]) / (x[-1] - x[0]) * (columns - 1))) for a, b in kinks}
+    zero = pixel_row(0, low, high, rows) if low < 0 < high else None
+    marks = {(pixel_row(b, low, high, rows), round((a - x[0]) / (x[-1] - x[0]) * (columns - 1))) for a, b in kinks}
     lines = frame.left_margin(low, high)
     for row, (line, drawn) in enumerate(zip(lines, canvas.rows(), strict=True)):
         for column, letter in enumerate(drawn):
@@ -225,7 +231,7 @@ def panel(
     return lines
 
 
-def jumps(i: int, x: np.ndarray, y: np.ndarray, up: np.ndarray, slope: np.ndarray | None) -> bool:
+def is_break(i: int, x: np.ndarray, y: np.ndarray, up: np.ndarray, slope: np.ndarray | None) -> bool:
     """Return whether to break a curve between a point and the next, for a pole or a jump."""
     if min(up[i], up[i + 1]) < 0 and max(up[i], up[i + 1]) > 1:
         return True
@@ -234,16 +240,16 @@ def jumps(i: int, x: np.ndarray, y: np.ndarray, up: np.ndarray, slope: np.ndarra
     return abs(y[i + 1] - y[i]) > 8 * np.abs(slope[i : i + 2]).max() * (x[i + 1] - x[i])
 
 
-def row_of(y: float, low: float, high: float, rows: int) -> int:
+def pixel_row(y: float, low: float, high: float, rows: int) -> int:
     return round((high - y) / (high - low) * (rows - 1))
 
 
 def colour_map(result: Sampled, style: Style) -> Group:
     """Return a map shaded by value, with arrows up the slope, axes and a legend."""
     (name, x), (other, y) = result.axes.items()
-    rows = min(max(style.size[1] - 7, LEAST), 2 * MOST)
+    rows = min(max(style.size[1] - 7, FEWEST_PANEL_ROWS), 2 * MOST_PANEL_ROWS)
     bottom, top = float(y[0]), float(y[-1])
-    frame = Frame(style, name, rows, [(bottom, top)])
+    frame = TextFrame(style, name, rows, [(bottom, top)])
     frame.columns = min(frame.columns, 4 * rows)
     low, high = extent(result.value)
     lines = [
@@ -266,7 +272,7 @@ def map_row(result: Sampled, row: int, shape: tuple[int, int], ends: tuple[float
     for column in range(columns):
         i = round((column + 0.5) / columns * (width - 1))
         value = result.value[i, j]
-        if not abs(value) < LARGEST:
+        if not abs(value) < LARGEST_SHOWN:
             text.append("?", "dim red")
         elif row % 3 == 1 and column % 8 == 4:
             text.append(arrow(result, i, j, shape, style), "bold white")

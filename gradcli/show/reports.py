@@ -16,7 +16,7 @@ from ..results.checks import CheckList, CheckReport, CheckSummary
 from ..results.formats import Style
 from ..results.patches import Patch
 from ..results.repairs import FixReport
-from .checks import LEVELS, reasons, summary_line
+from .checks import SEVERITIES, reasons, summary_line
 from .data import json_line, write_tsv
 
 
@@ -26,7 +26,7 @@ def escape_command(text: str, everything: bool = False) -> str:
 
 
 def annotate_check(check: CheckReport, style: Style) -> str:
-    if check.verdict not in LEVELS:
+    if check.verdict not in SEVERITIES:
         return ""
     file, line = check.wrong_at
     place = f"file={escape_command(os.path.normpath(file), True)}," if file else ""
@@ -34,7 +34,7 @@ def annotate_check(check: CheckReport, style: Style) -> str:
     lines = [*reasons(check, style.precision), *([check.blame] if check.blame else [])]
     lines += [*(check.trace or "").splitlines(), *([f"found: {check.found.line}"] if check.found else [])]
     title = escape_command("gradcheck " + check.name, True)
-    return f"::{LEVELS[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
+    return f"::{SEVERITIES[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
 
 
 def annotate_checks(result: CheckSummary, style: Style) -> str:
@@ -44,14 +44,14 @@ def annotate_checks(result: CheckSummary, style: Style) -> str:
 
 def write_concise(check: CheckReport, style: Style) -> str:
     """Return FILE:LINE:COLUMN: error: TEXT [RULE], as compilers do; "" for a check that passed."""
-    if check.verdict not in LEVELS:
+    if check.verdict not in SEVERITIES:
         return ""
     place = check.name
     file, line = check.wrong_at
     if file:
         start = "".join(lines_of_file(file)[(line or 1) - 1 :][:1])
         place = f"{file}:{line or 1}:{len(start) - len(start.lstrip()) + 1}"
-    text = visible(f"{place}: {LEVELS[check.verdict]}: {one_line(check, style)}")
+    text = visible(f"{place}: {SEVERITIES[check.verdict]}: {check_line(check, style)}")
     return text + "\n" if f"[{check.rule}]" in text else f"{text} [{check.rule}]\n"
 
 
@@ -59,7 +59,7 @@ def write_concise_lines(result: CheckSummary, style: Style) -> str:
     return "".join(write_concise(check, style) for check in result.not_shown)
 
 
-def one_line(check: CheckReport, style: Style) -> str:
+def check_line(check: CheckReport, style: Style) -> str:
     """Return the name of a check, the reason for its verdict, and its findings."""
     first, *others = reasons(check, style.precision)
     parts = [first, *(check.blame or "").splitlines()[:1], *others]
@@ -69,17 +69,17 @@ def one_line(check: CheckReport, style: Style) -> str:
 def write_gitlab(result: CheckSummary, style: Style) -> str:
     issues = [
         {
-            "description": one_line(check, style),
+            "description": check_line(check, style),
             "check_name": f"gradient/{check.rule}",
             "fingerprint": fingerprint_of(check),
-            "severity": "major" if LEVELS[check.verdict] == "error" else "minor",
+            "severity": "major" if SEVERITIES[check.verdict] == "error" else "minor",
             "location": {
                 "path": relative_path(check.wrong_at[0] or check.name),
                 "lines": {"begin": check.wrong_at[1] or 1},
             },
         }
         for check in result.checks
-        if check.verdict in LEVELS
+        if check.verdict in SEVERITIES
     ]
     return json_line(issues)
 
@@ -105,37 +105,37 @@ def write_junit(result: CheckSummary, style: Style) -> str:
     texts = {name: str(count) for name, count in {**counts, "skipped": skipped}.items()}
     suite = ElementTree.Element("testsuite", {"name": "gradcheck", **texts, "time": f"{result.seconds:.3f}"})
     for check in result.checks:
-        facts = {"classname": printable(check.file or "gradcheck"), "name": printable(check.name)}
+        facts = {"classname": xml_text(check.file or "gradcheck"), "name": xml_text(check.name)}
         case = ElementTree.SubElement(suite, "testcase", {**facts, "time": f"{check.seconds:.3f}"})
         file, line = check.wrong_at
         if file:
-            case.set("file", printable(file))
+            case.set("file", xml_text(file))
         if line:
             case.set("line", str(line))
         tag = {"fail": "failure", "error": "error", "inconclusive": "skipped", "skipped": "skipped"}.get(check.verdict)
         if tag is not None:
             first, *others = reasons(check)
-            part = ElementTree.SubElement(case, tag, message=printable(first))
+            part = ElementTree.SubElement(case, tag, message=xml_text(first))
             if tag in ("failure", "error"):
                 part.set("type", check.rule)
-            part.text = printable("\n".join([*others, check.blame or "", check.trace or ""]).strip())
+            part.text = xml_text("\n".join([*others, check.blame or "", check.trace or ""]).strip())
     root = ElementTree.Element("testsuites")
     root.append(suite)
     ElementTree.indent(root)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
-def printable(text: str) -> str:
+def xml_text(text: str) -> str:
     return text.translate(FORBIDDEN)
 
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def write_sarif(result: CheckSummary, style: Style) -> str:
-    reported = [check for check in result.checks if check.verdict in LEVELS]
+    reported = [check for check in result.checks if check.verdict in SEVERITIES]
     rules = sorted({check.rule for check in reported})
-    described = [describe_rule(rule) for rule in rules]
+    described = [sarif_rule(rule) for rule in rules]
     driver = {"name": "gradcli", "version": __version__, "rules": described}
     run = {
         "tool": {"driver": driver},
@@ -143,10 +143,10 @@ def write_sarif(result: CheckSummary, style: Style) -> str:
         "originalUriBaseIds": {"SRCROOT": {"uri": Path.cwd().as_uri() + "/"}},
         "results": [result_of(check, rules) for check in reported],
     }
-    return json_line({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
+    return json_line({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def describe_rule(rule: str) -> dict[str, Any]:
+def sarif_rule(rule: str) -> dict[str, Any]:
     page = causes().get(rule)
     if page is None:
         return {"id": f"gradient/{rule}", "shortDescription": {"text": "The check raised an error."}}
@@ -161,7 +161,7 @@ def result_of(check: CheckReport, rules: list[str]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": f"gradient/{check.rule}",
         "ruleIndex": rules.index(check.rule),
-        "level": LEVELS[check.verdict],
+        "level": SEVERITIES[check.verdict],
         "message": {"text": "\n".join(dict.fromkeys(lines))},
         "partialFingerprints": {"gradcliCheck/v1": fingerprint_of(check)},
     }

@@ -14,7 +14,7 @@ from rich.text import Text
 from ..errors import visible
 from ..results.base import label, value_block
 from ..results.formats import Style
-from ..results.studies import Agreement, Formulas, Lock, LongNumbers, Loss, Mutation, Precision, Verification
+from ..results.studies import Agreement, DigitLoss, Formulas, Lock, LongNumbers, Mutation, Precision, Verification
 from .arrays import plain_table
 from .data import NONE, shape_text, write_text
 from .plot import stretches
@@ -26,24 +26,24 @@ def render_formulas(result: Formulas, style: Style) -> Group:
     if result.steps or (result.kind and not style.unicode):
         return Group(Text(write_text(result, style).rstrip("\n")))
     if result.kind:
-        return matrix_formulas(result)
+        return matrix_formula_lines(result)
     parts: list[Any] = []
     for d in result.value[:MOST_FORMULAS]:
-        parts += [Text(d.name, style="bold"), Padding(write_formula(d.formula, style, ""), (0, 0, 1, 4))]
+        parts += [Text(d.name, style="bold"), Padding(formula_lines(d.formula, style, ""), (0, 0, 1, 4))]
     if result.matrix is not None:
         return Group(*parts, formula_matrix(result, style))
     for d in result.derivatives:
         over, sign = d.name.split("/"), "d" if result.single else "∂"
-        below = (f"{sign}{name}{power_text(over.count(name), style)}" for name in dict.fromkeys(over))
-        head = f"{sign}{power_text(len(over), style)}/{' '.join(below)}"
-        parts += [Text(head, style="bold"), Padding(write_formula(d.formula, style, "cyan"), (0, 0, 0, 4))]
+        below = (f"{sign}{name}{power_mark(over.count(name), style)}" for name in dict.fromkeys(over))
+        head = f"{sign}{power_mark(len(over), style)}/{' '.join(below)}"
+        parts += [Text(head, style="bold"), Padding(formula_lines(d.formula, style, "cyan"), (0, 0, 0, 4))]
         if d.value is not None:
             parts.append(Padding(Text(f"= {d.value}", style="green"), (0, 0, 0, 4)))
         parts.append(Text(""))
     return Group(*parts[:-1])
 
 
-def power_text(n: int, style: Style) -> str:
+def power_mark(n: int, style: Style) -> str:
     return ("" if n == 1 else f"^{n}") if n > 3 or not style.unicode else " ²³"[n - 1].strip()
 
 
@@ -67,7 +67,7 @@ def formula_matrix(result: Formulas, style: Style) -> Group:
     return Group(head, table)
 
 
-def matrix_formulas(result: Formulas) -> Group:
+def matrix_formula_lines(result: Formulas) -> Group:
     """Return a line per derivative, with its shape: ∂f/∂x ∈ ℝⁿ = 2 Aᵀ(Ax − b)."""
     lines = []
     for d in result.derivatives:
@@ -87,7 +87,7 @@ def space(dims: tuple[int | str, ...]) -> str:
     return "".join(letters) if all(letters) else f"^({text})"
 
 
-def write_formula(formula: Any, style: Style, look: str) -> Text:
+def formula_lines(formula: Any, style: Style, look: str) -> Text:
     """Return a formula as on paper, or on one line if that is too wide."""
     wide = max(map(cell_len, formula.pretty.split("\n"))) > style.size[0] - 4
     return Text(formula.text if wide else formula.pretty, style=look)
@@ -103,7 +103,7 @@ def render_longnumbers(result: LongNumbers, style: Style) -> Table:
     return table
 
 
-def agreements(items: tuple[Agreement, ...]) -> Group:
+def agreement_table(items: tuple[Agreement, ...]) -> Group:
     table = plain_table(Column("by sympy", no_wrap=True), "formula", "value in 30 digits", Column("", no_wrap=True))
     for item in items:
         verdict = Text("agrees", style="green") if item.agrees else Text("DISAGREES", style="bold red")
@@ -118,7 +118,7 @@ def agreements(items: tuple[Agreement, ...]) -> Group:
     return Group(Text(""), table)
 
 
-COLOURS = {"same": "green", "changed": "bold red", "error": "bold magenta", "new": "yellow", "gone": "yellow"}
+LOCK_COLOURS = {"same": "green", "changed": "bold red", "error": "bold magenta", "new": "yellow", "gone": "yellow"}
 
 
 def render_lock(result: Lock, style: Style) -> Table:
@@ -133,7 +133,7 @@ def render_lock(result: Lock, style: Style) -> Table:
 def render_verification(result: Verification, style: Style) -> Group:
     lines = []
     for check in result.checks:
-        text = Text().append(f"{check.verdict:<8} ", COLOURS[check.verdict])
+        text = Text().append(f"{check.verdict:<8} ", LOCK_COLOURS[check.verdict])
         text.append(visible(check.name), "bold").append(f"  {visible(check.file or '')}", "dim")
         if check.verdict in ("changed", "error"):
             text.append("\n    " + visible(check.reason))
@@ -142,7 +142,7 @@ def render_verification(result: Verification, style: Style) -> Group:
     if bad and result.libraries:
         versions = [f"{name} {old} -> {new}" for name, old, new in result.libraries]
         lines.append(Text("versions that differ: " + ", ".join(versions), style="dim"))
-    counts = [f"{n} {verdict}" for verdict in COLOURS if (n := result.count(verdict))]
+    counts = [f"{n} {verdict}" for verdict in LOCK_COLOURS if (n := result.count(verdict))]
     lines.append(Text(", ".join(counts) or "no checks", style="bold red" if bad else "bold green"))
     return Group(*lines)
 
@@ -193,7 +193,7 @@ def render_mutation(result: Mutation, style: Style) -> Group:
 
 BARS, BARS_PLAIN = "▁▂▃▄▅▆▇█", "01234567"  # from no digits to all of them
 SHARE = 0.75  # points with a smaller share of the type's digits are bad
-MOST_PLACES = 3
+MOST_LISTED_PLACES = 3
 
 
 def render_precision(result: Precision, style: Style) -> Group:
@@ -201,18 +201,18 @@ def render_precision(result: Precision, style: Style) -> Group:
     head = Text().append(result.output or result.target, "bold")
     where = f"from {low} to {high}, {len(result.x)} points" if len(result.x) > 1 else f"= {low}"
     head.append(f"   {result.name} {where}; full precision is {result.full:.1f} digits", "dim")
-    parts: list[Any] = [head, Text(""), summary(result, style)]
-    alike: dict[tuple, list[Loss]] = {}  # groups losses, so that each operation is reported once
+    parts: list[Any] = [head, Text(""), precision_summary(result, style)]
+    alike: dict[tuple, list[DigitLoss]] = {}  # groups losses, so that each operation is reported once
     for loss in result.losses:
         alike.setdefault((loss.formula, loss.kind, loss.at), []).append(loss)
     names = [" and ".join(x.of if x.of == "value" else f"d/d{x.of}" for x in losses) for losses in alike.values()]
-    texts = [loss_text(losses[0], result.name) for losses in alike.values()]
+    texts = [lossy_text(losses[0], result.name) for losses in alike.values()]
     if texts:
         parts += [Text(""), Text("\n".join(f"{name}: {text}" for name, text in zip(names, texts, strict=True)))]
     return Group(*parts)
 
 
-def summary(result: Precision, style: Style) -> Table:
+def precision_summary(result: Precision, style: Style) -> Table:
     """Return a table of value and gradients: the fewest digits, where they occur, and bars along the range."""
     bad = SHARE * result.full
     table = plain_table("digits", "least", f"at {result.name}", "median", f"below {bad:.0f} at", "from left to right")
@@ -222,8 +222,8 @@ def summary(result: Precision, style: Style) -> Table:
             continue
         least = int(np.nanargmin(digits))
         texts = stretches(result.x, digits < bad, 3)
-        more = [f"{len(texts) - MOST_PLACES} more"] if len(texts) > MOST_PLACES else []
-        places = ", ".join(texts[:MOST_PLACES] + more)
+        more = [f"{len(texts) - MOST_LISTED_PLACES} more"] if len(texts) > MOST_LISTED_PLACES else []
+        places = ", ".join(texts[:MOST_LISTED_PLACES] + more)
         table.add_row(
             Text(name, style="bold"),
             Text(f"{digits[least]:.1f}", style="bold red" if places else "green"),
@@ -245,7 +245,7 @@ def bars(digits: np.ndarray, full: float, style: Style, width: int) -> str:
     return text
 
 
-def loss_text(loss: Loss, name: str) -> str:
+def lossy_text(loss: DigitLoss, name: str) -> str:
     place = f"at {name}={loss.at:.3g}"
     counts = f"{loss.after:.1f} of {loss.before:.1f} digits"
     formula = f"{loss.formula} (line {loss.line})" if loss.line else loss.formula

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import GradcliError, visible
-from ..results.checks import COMPARED_DIGITS, Element, Elements, Line, label_part
+from ..results.checks import COMPARED_DIGITS, Element, Elements, LineValues, label_part
 from ..results.formats import Style
 from ..results.graphs import Graph, GraphNode
 from .dot import FILLS, HOOKED, box_text
 
-Point = tuple[float, float]
-Node = Any
-BETWEEN, GAP, TALL, LETTER = 42, 24, 54, 7.4
+PixelPoint = tuple[float, float]
+SvgNode = Any
+BETWEEN, NEIGHBOUR_GAP, TALL, LETTER = 42, 24, 54, 7.4
 """In pixels: gap between layers, gap between neighbours, height of a box, width of a letter."""
 SWEEPS = 6
 
@@ -29,8 +29,8 @@ SWEEPS = 6
 class Edge(NamedTuple):
     """An edge: its start below a box, and Bézier curves to the top of another (two control points and an end each)."""
 
-    start: Point
-    curves: list[tuple[Point, Point, Point]]
+    start: PixelPoint
+    curves: list[tuple[PixelPoint, PixelPoint, PixelPoint]]
 
     @property
     def path(self) -> str:
@@ -42,9 +42,9 @@ class Edge(NamedTuple):
 class Drawing(NamedTuple):
     """The boxes (middle and width), their height, the edges, and the size of the whole."""
 
-    boxes: dict[Node, tuple[float, float, float]]
+    boxes: dict[SvgNode, tuple[float, float, float]]
     height: float
-    edges: dict[tuple[Node, Node], Edge]
+    edges: dict[tuple[SvgNode, SvgNode], Edge]
     size: tuple[float, float]
 
 
@@ -52,7 +52,9 @@ def text_width(lines: Sequence[str]) -> float:
     return max([60.0, *(len(text) * LETTER + 20 for text in lines)])
 
 
-def draw_layers(widths: Mapping[Node, float], below: Mapping[Node, Sequence[Node]], height: float = TALL) -> Drawing:
+def draw_layers(
+    widths: Mapping[SvgNode, float], below: Mapping[SvgNode, Sequence[SvgNode]], height: float = TALL
+) -> Drawing:
     """Lay out a graph. widths: of each node, tops first; below: the operands of each; height: of all boxes."""
     depth = dict.fromkeys(widths, 0)  # the longest path from a top; nodes are in topological order
     for node in widths:
@@ -100,21 +102,21 @@ def order_rows(rows: list[list[Any]], links: list[tuple[Any, Any]]) -> None:
 def place_rows(
     rows: list[list[Any]], widths: Mapping[Any, float], chains: Mapping[Any, list[Any]], height: float
 ) -> Drawing:
-    sizes = [sum(widths.get(node, 10) + GAP for node in row) for row in rows]
-    total = max(sizes, default=0.0) + GAP
-    spots: dict[Any, Point] = {}
+    sizes = [sum(widths.get(node, 10) + NEIGHBOUR_GAP for node in row) for row in rows]
+    total = max(sizes, default=0.0) + NEIGHBOUR_GAP
+    spots: dict[Any, PixelPoint] = {}
     for level, row in enumerate(rows):
-        x = (total - sizes[level] + GAP) / 2
+        x = (total - sizes[level] + NEIGHBOUR_GAP) / 2
         for node in row:
             width = widths.get(node, 10)
-            spots[node] = (x + width / 2, GAP + height / 2 + level * (height + BETWEEN))
-            x += width + GAP
+            spots[node] = (x + width / 2, NEIGHBOUR_GAP + height / 2 + level * (height + BETWEEN))
+            x += width + NEIGHBOUR_GAP
     boxes = {node: (*spots[node], width) for node, width in widths.items()}
     edges = {ends: edge_through([spots[n] for n in chain], height) for ends, chain in chains.items()}
-    return Drawing(boxes, height, edges, (total, len(rows) * (height + BETWEEN) + GAP))
+    return Drawing(boxes, height, edges, (total, len(rows) * (height + BETWEEN) + NEIGHBOUR_GAP))
 
 
-def edge_through(points: list[Point], height: float) -> Edge:
+def edge_through(points: list[PixelPoint], height: float) -> Edge:
     (x, y), *rest = points
     half = height / 2
     start = x, y + half
@@ -130,7 +132,7 @@ def edge_through(points: list[Point], height: float) -> Edge:
 
 
 MOST_DRAWN = 500  # graphs of more nodes are drawn only by Graphviz
-LINE = 16  # pixels of a line of text
+LINE_PIXELS = 16  # pixels of a line of text
 
 
 def lay_out(result: Graph, style: Style) -> tuple[list[tuple[GraphNode, list[str]]], Drawing]:
@@ -142,21 +144,21 @@ def lay_out(result: Graph, style: Style) -> tuple[list[tuple[GraphNode, list[str
         )
     nodes = [(node, [*box_text(node, style).split("\n"), *node.scope[-1:]]) for node in reversed(result.nodes)]
     nodes = [(node, [visible(line) for line in lines if line]) for node, lines in nodes]
-    height = LINE * max((len(lines) for _, lines in nodes), default=1) + 8
+    height = LINE_PIXELS * max((len(lines) for _, lines in nodes), default=1) + 8
     widths = {node.number: text_width(lines) for node, lines in nodes}
     below = {node.number: list(node.inputs) for node, _ in nodes}
     if result.direction == "BT":
         return nodes, draw_layers(widths, below, height)
     widest = max(widths.values(), default=0.0)
     lying = draw_layers(dict.fromkeys(widths, height), below, widest)
-    return nodes, turn(lying, widest)
+    return nodes, turn_drawing(lying, widest)
 
 
-def turn(drawing: Drawing, width: float) -> Drawing:
+def turn_drawing(drawing: Drawing, width: float) -> Drawing:
     """Turn a drawing by 90 degrees, so that operands are on the left. width: of the boxes."""
     right = drawing.size[1]
 
-    def turned(point: Point) -> Point:
+    def turned(point: PixelPoint) -> PixelPoint:
         return right - point[1], point[0]
 
     boxes = {node: (*turned((x, y)), width) for node, (x, y, _) in drawing.boxes.items()}
@@ -171,29 +173,31 @@ def turn(drawing: Drawing, width: float) -> Drawing:
 STROKE = "#666666"
 
 
-def escape(text: Any) -> str:
+def escape_markup(text: Any) -> str:
     return escape_html(visible(str(text)), quote=True)
 
 
 def tag(name: str, content: str = "", **attributes: Any) -> str:
     """Return an element. In attribute names, `_` becomes a hyphen, or nothing at the end; floats get one decimal."""
     texts = [
-        f' {key.rstrip("_").replace("_", "-")}="{f"{x:.1f}" if isinstance(x, float) else escape(x)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{f"{x:.1f}" if isinstance(x, float) else escape_markup(x)}"'
         for key, x in attributes.items()
         if x != ""
     ]
     return f"<{name}{''.join(texts)}>{content}</{name}>" if content else f"<{name}{''.join(texts)}/>"
 
 
-def box(place: tuple[float, float, float], height: float, lines: Sequence[str], marks: str = "", **look: Any) -> str:
+def svg_box(
+    place: tuple[float, float, float], height: float, lines: Sequence[str], marks: str = "", **look: Any
+) -> str:
     """Return a box with centred lines of text.
 
     place: its middle and its width. marks: a class for the third line. look: attributes of the frame.
     """
     x, y, width = place
-    top = y - LINE * len(lines) / 2 + 12
+    top = y - LINE_PIXELS * len(lines) / 2 + 12
     texts = (
-        tag("text", escape(line), x=x, y=top + LINE * i, text_anchor="middle", class_=marks * (i == 2))
+        tag("text", escape_markup(line), x=x, y=top + LINE_PIXELS * i, text_anchor="middle", class_=marks * (i == 2))
         for i, line in enumerate(lines)
         if line
     )
@@ -201,10 +205,10 @@ def box(place: tuple[float, float, float], height: float, lines: Sequence[str], 
     return frame + "".join(texts)
 
 
-def render_graph(result: Graph, style: Style) -> bytes:
+def svg_of_graph(result: Graph, style: Style) -> bytes:
     nodes, drawing = lay_out(result, style)
     width, height = (round(side) for side in drawing.size)
-    parts = [tag("title", escape(result.target)), tag("rect", width="100%", height="100%", fill="white")]
+    parts = [tag("title", escape_markup(result.target)), tag("rect", width="100%", height="100%", fill="white")]
     for edge in drawing.edges.values():
         x, y = edge.start
         head = "l-4 9h8z" if result.direction == "BT" else "l-9 -4v8z"
@@ -213,7 +217,7 @@ def render_graph(result: Graph, style: Style) -> bytes:
     for node, lines in nodes:
         stroke, corner = HOOKED if node.hooks else STROKE, 14 if node.kind == "leaf" else 3
         place, fill = drawing.boxes[node.number], FILLS[node.kind]
-        parts.append(box(place, drawing.height, lines, rx=corner, fill=fill, stroke=stroke))
+        parts.append(svg_box(place, drawing.height, lines, rx=corner, fill=fill, stroke=stroke))
     size = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
     font = {"font_family": "monospace", "font_size": 12}
     picture = tag("svg", "\n".join(["", *parts, ""]), xmlns="http://www.w3.org/2000/svg", **size, **font)
@@ -221,7 +225,7 @@ def render_graph(result: Graph, style: Style) -> bytes:
 
 
 def render_in_notebook(result: Graph, style: Style) -> str:
-    return render_graph(result, style).decode().partition("\n")[2]  # without the XML declaration
+    return svg_of_graph(result, style).decode().partition("\n")[2]  # without the XML declaration
 
 
 BOX_LINE = 26  # the longest line of a box, in characters
@@ -239,7 +243,7 @@ def draw_steps(boxes: Mapping[Any, tuple[str, list[str], str]], below: Mapping[A
         for (top, bottom), edge in drawing.edges.items()
     ]
     for node, (name, lines, look) in boxes.items():
-        inside = box(drawing.boxes[node], drawing.height, lines, "grad", class_="box", rx=4)
+        inside = svg_box(drawing.boxes[node], drawing.height, lines, "grad", class_="box", rx=4)
         parts.append(tag("g", inside, id=name, class_=look))
     return figure_svg(*drawing.size, "".join(parts), about)
 
@@ -252,14 +256,14 @@ def figure_svg(width: float, height: float, inside: str, about: str) -> str:
 
 WIDTH, HEIGHT = 328, 220  # of a plot, in pixels: as wide as the narrowest screen
 LEFT, TOP, RIGHT, BOTTOM = 70, 10, WIDTH - 10, HEIGHT - 40
-SLOPES = (("var(--first)", "", "──"), ("var(--second)", "6 4", "╌╌"))
+SLOPE_STROKES = (("var(--first)", "", "──"), ("var(--second)", "6 4", "╌╌"))
 """Colour, dashes and key of the numeric and of the claimed slope."""
 
 
-class Frame:
+class PlotFrame:
     """Coordinates of a plot: numbers as pixels."""
 
-    def __init__(self, line: Line):
+    def __init__(self, line: LineValues):
         finite = line.value[np.isfinite(line.value)]
         low, high = (finite.min(), finite.max()) if finite.size else (-1.0, 1.0)
         pad = 0.15 * (high - low) or max(abs(high), 1.0)
@@ -279,7 +283,7 @@ class Frame:
         return text
 
 
-def slopes_of(worst: Element) -> list[tuple[str, float, float]]:
+def slope_texts(worst: Element) -> list[tuple[str, float, float]]:
     """Return text, left and right slope of the numeric and of the claimed derivative; the sides differ at a kink."""
     numeric, claimed = float(np.real(worst.numeric)), float(np.real(worst.claimed))
     text, sides = f"numeric slope {numeric:.{COMPARED_DIGITS}g}", (numeric, numeric)
@@ -289,17 +293,17 @@ def slopes_of(worst: Element) -> list[tuple[str, float, float]]:
     return [(text, *sides), (f"claimed slope {claimed:.{COMPARED_DIGITS}g}", claimed, claimed)]
 
 
-def line_plot(name: str, line: Line, worst: Element) -> str:
+def line_plot(name: str, line: LineValues, worst: Element) -> str:
     """Plot the function along the worst element, with the claimed and the numeric slope through the point."""
-    plot, (x, y), ends = Frame(line), line.at, line.x[[0, -1]]
+    plot, (x, y), ends = PlotFrame(line), line.at, line.x[[0, -1]]
     drawn = [tag("path", d=plot.path(line.x, line.value), fill="none", stroke="var(--ink)", stroke_width=1.5)]
     keys, texts = [], []
-    for (colour, dashes, key), (text, left, right) in zip(SLOPES, slopes_of(worst), strict=True):
+    for (colour, dashes, key), (text, left, right) in zip(SLOPE_STROKES, slope_texts(worst), strict=True):
         heights = np.array([y + left * (ends[0] - x), y, y + right * (ends[1] - x)])
         path = plot.path(np.array([ends[0], x, ends[1]]), heights)
         drawn.append(tag("path", d=path, fill="none", stroke=colour, stroke_width=2, stroke_dasharray=dashes))
         texts.append(text)
-        keys.append(f'<span style="color: {colour}">{key} {escape(text)}</span>; ')
+        keys.append(f'<span style="color: {colour}">{key} {escape_markup(text)}</span>; ')
     point = f"M{plot.point(*line.at)}h0"
     drawn.append(tag("path", d=point, stroke="var(--ink)", stroke_width=8, stroke_linecap="round"))
     element = label_part(name, worst.place, worst.part)
@@ -307,7 +311,7 @@ def line_plot(name: str, line: Line, worst: Element) -> str:
     labels = [
         (LEFT, BOTTOM + 16, "start", f"{line.x[0]:.4g}"),
         (RIGHT, BOTTOM + 16, "end", f"{line.x[-1]:.4g}"),
-        ((LEFT + RIGHT) / 2, BOTTOM + 32, "middle", escape(element)),
+        ((LEFT + RIGHT) / 2, BOTTOM + 32, "middle", escape_markup(element)),
         (LEFT - 6, TOP + 10, "end", f"{plot.high:.4g}"),
         (LEFT - 6, BOTTOM, "end", f"{plot.low:.4g}"),
     ]
@@ -323,7 +327,7 @@ def line_plot(name: str, line: Line, worst: Element) -> str:
 
 
 MOST_CELLS = 64  # cells along a side of a map; for larger arrays, a cell shows the worst of several elements
-POSITIVE, NEGATIVE = "#d9761a", "#2f6fd0"
+POSITIVE_FILL, NEGATIVE_FILL = "#d9761a", "#2f6fd0"
 
 
 def heat_maps(inputs: tuple[int, ...], every: Elements) -> str:
@@ -352,7 +356,15 @@ def heat_map(name: str, values: np.ndarray, largest: float, verdicts: np.ndarray
         wrong = verdicts[part] == "fail"
         block = values[part][wrong] if wrong.any() else values[part].ravel()
         x = block[np.argmax(np.abs(np.nan_to_num(block, nan=np.inf)))]
-        colour = "var(--soft)" if x == 0 else "var(--error)" if not np.isfinite(x) else POSITIVE if x > 0 else NEGATIVE
+        colour = (
+            "var(--soft)"
+            if x == 0
+            else "var(--error)"
+            if not np.isfinite(x)
+            else POSITIVE_FILL
+            if x > 0
+            else NEGATIVE_FILL
+        )
         share = max(min(abs(x) / largest, 1.0), 0.04) if np.isfinite(x) and x else 1.0
         stroke, thick = ("var(--fail)", 2) if wrong.any() else ("var(--line)", 0.5)
         place = {"x": j * size + 1, "y": i * size + 1, "width": size - 2, "height": size - 2}

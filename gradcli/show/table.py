@@ -13,7 +13,7 @@ from rich.table import Column
 from rich.text import Text
 
 from ..errors import count_of, visible
-from ..results.base import Block, Gradients, Hessian, Jacobian, Products, Value
+from ..results.base import Gradients, Hessian, Jacobian, Products, ResultBlock, Value
 from ..results.causes import Explained, Explanation
 from ..results.checks import CheckList, CheckReport, CheckSummary, Element, InputCheck
 from ..results.formats import Style
@@ -21,17 +21,17 @@ from ..results.graphs import Graph, Sampled, Tabulated, Trace
 from ..results.repairs import FixReport
 from ..results.steps import StepSummary
 from ..results.studies import Operation, Operations, WatchSummary
-from .arrays import Row, Shown, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
-from .checks import basis, input_lines, reasons, summary_line, taylor_lines
+from .arrays import Shown, ShownRow, elide_to_width, label_matrix, matrix, plain_table, shade, table_of_arrays
+from .checks import basis_line, input_lines, reasons, summary_line, taylor_lines
 from .data import NONE, number, shape_text, write_tsv
 from .plot import render_sampled
-from .studies import STUDIES, agreements
+from .studies import STUDIES, agreement_table
 from .trace import render_graph, render_trace
 
 
 def render_gradients(result: Gradients, style: Style) -> Group:
     rows = [
-        Row(
+        ShownRow(
             Text(item.name, style="bold"),
             item.value.shape,
             [Shown(item.value), Shown(item.grad, True, result.errors.get(item.name))],
@@ -40,7 +40,7 @@ def render_gradients(result: Gradients, style: Style) -> Group:
         if not result.summary
     ]
     rows += [
-        Row(Text(name, style="italic"), () if grad is None else grad.shape, [None, Shown(grad, True)])
+        ShownRow(Text(name, style="italic"), () if grad is None else grad.shape, [None, Shown(grad, True)])
         for name, grad in result.retained.items()
     ]
     head = head_of(result, style) if result.value is not None else []
@@ -86,7 +86,7 @@ def render_jacobian(result: Jacobian, style: Style) -> Group:
         together = np.stack([block.array for block in scalars], axis=-1)
         errors = [block.error for block in scalars if block.error is not None]
         error = np.stack(errors, axis=-1) if errors else None
-        joined = Block("", "", together, (output, ("", (len(names),))), error)
+        joined = ResultBlock("", "", together, (output, ("", (len(names),))), error)
         items.append(matrix(joined, f"∂{output[0]}/∂({', '.join(names)})", style, result.drawn, names))
         blocks = [block for block in blocks if block not in scalars]
     for block in blocks:
@@ -95,7 +95,7 @@ def render_jacobian(result: Jacobian, style: Style) -> Group:
     return Group(*head_of(result, style), *blocks_of(items), *more_of(result, style))
 
 
-def sparse_text(block: Block, result: Jacobian) -> Text:
+def sparse_text(block: ResultBlock, result: Jacobian) -> Text:
     entries, count = block.array, block.array.nnz
     rows, columns = entries.shape
     text = Text().append(f"d{block.axes[0][0]}/d{block.key}", "bold")
@@ -137,7 +137,7 @@ def render_hessian(result: Hessian, style: Style) -> Group:
 
 def render_products(result: Products, style: Style) -> Group:
     rows = [
-        Row(Text(name, style="bold"), x.shape, [Shown(x, True, result.errors.get(name))])
+        ShownRow(Text(name, style="bold"), x.shape, [Shown(x, True, result.errors.get(name))])
         for name, x in result.parts.items()
     ]
     headings = ("output" if result.kind == "jvp" else "input", "shape", result.kind)
@@ -207,7 +207,7 @@ def blocks_of(items: list[Any]) -> list[Any]:
 
 def more_of(result: Any, style: Style) -> list[Any]:
     symbolic = getattr(result, "symbolic", ())
-    parts: list[Any] = [agreements(symbolic)] if symbolic else []
+    parts: list[Any] = [agreement_table(symbolic)] if symbolic else []
     if (report := getattr(result, "check", None)) is not None:
         parts += [Text(""), check_text(report, style)]
     return parts
@@ -252,8 +252,8 @@ def details_text(check: CheckReport, style: Style) -> Text:
     indent, (reason, *found) = "\n    ", reasons(check, style.precision)
     reason = reason if style.unicode else reason.replace("±", "+-")
     lines = [(visible(reason).replace("\n", indent), "dim" if check.verdict == "pass" else "")]
-    if check.verdict == "pass" and basis(check):
-        lines.append((basis(check), "dim"))
+    if check.verdict == "pass" and basis_line(check):
+        lines.append((basis_line(check), "dim"))
     if check.verdict == "fail" and all(item.elements is None for item in check.inputs):
         lines += [(visible(line), "") for line in input_lines(check)]
     lines += [(text, "yellow") for text in found]
@@ -348,16 +348,16 @@ def again_text(check: CheckReport) -> list[Text]:
     return [Text(f"    again: {visible(check.replay)}", "cyan", no_wrap=True, overflow="ignore")]
 
 
-COLOURS = {"fail": "bold red", "inconclusive": "yellow", "negligible": "dim", "pass": ""}
-WORDS = {"pass": "ok", "fail": "FAIL", "inconclusive": "inconclusive", "negligible": "not decidable"}
+VERDICT_COLOURS = {"fail": "bold red", "inconclusive": "yellow", "negligible": "dim", "pass": ""}
+VERDICT_WORDS = {"pass": "ok", "fail": "FAIL", "inconclusive": "inconclusive", "negligible": "not decidable"}
 
 
 def tally(item: InputCheck) -> str:
     """Return an input's verdict, with the number of its elements that have it: pi FAIL 1/3, A ok."""
     if item.elements is None or item.verdict == "pass":
-        return f"{item.name} {WORDS[item.verdict]}"
+        return f"{item.name} {VERDICT_WORDS[item.verdict]}"
     count = int((item.elements.verdicts == item.verdict).sum())
-    return f"{item.name} {WORDS[item.verdict]} {count}/{item.elements.verdicts.size}"
+    return f"{item.name} {VERDICT_WORDS[item.verdict]} {count}/{item.elements.verdicts.size}"
 
 
 def element_table(check: CheckReport, style: Style) -> Text:
@@ -372,7 +372,7 @@ def element_table(check: CheckReport, style: Style) -> Text:
     for cell, (row, _) in zip(cells, [(None, ""), *rows], strict=True):
         parts = [cell[0].ljust(widths[0])]
         parts += [part.rjust(width) for part, width in zip(cell[1:-1], widths[1:-1], strict=True)]
-        text.append("\n    " + "  ".join([*parts, cell[-1]]).rstrip(), COLOURS[row.verdict] if row else "dim")
+        text.append("\n    " + "  ".join([*parts, cell[-1]]).rstrip(), VERDICT_COLOURS[row.verdict] if row else "dim")
     return text
 
 
@@ -393,7 +393,7 @@ def cells_of(row: Element, name: str, digits: int, headings: tuple[str, ...]) ->
         "numeric": f"{row.numeric:z.{digits}g}",
         "error": f"{row.numeric_error:.2g}" if np.isfinite(row.numeric_error) else "unknown",
         "ratio": "" if row.ratio is None else f"{row.ratio:z.{min(digits, 6)}g}",
-        "": "" if row.verdict == "pass" else WORDS[row.verdict],
+        "": "" if row.verdict == "pass" else VERDICT_WORDS[row.verdict],
     }
     return tuple(cells[heading] for heading in headings)
 

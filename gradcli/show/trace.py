@@ -28,7 +28,7 @@ class Words(NamedTuple):
     what: str = ""
 
 
-Line = list[Words]
+TextLine = list[Words]
 
 
 def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
@@ -40,7 +40,7 @@ def array_on_a_line(x: np.ndarray | None, style: Style) -> str:
     return f"{shape_text(x.shape)}: {cut_array(text, ARRAY_WIDTH)}"
 
 
-def pass_heading(run: Pass, number: int, several: bool) -> Line:
+def pass_heading(run: Pass, number: int, several: bool) -> TextLine:
     called = {"backward": "backward", "grad": "autograd.grad"}[run.kind]
     text = f"{called} from {run.output}"
     if several:
@@ -48,7 +48,7 @@ def pass_heading(run: Pass, number: int, several: bool) -> Line:
     return [Words(text, "step"), Words(f"  line {run.line}" if run.line else "", "dim")]
 
 
-def forward_lines(run: Pass, style: Style) -> list[Line]:
+def forward_lines(run: Pass, style: Style) -> list[TextLine]:
     left = [f"{item.label} = {item.formula}" if item.formula else item.label for item in run.forward]
     width = min(max(map(len, left), default=0), 40)
     return [
@@ -57,7 +57,7 @@ def forward_lines(run: Pass, style: Style) -> list[Line]:
     ]
 
 
-def step_lines(step: Step, style: Style) -> list[Line]:
+def step_lines(step: Step, style: Style) -> list[TextLine]:
     head = step.label if step.leaf else f"{step.label} = {step.formula}"
     operation = f"   {step.op}" + (f"  line {step.line}" if step.line else "")
     lines = [[Words(f"{step.number:>3}  {head}", "step"), Words(operation, "dim")]]
@@ -83,7 +83,7 @@ def step_lines(step: Step, style: Style) -> list[Line]:
     return lines
 
 
-def flow_lines(origin: Step, flow: Flow, style: Style) -> list[Line]:
+def flow_lines(origin: Step, flow: Flow, style: Style) -> list[TextLine]:
     rule = f"{flow.slope} = {flow.formula}" if flow.slope else flow.formula
     local = array_on_a_line(flow.local, style)
     if flow.slope and local and local != flow.formula:
@@ -126,7 +126,7 @@ def render_trace(result: Trace, style: Style) -> Text:
 def trace_lines(result: Trace, style: Style) -> Iterator[Text]:
     """Yield the parts of a trace: each step is one text, after an empty line."""
 
-    def joined(lines: list[Line]) -> Text:
+    def joined(lines: list[TextLine]) -> Text:
         return Text("\n").join(Text.assemble(*[(part.text, EMPHASIS[part.what]) for part in line]) for line in lines)
 
     for i, run in enumerate(result.passes, result.first):
@@ -141,8 +141,8 @@ LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermedia
 FACTS = dict.fromkeys(("operation", "shape", "module", "line"), "dim")
 FACTS |= {"hooks": "magenta", "value": "cyan", "gradient": "bold cyan"}
 """The columns next to a tree, and their styles."""
-SPARE = ("module", "line", "operation", "hooks", "shape")  # dropped in this order if there is no room
-GAP = 2
+SPARE_COLUMNS = ("module", "line", "operation", "hooks", "shape")  # dropped in this order if there is no room
+COLUMN_GAP = 2
 
 
 class TreeLine(NamedTuple):
@@ -207,13 +207,15 @@ def render_graph(result: Graph, style: Style) -> Table | Text:
     lines = list(tree(result, style))
     widest = max(line.text.cell_len for line in lines)
     widths = {name: max(cell_len(line.facts[name]) for line in lines) for name in FACTS}
-    shown = {name: width + GAP for name, width in widths.items() if width}
-    for name in SPARE:
+    shown = {name: width + COLUMN_GAP for name, width in widths.items() if width}
+    for name in SPARE_COLUMNS:
         if widest + sum(shown.values()) > style.size[0]:
             shown.pop(name, None)
     if result.values and widest + sum(shown.values()) > style.size[0]:
         return Text("\n").join(map(with_values_below, lines))
-    table = Table(box=None, show_header=result.values, header_style="dim", pad_edge=False, padding=(0, GAP, 0, 0))
+    table = Table(
+        box=None, show_header=result.values, header_style="dim", pad_edge=False, padding=(0, COLUMN_GAP, 0, 0)
+    )
     for name in ("", *shown):
         table.add_column(name if name in ("value", "gradient") else "", no_wrap=True, overflow="ellipsis")
     for line in lines:

@@ -11,8 +11,8 @@ import numpy as np
 
 from ..errors import add_advice, lines_of_file
 from .modes import state
-from .node import Node, Pairs
-from .record import Mode, begin, end
+from .node import Node, NodePairs
+from .record import Mode, begin, end_mode
 
 
 class Origin:
@@ -23,7 +23,7 @@ class Origin:
         self.made_at = None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-class Observation(Origin):
+class RecordedOrigin(Origin):
     """An origin with what the node computed: raw operands, parameters and result, and the scope it was made in."""
 
     def __init__(self, primitive: Any, operands: tuple, params: dict, result: Any, scope: Any):
@@ -32,7 +32,7 @@ class Observation(Origin):
         self.result, self.scope = result, scope
 
 
-class Traced(Mode):
+class OriginMode(Mode):
     """A mode that records where each node was made."""
 
     def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
@@ -55,12 +55,12 @@ class Observed(Mode):
 
     def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Node:
         node = self.below.make_node(primitive, nodes, out, raws, params)
-        node.origin = Observation(primitive, tuple(raws), params, copy_value(out), self.scope())
+        node.origin = RecordedOrigin(primitive, tuple(raws), params, copy_value(out), self.scope())
         return node
 
 
-def observation_of(node: Node) -> Observation | None:
-    return node.origin if isinstance(node.origin, Observation) else None
+def observation_of(node: Node) -> RecordedOrigin | None:
+    return node.origin if isinstance(node.origin, RecordedOrigin) else None
 
 
 def copy_value(x: Any) -> Any:
@@ -90,10 +90,10 @@ def switch(anomaly: bool, check_nan: bool, explains: bool) -> tuple[bool, bool, 
     before = state.anomaly, state.check_nan, state.explains
     state.anomaly, state.check_nan, state.explains = anomaly, check_nan, explains
     if anomaly and state.traced is None:
-        state.traced = Traced()
+        state.traced = OriginMode()
         begin(state.traced)
     elif not anomaly and state.traced is not None:
-        end(state.traced)
+        end_mode(state.traced)
         state.traced = None
     return before
 
@@ -138,7 +138,7 @@ class set_detect_anomaly(nan_search):  # noqa: N801 - PyTorch's name
         """Do nothing: the constructor has already set the mode."""
 
 
-def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
+def run_observed(run: Callable[..., NodePairs], node: Any, *rest: Any) -> NodePairs:
     """Run a node. Raises AnomalyError for a NaN in its result. If `explains` is set, errors come with a warning."""
     try:
         pairs = run(node, *rest)
@@ -146,12 +146,12 @@ def run_observed(run: Callable[..., Pairs], node: Any, *rest: Any) -> Pairs:
             check_for_nan(node, [g for _, g in pairs])
     except Exception:
         if state.explains:
-            explain(node)
+            warn_about_node(node)
         raise
     return pairs
 
 
-def explain(node: Any) -> None:
+def warn_about_node(node: Any) -> None:
     """Warn about an error in a node, with the line where the node was made."""
     text = f"Error detected in {node.name()}. "
     made_at = getattr(node.origin, "made_at", None)

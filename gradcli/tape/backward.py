@@ -14,14 +14,14 @@ from ..errors import add_advice
 from .dtypes import as_dtype
 from .memory import newest
 from .modes import observers, record_in_this_thread, state
-from .node import AccumulateGrad, Node, Pairs, Slots, used_up_rule
+from .node import AccumulateGrad, Node, NodePairs, Slots, used_up_rule
 from .record import cast
 from .tensor import Size, Tensor
 
 Cotangent = Any
 
 
-def walk(roots: Pairs, plan: Plan) -> None:
+def walk(roots: NodePairs, plan: Plan) -> None:
     """Run every node reachable from the roots, newest first.
 
     An operation is recorded after its operands. So if the newest waiting node runs next, all cotangents of that node
@@ -141,7 +141,7 @@ class Plan:
         self.pending: dict[Node, int] | None = None
         self.wrap = (lambda g: g) if create else (lambda g: Tensor._wrap(g, None))
 
-    def run(self, roots: Pairs) -> dict[Node, Any]:
+    def run(self, roots: NodePairs) -> dict[Node, Any]:
         """Walk the graph from `roots`, pairs of a node and its cotangent; return the cotangents of wanted nodes."""
         selects = self.wanted is not None and self.selects([node for node, _ in roots], self.wanted)
         if self.on_path is not None:
@@ -168,7 +168,7 @@ class Plan:
         is_whole = self.on_path.issuperset(nodes) and all(node.leaf for node in wanted)
         return self.accumulates or not is_whole
 
-    def visit(self, node: Node, g: Cotangent, owned: bool) -> Pairs | None:
+    def visit(self, node: Node, g: Cotangent, owned: bool) -> NodePairs | None:
         """Run one node with its hooks; return its parents with their cotangents, or None if it was not run."""
         parents, g = self.arrive(node, g, owned)
         if not parents:
@@ -179,7 +179,7 @@ class Plan:
             return run_observed(self.run_node, node, parents, g)
         return self.run_node(node, parents, g)
 
-    def run_node(self, node: Node, parents: tuple, g: Cotangent) -> Pairs:
+    def run_node(self, node: Node, parents: tuple, g: Cotangent) -> NodePairs:
         """Run a node; return its parents with their cotangents, None for parents that are not wanted."""
         if newest.seq < node.seq and node.rule.saves:
             node.check_unchanged()
@@ -212,7 +212,7 @@ class Plan:
     def unwrap(self, tensor: Tensor) -> Cotangent:
         return tensor if self.create else tensor._data
 
-    def after(self, node: Node, pairs: Pairs, g: Cotangent) -> Pairs:
+    def after(self, node: Node, pairs: NodePairs, g: Cotangent) -> NodePairs:
         """Run a node's post-hooks, which may replace the cotangents of its parents."""
         parents, grads = zip(*pairs, strict=True)
         for hook in list(node.hooks.post.values()):
@@ -269,7 +269,7 @@ class Plan:
         for hook in list(node.hooks.post.values()):
             hook((), (self.wrap(g),))
 
-    def deliver(self, pairs: Pairs, waiting: dict[int, list]) -> Pairs:
+    def deliver(self, pairs: NodePairs, waiting: dict[int, list]) -> NodePairs:
         """Add cotangents to leaves, and finish each leaf after its last one; return the pairs of other parents."""
         assert self.pending is not None
         rest: list[tuple[Node, Cotangent]] = []

@@ -59,7 +59,7 @@ def package_name() -> str:
 
 DTYPES: dict[np.dtype, DType] = {np.dtype(name): DType(name, name) for name in TITLES}
 float16, float32, float64, complex64, complex128, int8, int16, int32, int64, uint8, bool_ = DTYPES.values()
-ALIASES = {
+DTYPE_ALIASES = {
     "half": float16, "float": float32, "double": float64, "cfloat": complex64, "cdouble": complex128,
     "char": int8, "short": int16, "int": int32, "long": int64, "byte": uint8, "bool": bool_,
 }  # fmt: skip
@@ -82,8 +82,8 @@ def as_numpy(dtype: Any) -> np.dtype | None:
         return defaults.float
     if dtype is complex:
         return COMPLEX_OF[defaults.float]
-    if isinstance(dtype, str) and dtype in ALIASES:
-        return ALIASES[dtype].dtype
+    if isinstance(dtype, str) and dtype in DTYPE_ALIASES:
+        return DTYPE_ALIASES[dtype].dtype
     try:
         return np.dtype(dtype)
     except TypeError:
@@ -108,14 +108,14 @@ def get_default_dtype() -> DType:
     return as_dtype(defaults.float)
 
 
-RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
+CATEGORY_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "O": 4}
 
 
 def join(a: np.dtype, b: np.dtype) -> np.dtype:
     """Return the common type of two types: the higher category wins; within a category, NumPy's rules apply."""
-    if RANK[a.kind] == RANK[b.kind]:
+    if CATEGORY_RANK[a.kind] == CATEGORY_RANK[b.kind]:
         return np.promote_types(a, b)
-    low, high = (a, b) if RANK[a.kind] < RANK[b.kind] else (b, a)
+    low, high = (a, b) if CATEGORY_RANK[a.kind] < CATEGORY_RANK[b.kind] else (b, a)
     return np.promote_types(low, high) if low.kind == "f" else high
 
 
@@ -133,7 +133,7 @@ def result_type(operands: list) -> np.dtype:
         groups[group] = dtype if joined is None else join(joined, dtype)
     result: np.dtype | None = None
     for dtype in groups:
-        if dtype is not None and (result is None or RANK[dtype.kind] > RANK[result.kind]):
+        if dtype is not None and (result is None or CATEGORY_RANK[dtype.kind] > CATEGORY_RANK[result.kind]):
             if result is not None and result.kind == "f" and dtype.kind == "c":
                 dtype = COMPLEX_OF.get(result, dtype)
             result = dtype

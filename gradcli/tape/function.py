@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import NotBatchableError, add_advice
 from ..rules import entry
-from ..rules.shapes import fit
+from ..rules.shapes import fit_to_shape
 from .dtypes import imitation
 from .hooks import innermost, pack_tensor
 from .inplace import adopt_history, broadcasts, check_allowed, leaf_error
@@ -285,7 +285,7 @@ def keep_saved(ctx: Any, results: list, outputs: tuple) -> None:
 
 
 def backward_of(ctx: Any, g: Any) -> tuple:
-    return run_backward(ctx, [g.get(i) for i in range(ctx.output_count)] if isinstance(g, Slots) else [g])
+    return call_backward(ctx, [g.get(i) for i in range(ctx.output_count)] if isinstance(g, Slots) else [g])
 
 
 def barrier(x: Tensor, message: str, parents: tuple) -> Tensor:
@@ -307,12 +307,12 @@ def guard_stashed(x: Tensor, ctx: FunctionNode, how: str) -> Tensor:
     return barrier(x, message, ctx.all_parents)
 
 
-def run_backward(ctx: Any, given: list) -> tuple:
+def call_backward(ctx: Any, given: list) -> tuple:
     """Call the user's backward on the outputs' cotangents, or for each element of a batch of them."""
     create = any(isinstance(x, Tensor) for x in given)
     known = next(i for i, x in enumerate(given) if x is not None)
     if given[known].ndim > len(ctx.outlines[known][0]):
-        rows = [run_backward(ctx, [x if x is None else x[k] for x in given]) for k in range(len(given[known]))]
+        rows = [call_backward(ctx, [x if x is None else x[k] for x in given]) for k in range(len(given[known]))]
         stack = entry("stack").function if create else np.stack
         return tuple(None if all(x is None for x in part) else stack(list(part)) for part in zip(*rows, strict=True))
     tensors = [cotangent_or_zeros(ctx, outline, x) for outline, x in zip(ctx.outlines, given, strict=True)]
@@ -376,7 +376,7 @@ def fit_gradient(ctx: Any, i: int, g: Any, outline: tuple, create: bool) -> Any:
                 f"Function {ctx.name()} returned an invalid gradient at index {i} - got {list(given)} but expected "
                 f"shape compatible with {list(shape)}"
             )
-        g = fit(g, shape, len(given))
+        g = fit_to_shape(g, shape, len(given))
     g = cast_cotangent(g, dtype)
     return g if create else g._data
 

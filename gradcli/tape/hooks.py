@@ -11,7 +11,7 @@ from ..errors import add_advice
 from .memory import separate
 from .modes import no_grad, state
 from .node import Node, Packed, is_array
-from .record import Mode, begin, end
+from .record import Mode, begin, end_mode
 from .tensor import Tensor
 
 
@@ -150,4 +150,4 @@ class saved_tensors_hooks:  # noqa: N801 - PyTorch's name
     def __exit__(self, *_: Any) -> None:
         mode = innermost()
         if mode is not None:
-            end(mode)
+            end_mode(mode)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import add_advice
 from ..rules import entry
-from ..rules.index import Index
+from ..rules.index import ArrayIndex
 from .memory import lender_of, mark_changed, memory_of, next_seq
 from .modes import report_event, state
 from .node import Node, refusing_node
@@ -84,7 +84,7 @@ def update(target: Tensor, compute: Callable[[], Any]) -> Tensor:
     if foreign and state.grad and (node is not None or target._node is not None):
         node = copy_history(target, result)._node
     by = "" if node is None else "CopySlices" if target._base is not None else node.rule.name
-    write(data, result._data, [] if node is None else newer_than(start, node), by)
+    write_into(data, result._data, [] if node is None else newer_than(start, node), by)
     if state.grad:
         adopt_history(target, node)
     return report_event("change", result, target)
@@ -101,7 +101,9 @@ def copy_history(target: Tensor, source: Tensor) -> Tensor:
     """Return the source with a node of its own, which sends zeros to the target's old value."""
     if target._base is not None or target._node is None:
         return record(entry("copy_to"), (source,), {})
-    return relabel(record(entry("setitem"), (target, source), {"index": Index(..., target.shape)}), "CopyBackwards")
+    return relabel(
+        record(entry("setitem"), (target, source), {"index": ArrayIndex(..., target.shape)}), "CopyBackwards"
+    )
 
 
 def newer_than(start: int, node: Node) -> list[Node]:
@@ -116,7 +118,7 @@ def newer_than(start: int, node: Node) -> list[Node]:
     return sorted(newer, key=lambda each: -each.seq)
 
 
-def write(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
+def write_into(data: np.ndarray, out: Any, nodes: list[Node], by: str = "") -> None:
     """Copy a result into memory. First copies values in that memory that the result's new nodes have saved."""
     memory = memory_of(data)
     for node in nodes:
@@ -170,17 +172,17 @@ def take_form(target: Tensor, view: Tensor) -> Tensor:
     return target
 
 
-def region(shape: tuple, chain: tuple) -> Index:
+def region(shape: tuple, chain: tuple) -> ArrayIndex:
     """Return the index of the elements that a chain of views selects from an array of this shape."""
     if len(chain) == 1 and "index" in chain[0][1]:
         return chain[0][1]["index"]
     positions = np.arange(np.prod(shape, dtype=np.intp)).reshape(shape)
     for primitive, params in chain:
         positions = primitive.forward(positions, **params)
-    return Index(np.unravel_index(positions, shape) if shape else (None,) * positions.ndim, shape)
+    return ArrayIndex(np.unravel_index(positions, shape) if shape else (None,) * positions.ndim, shape)
 
 
-def overwrite(base: Tensor, index: Index, value: Any, node: Node | None, name: str = "CopySlices") -> None:
+def overwrite(base: Tensor, index: ArrayIndex, value: Any, node: Node | None, name: str = "CopySlices") -> None:
     """Record that the elements of `base` at an index were replaced. name: the name of the node."""
     replaced = make_node(entry("setitem"), (base._node, node), base._data, [base._data, value], {"index": index})
     replaced.rule = replaced.rule.rename(name)
@@ -212,7 +214,7 @@ def setitem(target: Tensor, key: Any, value: Any) -> None:
     """Record target[key] = value. Raises IndexError and RuntimeError for keys and values that do not fit."""
     recorder().make_exact(target)
     data = target._array()
-    index = Index(key, data.shape)
+    index = ArrayIndex(key, data.shape)
     shape = index.result_shape()  # an index that does not fit is reported first
     part = None if data.flags.writeable or not index.basic else data[index.view_key]
     check_allowed(target, part, "a view of a leaf Variable")

@@ -25,7 +25,7 @@ USED_UP = (
     "you need to access saved tensors after calling backward."
 )
 
-Pairs = Sequence[tuple[Any, Any]]  # nodes, each with the cotangent to send to it
+NodePairs = Sequence[tuple[Any, Any]]  # nodes, each with the cotangent to send to it
 
 
 class Rule:

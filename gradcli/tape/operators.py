@@ -165,7 +165,7 @@ BINARY = {
     "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
     "floordiv": "floor_divide", "mod": "remainder", "pow": "power",
 }  # fmt: skip
-COMPARISONS = {
+COMPARISON_METHODS = {
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
     "gt": "greater", "ge": "greater_equal",
 }  # fmt: skip
@@ -219,7 +219,7 @@ def offer_constant(name: str, primitive: Any) -> None:
     def reflected(self: Tensor, other: Any) -> Any:
         return dispatch(primitive, (as_operand(other), self)) if is_operand(other) else NotImplemented
 
-    if name in COMPARISONS:
+    if name in COMPARISON_METHODS:
         METHODS[f"__{name}__"] = function
     else:
         offer_operator(name, function, reflected)
@@ -227,7 +227,7 @@ def offer_constant(name: str, primitive: Any) -> None:
 
 for _name, _entry in BINARY.items():
     offer_arithmetic(_name, None if _name == "pow" else getattr(operator, _name), entry(_entry))
-for _name, _entry in {**COMPARISONS, **BITS}.items():
+for _name, _entry in {**COMPARISON_METHODS, **BITS}.items():
     offer_constant(_name, entry(_entry))
 for _name, _entry in {"neg": "negative", "abs": "absolute", "pos": "positive", "invert": "invert"}.items():
     _primitive = entry(_entry)

@@ -38,7 +38,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwar
     if result is NotImplemented:
         what = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
         raise TypeError(f"gradcli cannot record {what}{' with ' + ', '.join(kwargs) + '=' if kwargs else ''}")
-    return in_type(result, dtype)
+    return cast_to(result, dtype)
 
 
 REDUCE_DEFAULTS = {"keepdims": False, "initial": np._NoValue, "where": True}
@@ -75,11 +75,11 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
     if kwargs:
         refuse_out(function.__name__, kwargs)
         kwargs = without_defaults(defaults_of(function), kwargs)
-    plain = PLAIN.get(function)
+    plain = PLAIN_FUNCTIONS.get(function)
     if plain is not None:
         return plain(*args, **kwargs)
     if function in UNTRACKED:
-        return wrap_arrays(function(*map(raw, args), **{k: raw(v) for k, v in kwargs.items()}))
+        return wrap_arrays(function(*map(raw_data, args), **{k: raw_data(v) for k, v in kwargs.items()}))
     primitive = entry_of(function)
     if primitive is None:
         from ..errors import did_you_mean
@@ -90,10 +90,10 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
         raise TypeError(f"gradcli has no derivative of {module}.{function.__name__}; {advice}")
     dtype = kwargs.pop("dtype", None)
     if dtype is not None and args and isinstance(args[0], Tensor):
-        args = (in_type(args[0], dtype), *args[1:])
+        args = (cast_to(args[0], dtype), *args[1:])
     if "where" in kwargs or "initial" in kwargs:
-        return in_type(reduce_with_where(primitive, args, kwargs), dtype)
-    return in_type(primitive.function(*args, **kwargs), dtype)
+        return cast_to(reduce_with_where(primitive, args, kwargs), dtype)
+    return cast_to(primitive.function(*args, **kwargs), dtype)
 
 
 def refuse_out(name: str, kwargs: dict) -> None:
@@ -134,15 +134,15 @@ def reduce_with_where(primitive: Primitive, args: tuple, kwargs: dict) -> Any:
     if chosen is None:
         reduced = primitive.function(*args, **kwargs)
     else:
-        x = np.where(raw(chosen), args[0], np.asarray(NEUTRAL[name], args[0].dtype.dtype))
+        x = np.where(raw_data(chosen), args[0], np.asarray(NEUTRAL[name], args[0].dtype.dtype))
         reduced = primitive.function(x, *args[1:], **kwargs)
     return reduced if initial is None else JOIN[name](reduced, initial)
 
 
-def raw(x: Any) -> Any:
+def raw_data(x: Any) -> Any:
     """Return a Tensor's data, also inside a list or a tuple; return anything else unchanged."""
     if type(x) in (list, tuple):
-        return type(x)(map(raw, x))
+        return type(x)(map(raw_data, x))
     return x._data if isinstance(x, Tensor) else x
 
 
@@ -153,23 +153,23 @@ def wrap_arrays(x: Any) -> Any:
     return Tensor._wrap(x, None) if isinstance(x, np.ndarray | np.integer | np.bool_) else x
 
 
-def in_type(x: Any, dtype: Any) -> Any:
+def cast_to(x: Any, dtype: Any) -> Any:
     return x if dtype is None or not isinstance(x, Tensor) else cast(x, as_numpy(dtype))
 
 
-def where(condition: Any, *choices: Any) -> Any:
+def where_function(condition: Any, *choices: Any) -> Any:
     """Record np.where; for a condition alone, return the positions where it is true."""
-    return dispatch(entry("where"), (condition, *choices)) if choices else wrap_arrays(np.nonzero(raw(condition)))
+    return dispatch(entry("where"), (condition, *choices)) if choices else wrap_arrays(np.nonzero(raw_data(condition)))
 
 
-PLAIN: dict[Any, Any] = {
-    np.where: where,
+PLAIN_FUNCTIONS: dict[Any, Any] = {
+    np.where: where_function,
     np.shape: lambda x: tuple(x.shape),
     np.ndim: lambda x: x.ndim,
     np.size: lambda x, axis=None: x._data.size if axis is None else x._data.shape[axis],
     np.iscomplexobj: lambda x: x._data.dtype.kind == "c",
     np.isrealobj: lambda x: x._data.dtype.kind != "c",
-    np.astype: lambda x, dtype, **_: in_type(x, dtype),
+    np.astype: lambda x, dtype, **_: cast_to(x, dtype),
 }
 """NumPy functions that ask about an array rather than compute with it."""
 

@@ -26,7 +26,7 @@ from .tensor import Tensor, as_operand, track_view
 
 warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"gradcli\.")
 """Operations on Tensors do not cause NumPy's warnings: 1/0 is inf and 0/0 is nan, as in PyTorch."""
-PLAIN = (None, None)
+NOTHING_KEPT = (None, None)
 STRENGTH = (SKIP, SHAPE, ARRAY)
 ONLY = (True,)
 ARRAYS = (np.ndarray, np.generic)
@@ -80,7 +80,7 @@ class Engine:
         if is_complex and not primitive.complex:
             raise RuntimeError(f"{primitive.name} does not support automatic differentiation for complex numbers")
         if elementwise:
-            name = primitive.node if primitive.variants == PLAIN else primitive.variant(raws)
+            name = primitive.node if primitive.variants == NOTHING_KEPT else primitive.variant(raws)
             shapes = [getattr(x, "shape", ()) for x in raws]
             broadcast = (shapes, out.ndim, is_complex and primitive.holomorphic)
             saves, send = primitive.saves, send_partials
@@ -142,7 +142,7 @@ def begin(mode: Engine | Mode) -> None:
     moded.add(threading.get_ident())
 
 
-def end(mode: Engine | Mode) -> None:
+def end_mode(mode: Engine | Mode) -> None:
     """Remove a mode; modes above it stay."""
     above, current = None, state.recorder
     while current is not mode:
@@ -161,7 +161,7 @@ def recording(mode: Engine | Mode) -> Iterator[Any]:
     try:
         yield mode
     finally:
-        end(mode)
+        end_mode(mode)
 
 
 def record(primitive: Primitive, operands: tuple, params: dict) -> Any:

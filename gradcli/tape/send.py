@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rules.shapes import fit
+from ..rules.shapes import fit_to_shape
 from ..rules.table import Primitive, first_operand, second_operand
 from .node import Node, Slots, to_parents
 
@@ -46,7 +46,7 @@ def multiply_by_partials(node: Node, g: Any) -> tuple:
         pairs = zip(node.all_parents, rule.primitive.rules, strict=True)
         how = node.all_kept, rule.params, conjugate
         products = tuple([None if p is None else times_partial(g, partial, *how) for p, partial in pairs])
-    return tuple([x if x is None else fit(x, shape, ndim) for x, shape in zip(products, shapes, strict=True)])
+    return tuple([x if x is None else fit_to_shape(x, shape, ndim) for x, shape in zip(products, shapes, strict=True)])
 
 
 def times_partial(g: Any, partial: Any, saved: tuple, params: dict, conjugate: bool = False) -> Any:

@@ -458,10 +458,10 @@ def matrix_product(x: Any, y: Any) -> Any:
         from .torch_errors import types_error
 
         raise types_error(x, y)
-    return multiply(x, y)
+    return multiply_matrices(x, y)
 
 
-def multiply(x: Any, y: Any) -> Any:
+def multiply_matrices(x: Any, y: Any) -> Any:
     """Return x @ y. Raises RuntimeError if the shapes do not fit."""
     try:
         return entry("matmul").forward(x, y)

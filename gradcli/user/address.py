@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from ..errors import GradcliError
 
-KINDS = {
+ADDRESS_KINDS = {
     "umbridge": re.compile("https?://|cmd:"),
     "library": re.compile(r"(?s)(?P<path>[^()]*?\.(?:so(?:\.\d+)*|dylib|dll)):(?P<declaration>[^:]*\(.*\)\s*;?\s*)\Z"),
     "fmu": re.compile(r"(?s).*\.fmu\Z"),
@@ -19,7 +19,7 @@ KINDS = {
 
 
 def kind_of_address(text: str) -> str | None:
-    return next((kind for kind, form in KINDS.items() if form.match(text)), None)
+    return next((kind for kind, form in ADDRESS_KINDS.items() if form.match(text)), None)
 
 
 def split_name(text: str) -> tuple[str, str | None]:
@@ -27,7 +27,7 @@ def split_name(text: str) -> tuple[str, str | None]:
 
     FILE may be a notebook, so that reading it can say how to convert it.
     """
-    address = KINDS["ase"].match(text)
+    address = ADDRESS_KINDS["ase"].match(text)
     named = re.match(r"(?s)(.*?\.(?:py|ipynb)):(.*)", address["calculator"] if address else text)
     return (named[1], named[2]) if named else (text, None)
 
@@ -36,7 +36,7 @@ def join_structures(words: Sequence[str]) -> Iterator[str]:
     """Yield the words of a command line, joining ase:FILE.py:NAME and the structure that follows it."""
     rest = iter(words)
     for word in rest:
-        if address := KINDS["ase"].match(word):
+        if address := ADDRESS_KINDS["ase"].match(word):
             structure = address["structure"] or next(rest, "")
             yield f"ase:{as_file(address['calculator'], installed=True)} {structure}".rstrip()
         else:
@@ -56,19 +56,19 @@ def project_files(targets: Sequence[str]) -> Iterator[str]:
 MODULE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
-def is_module(text: str) -> bool:
+def names_module(text: str) -> bool:
     """Report whether a target has the form pkg.module:NAME."""
     plain = ":" in text and split_name(text)[1] is None and MODULE.fullmatch(text)
     return bool(plain) and not kind_of_address(text) and not os.path.exists(text)
 
 
-OTHERS = "js mjs cjs ts jl r R m rs go lua rb java f90 f c cpp cc".split()
+OTHER_LANGUAGES = "js mjs cjs ts jl r R m rs go lua rb java f90 f c cpp cc".split()
 """The endings of files in other languages."""
 
 
 def hint_on(path: str) -> str | None:
     """Return how to use a file in another language; None for other files."""
-    if path.rpartition(".")[2] not in OTHERS or not os.path.exists(path):
+    if path.rpartition(".")[2] not in OTHER_LANGUAGES or not os.path.exists(path):
         return None
     ways = "build a library (LIB.so:DECLARATION), or write a program (cmd:COMMAND)"
     return f"{path} is not Python: {ways}; see 'gradcli help protocol'"
@@ -79,7 +79,7 @@ def as_file(text: str, installed: bool = False) -> str:
 
     installed: search installed modules, too, and raise GradcliError if there is none.
     """
-    if not is_module(text):
+    if not names_module(text):
         return text
     module, _, name = text.partition(":")
     base = module.replace(".", os.sep)

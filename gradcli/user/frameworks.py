@@ -154,7 +154,7 @@ def names_in(code: CodeType) -> Iterator[str]:
             yield from names_in(constant)
 
 
-def refuse_foreign(function: Any, title: str, engine: str | None = None) -> None:
+def refuse_foreign_code(function: Any, title: str, engine: str | None = None) -> None:
     """Raise GradcliError for code of another framework than the engine (None: gradcli's), which lacks its rules."""
     framework = framework_of(function)
     if framework is not None and framework != engine:

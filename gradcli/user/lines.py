@@ -15,8 +15,8 @@ from typing import Any
 from ..errors import lines_of_file
 from .tracebacks import is_users
 
-Place = tuple[str, int]  # file and line
-Chain = tuple[tuple[Place, str], ...]  # the call stack, innermost line first, each with its function
+LinePlace = tuple[str, int]  # file and line
+CallChain = tuple[tuple[LinePlace, str], ...]  # the call stack, innermost line first, each with its function
 CHECKPOINT = os.path.join("torch", "utils", "checkpoint.py")
 
 
@@ -36,12 +36,12 @@ def users_stack() -> Iterator[Any]:
         frame = frame.f_back
 
 
-def users_chain(most: int | None = None) -> Chain:
+def users_chain(most: int | None = None) -> CallChain:
     frames = itertools.islice(users_stack(), most)
     return tuple([((f.f_code.co_filename, f.f_lineno), f.f_code.co_name) for f in frames])
 
 
-def place_of_checkpoint() -> Place | None:
+def place_of_checkpoint() -> LinePlace | None:
     """Return the user's line that called torch.utils.checkpoint, if the current code runs inside it."""
     frame: Any = sys._getframe(1) if "torch.utils.checkpoint" in sys.modules else None
     while frame is not None and not frame.f_code.co_filename.endswith(CHECKPOINT):
@@ -51,7 +51,7 @@ def place_of_checkpoint() -> Place | None:
     return frame and (frame.f_code.co_filename, frame.f_lineno)
 
 
-def name_at(place: Place | None) -> str:
+def name_at(place: LinePlace | None) -> str:
     """Return the name of the tensor whose `.grad` a line reads, as written there."""
     line = "".join(lines_of_file(place[0])[place[1] - 1 : place[1]]) if place else ""
     found = re.search(r"([A-Za-z_][\w.]*(?:\[[\w'\"]*\])?(?:\.[\w.]+)?)\.grad\b(?!\()", line)
@@ -59,7 +59,7 @@ def name_at(place: Place | None) -> str:
 
 
 @functools.cache
-def carries(start: Place, end: Place) -> bool:
+def carries(start: LinePlace, end: LinePlace) -> bool:
     """Report whether names may carry data from one line to another, whatever the order of statements."""
     every = [s for file in {start[0], end[0]} for s in statements(file)]
     here, there = ([s for s in statements(file) if s[0] <= line <= s[1]] for file, line in (start, end))
@@ -84,14 +84,14 @@ def statements(file: str) -> list[tuple[int, int, set[str], set[str]]]:
             parts = [p for p in ast.iter_child_nodes(node) if isinstance(p, ast.expr | ast.withitem)]
             if isinstance(node, ast.stmt) and parts:
                 inner = [x for part in parts for x in ast.walk(part)]
-                read, written = names_in(inner, arguments)
+                read, written = names_of_statement(inner, arguments)
                 written |= {returned[node]} if node in returned else set()
                 read |= written if isinstance(node, ast.AugAssign) else set()
                 found.append((node.lineno, max(getattr(x, "end_lineno", 0) for x in inner), read, written))
     return found
 
 
-def names_in(nodes: list[ast.AST], arguments: dict[str, set[str]]) -> tuple[set[str], set[str]]:
+def names_of_statement(nodes: list[ast.AST], arguments: dict[str, set[str]]) -> tuple[set[str], set[str]]:
     """Return the names that a statement's nodes read and write. arguments: parameters of the file's functions."""
     read: set[str] = set()
     written: set[str] = set()
@@ -100,9 +100,9 @@ def names_in(nodes: list[ast.AST], arguments: dict[str, set[str]]) -> tuple[set[
             case ast.Name(id=name, ctx=ctx) | ast.Attribute(attr=name, ctx=ctx):
                 (written if isinstance(ctx, ast.Store) else read).add(name)
             case ast.Subscript(value=value, ctx=ast.Store()):
-                written |= names_in(list(ast.walk(value)), {})[0]
+                written |= names_of_statement(list(ast.walk(value)), {})[0]
             case ast.Call(func=ast.Attribute(value=value, attr=name)):  # methods such as append change the object
-                written |= names_in(list(ast.walk(value)), {})[0] | arguments.get(name, set())
+                written |= names_of_statement(list(ast.walk(value)), {})[0] | arguments.get(name, set())
             case ast.Call(func=ast.Name(id=name)):
                 written |= arguments.get(name, set())
     return read, written

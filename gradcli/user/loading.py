@@ -69,7 +69,7 @@ class Surroundings:
         own = {}
         for name, module in list(sys.modules.items()):
             known = self.modules.get(name) is module
-            if self.outer.get(name) is not module and (known or any(map(self.is_own, places_of(module)))):
+            if self.outer.get(name) is not module and (known or any(map(self.is_own, files_of_module(module)))):
                 own[name] = module
         return own
 
@@ -127,7 +127,7 @@ class Surroundings:
     def free_name(self, name: str, path: str) -> str:
         """Return the name of a module or package, with a suffix if Python or a library has that name."""
         if name in self.outer:
-            others = places_of(self.outer[name]) or [""]
+            others = files_of_module(self.outer[name]) or [""]
         else:
             spec = PathFinder.find_spec(name, self.outer_path)
             others = [spec.origin] if spec is not None and spec.origin else []
@@ -211,7 +211,7 @@ def absolute_path(path: str) -> str:
     return normal_path(path if os.path.isabs(path) else os.path.join(os.getcwd(), path))
 
 
-def places_of(module: Any) -> list[str]:
+def files_of_module(module: Any) -> list[str]:
     """Return the file of a module, or the folders of a package without one."""
     try:
         file = getattr(module, "__file__", None)

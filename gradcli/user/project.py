@@ -17,8 +17,8 @@ from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import GradcliError, did_you_mean
-from ..lang.limits import MAX_TEXT
-from .address import is_module, project_files, split_name
+from ..lang.limits import MAX_PROGRAM_BYTES
+from .address import names_module, project_files, split_name
 from .loading import same_file
 from .tracebacks import PACKAGE, with_parents
 
@@ -88,11 +88,11 @@ def project_in(files: Iterable[str]) -> Project | None:
 
     Raises GradcliError if it cannot be read, or has an unknown key or an unsuitable value.
     """
-    found = ((path, read(path)) for path in files)
+    found = ((path, read_settings(path)) for path in files)
     return next((Project(path, settings) for path, settings in found if settings is not None), None)
 
 
-def read(path: str) -> dict[str, Any] | None:
+def read_settings(path: str) -> dict[str, Any] | None:
     """Return [tool.gradcli] of a pyproject.toml, if any. Raises GradcliError."""
     import tomllib
 
@@ -116,7 +116,7 @@ def read(path: str) -> dict[str, Any] | None:
 
 
 OLDEST = (3, 11)
-ADVICE = "--python PATH chooses another Python"
+PYTHON_ADVICE = "--python PATH chooses another Python"
 WAIT = 60.0
 """Time limit in seconds for a Python to answer PROBE."""
 PROBE = """
@@ -154,7 +154,9 @@ def find_interpreter(folder: str, wanted: str | None = None) -> Interpreter | No
         if place and (path := executable(place)):
             return Interpreter(path, origin)
         if place and origin not in (".venv", "CONDA_PREFIX"):
-            raise GradcliError(f"{origin} is {place}, which is not a Python interpreter", hint=ADVICE, kind="file")
+            raise GradcliError(
+                f"{origin} is {place}, which is not a Python interpreter", hint=PYTHON_ADVICE, kind="file"
+            )
     return None
 
 
@@ -178,10 +180,12 @@ def ask(found: Interpreter) -> Facts:
         facts = Facts(*ast.literal_eval(done.stdout.strip().splitlines()[-1]))
     except (OSError, ValueError, SyntaxError, IndexError, TypeError, subprocess.SubprocessError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it does not respond as Python does"
-        raise GradcliError(f"{name} cannot be used: {reason}", hint=ADVICE, kind="file") from None
+        raise GradcliError(f"{name} cannot be used: {reason}", hint=PYTHON_ADVICE, kind="file") from None
     if facts.version < OLDEST:
         version, least = (".".join(map(str, numbers)) for numbers in (facts.version, OLDEST))
-        raise GradcliError(f"{name} is Python {version}; gradcli needs {least} or later", hint=ADVICE, kind="file")
+        raise GradcliError(
+            f"{name} is Python {version}; gradcli needs {least} or later", hint=PYTHON_ADVICE, kind="file"
+        )
     if not facts.has_numpy and facts.cache_tag != sys.implementation.cache_tag:
         hint = f"install it there ({found.path} -m pip install numpy), or choose another Python with --python PATH"
         raise GradcliError(f"{name} has no numpy", hint=hint, kind="file")
@@ -195,18 +199,18 @@ def folder_of(words: Sequence[str], always: bool = False) -> str | None:
     """
     for word in words:
         path = split_name(word)[0]
-        if is_module(word):
+        if names_module(word):
             return os.curdir
         if os.path.isdir(path):
             return path
         if path.endswith(".py") and os.path.isfile(path):
             with open(path, "rb") as file:
-                if always or b"import" in file.read(MAX_TEXT):
+                if always or b"import" in file.read(MAX_PROGRAM_BYTES):
                     return os.path.dirname(os.path.abspath(path))
     return None
 
 
-def choose(words: Sequence[str], wanted: str | None = None) -> Interpreter | None:
+def choose_python(words: Sequence[str], wanted: str | None = None) -> Interpreter | None:
     """Return the Python that runs these targets; None for the one that runs this code. Raises GradcliError."""
     folder = folder_of(words, always=wanted is not None)
     found = None if folder is None else find_interpreter(folder, wanted)
@@ -237,7 +241,7 @@ def what_to_lend() -> tuple[str, list[str]]:
     return sys.implementation.cache_tag or "", [place for place in sys.path if os.path.isdir(place)]
 
 
-def describe() -> str:
+def describe_pythons() -> str:
     """Describe the Pythons for expressions and for Python targets in this folder."""
     own = f"{sys.executable} ({'.'.join(map(str, sys.version_info[:3]))})"
     found = find_interpreter(os.curdir)

@@ -121,9 +121,9 @@ def source_of(function: Callable, title: str) -> FunctionSource:
         raise GradcliError(f"{title} has no source file", hint="put it into a .py file", kind="file")
     if plain.__name__ == "<lambda>":
         raise GradcliError(f"{title} is a lambda", hint="write it as a def, which can be edited", kind="target")
-    text = read_text(code.co_filename)
+    text = read_code(code.co_filename)
     node = definition_at(text, code, title)
-    starts = tuple(line_starts(text))
+    starts = tuple(python_line_starts(text))
     now = next(codes_in(compile(text, code.co_filename, "exec", dont_inherit=True), code), None)
     if now is None or without_places(now) != without_places(code):
         message = f"{code.co_filename} changed after {title} was loaded"
@@ -140,7 +140,7 @@ def codes_in(whole: CodeType, like: CodeType) -> Iterator[CodeType]:
             yield from codes_in(constant, like)
 
 
-def read_text(path: str) -> str:
+def read_code(path: str) -> str:
     """Return the text of a file with its own line ends. Raises GradcliError."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
@@ -149,7 +149,7 @@ def read_text(path: str) -> str:
         raise GradcliError(f"cannot read {path}: {error}", kind="file") from None
 
 
-def line_starts(text: str) -> Iterator[int]:
+def python_line_starts(text: str) -> Iterator[int]:
     """Yield the offset at which each line begins, for the line ends that Python knows."""
     yield 0
     for place, letter in enumerate(text):

@@ -59,7 +59,7 @@ def tensor_type(name: str, dtype: Any) -> Any:
     return TensorType(name, (), {"_wanted": None if dtype is None else np.dtype(dtype), **known})
 
 
-TYPES = {
+LEGACY_TYPES = {
     "Tensor": None, "FloatTensor": np.float32, "DoubleTensor": np.float64, "HalfTensor": np.float16,
     "LongTensor": np.int64, "IntTensor": np.int32, "ShortTensor": np.int16, "CharTensor": np.int8,
     "ByteTensor": np.uint8, "BoolTensor": np.bool_,
@@ -94,7 +94,7 @@ def with_out(function: Callable) -> Callable:
 SVD = namedtuple("SVD", ["U", "S", "V"])
 
 
-def svd(input: Tensor, some: bool = True) -> SVD:
+def old_svd(input: Tensor, some: bool = True) -> SVD:
     """The old form of torch.linalg.svd: V instead of its transpose."""
     u, s, vh = gradcli.linalg.svd(input, full_matrices=not some)
     return SVD(u, s, vh.mH)
@@ -103,11 +103,11 @@ def svd(input: Tensor, some: bool = True) -> SVD:
 EXTRAS: dict[str, dict[str, Any]] = {
     "torch": {
         "__version__": VERSION,
-        **{name: tensor_type(name, dtype) for name, dtype in TYPES.items()},
+        **{name: tensor_type(name, dtype) for name, dtype in LEGACY_TYPES.items()},
         **{name: f"torch.{name}" for name in ("contiguous_format", "channels_last", "preserve_format")},
         "get_default_device": lambda: gradcli.device("cpu"),
         "set_default_device": lambda device: gradcli.device(device or "cpu"),
-        "svd": svd,
+        "svd": old_svd,
         "trace": resolve("trace"),
         "typename": lambda x: x.type() if isinstance(x, Tensor) else type(x).__name__,
         "compile": lambda model=None, **options: model if model is not None else lambda function: function,
@@ -124,7 +124,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
 """Names in PyTorch's modules that gradcli's lack."""
 
 
-class Names(ModuleType):
+class NamedAsInTorch(ModuleType):
     """A module named as in PyTorch, whose attributes are those of a gradcli module, or extras."""
 
     def __init__(self, name: str, real: Any, extras: dict[str, Any]):
@@ -134,7 +134,7 @@ class Names(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
-        if full in MODULES or full in EMPTY or name == "torch":
+        if full in TORCH_MODULES or full in EMPTY or name == "torch":
             return importlib.import_module("torch" if name == "torch" else full)
         if name == "__all__":
             own = [n for n, x in self.__dict__.items() if not n.startswith("_") and not isinstance(x, ModuleType)]
@@ -158,7 +158,7 @@ class Names(ModuleType):
 
 
 AUTOGRAD = ("function", "functional", "gradcheck", "graph")
-MODULES = {
+TORCH_MODULES = {
     **{f"torch{path}": f"gradcli{path}" for path in ("", ".func", ".linalg", ".fft", ".special", ".optim", ".nn")},
     **{f"torch.nn.{name}": f"gradcli.nn.{name}" for name in "functional init parameter modules utils".split()},
     **{f"torch.autograd{path}": f"gradcli.autograd{path}" for path in ("", *map(".{}".format, AUTOGRAD))},
@@ -190,26 +190,26 @@ EMPTY: dict[str, dict[str, Any]] = {
 """Modules for features that gradcli does not have."""
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class TorchFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name in MODULES or name in EMPTY:
+        if name in TORCH_MODULES or name in EMPTY:
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         if name.startswith("torch."):
             parent = sys.modules.get(name.rpartition(".")[0])
-            known = parent.public() if isinstance(parent, Names) else MODULES
+            known = parent.public() if isinstance(parent, NamedAsInTorch) else TORCH_MODULES
             raise ModuleNotFoundError(describe_missing(name, known))  # with name=, `from` would hide this message
         return None
 
     def create_module(self, spec: Any) -> ModuleType:
         if spec.name in EMPTY:
-            return Names(spec.name, ModuleType(spec.name), EMPTY[spec.name])
-        return Names(spec.name, importlib.import_module(MODULES[spec.name]), EXTRAS.get(spec.name, {}))
+            return NamedAsInTorch(spec.name, ModuleType(spec.name), EMPTY[spec.name])
+        return NamedAsInTorch(spec.name, importlib.import_module(TORCH_MODULES[spec.name]), EXTRAS.get(spec.name, {}))
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the module is complete."""
 
 
-SHOWN: dict[type, tuple[str, str]] = {
+SHOWN_NAMES: dict[type, tuple[str, str]] = {
     Tensor: ("torch", "Tensor"),
     Size: ("torch", "Size"),
     DType: ("torch", "dtype"),
@@ -234,16 +234,16 @@ def names_loaded() -> list[str]:
 @contextlib.contextmanager
 def as_torch() -> Iterator[None]:
     """Let `import torch` mean this engine, with float32 and PyTorch's print format; nested blocks change nothing."""
-    if any(isinstance(finder, Finder) for finder in sys.meta_path):
+    if any(isinstance(finder, TorchFinder) for finder in sys.meta_path):
         yield
         return
-    finder = Finder()
+    finder = TorchFinder()
     hidden = {name: sys.modules.pop(name) for name in names_loaded()}
     default, layout = defaults.float, get_printoptions()
     sys.meta_path.insert(0, finder)
     set_default_dtype(np.float32)
-    shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN}
-    give_names(SHOWN)
+    shown = {kind: (kind.__module__, kind.__name__) for kind in SHOWN_NAMES}
+    give_names(SHOWN_NAMES)
     imitation.of_torch = True
     try:
         yield

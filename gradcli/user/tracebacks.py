@@ -12,7 +12,7 @@ from typing import Any
 
 from ..errors import ENDINGS, GradcliError, NotBatchableError, Span, TargetError, describe_error, text_of
 from .forks import end_forks
-from .instrument import BIND
+from .instrument import BIND_NAME
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -29,7 +29,7 @@ def python_syntax_error(error: Exception, path: str, source: str) -> GradcliErro
 
 def script_error(error: BaseException, path: str) -> GradcliError:
     frames = users_frames(error.__traceback__)
-    trace = users_trace(error).replace(f"{BIND}(", "(")
+    trace = users_trace(error).replace(f"{BIND_NAME}(", "(")
     message = f"{path} raised {describe_error(error)}"
     notes = getattr(error, "__notes__", ())
     for line in notes if isinstance(notes, list | tuple) else ():
@@ -115,7 +115,7 @@ def users_path(file: str) -> str:
 
 
 @functools.cache
-def libraries() -> tuple[str, ...]:
+def library_folders() -> tuple[str, ...]:
     """Return the folders of gradcli and of Python's own library, each with a separator at its end."""
     import sysconfig
 
@@ -128,7 +128,7 @@ def is_users(file: str) -> bool:
     """Report whether a file is the user's, not part of gradcli, Python or an installed package."""
     with contextlib.suppress(OSError):  # the current folder may be gone
         file = file if file.startswith("<") else os.path.abspath(file)
-    return not (file.startswith(("<", *libraries())) or "-packages" + os.sep in file)
+    return not (file.startswith(("<", *library_folders())) or "-packages" + os.sep in file)
 
 
 def users_frames(trace: Any) -> list[Any]:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from ..errors import check_known, lines_of_file
 from ..results.causes import Explained, causes
-from ..user.lines import Place, carries, name_at
+from ..user.lines import LinePlace, carries, name_at
 from ..user.tracebacks import users_path
-from .record import Event, Pass, Record, Run, Size, Step, Value, is_finite
+from .record import ArraySize, Event, NodeRun, Record, RecordedPass, RecordedStep, RecordedValue, is_finite
 
 
 def explain_record(record: Record, names: list[str]) -> list[Explained]:
@@ -32,11 +32,11 @@ def explain_record(record: Record, names: list[str]) -> list[Explained]:
     return [*(item for _, item in found), *reader.replaced(names)]
 
 
-class Cause(NamedTuple):
+class PlacedCause(NamedTuple):
     """A cause at a place. what, at, mask: for the text in the table of causes. text: replaces that text."""
 
     rule: str
-    place: Place | None
+    place: LinePlace | None
     what: str = ""
     at: str = ""
     mask: str = ""
@@ -58,30 +58,30 @@ def operation(name: str) -> str:
 
 
 @functools.cache
-def rules_of(name: str, bad: bool = False) -> list[str]:
+def rules_for(name: str, bad: bool = False) -> list[str]:
     """Return the rules of an operation; with bad, only those for nan and infinity, else the others."""
     rules = [rule for rule, cause in causes().items() if operation(name) in cause.ops.split()]
     return [rule for rule in rules if rule.startswith(("nan-", "overflow")) == bad]
 
 
-def described(step: Step | None) -> str:
+def named_step(step: RecordedStep | None) -> str:
     name = "an operation" if step is None else step.name.strip("_")
     return {"apply": "a custom function", "change": "an assignment in place"}.get(name, name)
 
 
-def carried_by(step: Step) -> Iterable[Value]:
+def carried_by(step: RecordedStep) -> Iterable[RecordedValue]:
     """Return the operands whose values influence the results of a step."""
     return [v for v in step.inputs if v.kind == "p"] if SHAPES_ALONE.search(step.name) else step.inputs
 
 
-def last_use(value: Value) -> Event | None:
+def last_use(value: RecordedValue) -> Event | None:
     """Return the last use of a gradient by the script or an optimizer, unless it was filled again since."""
     found = [value.events[kind] for kind in ("read", "step") if kind in value.events]
     late = [event for event in found if value.filled is None or event.number > value.filled.number]
     return max(late, key=lambda event: event.number, default=None)
 
 
-def last_clear(value: Value) -> Event | None:
+def last_clear(value: RecordedValue) -> Event | None:
     """Return the event that cleared a gradient before its last use."""
     used = last_use(value)
     return used.cleared if used is not None else value.events.get("clear")
@@ -92,8 +92,10 @@ class Reader:
 
     def __init__(self, record: Record):
         self.record = record
-        self.consumers: dict[Value, list[Step]] = defaultdict(list)
-        self.leaving: dict[Place, list[Step]] = defaultdict(list)  # steps that returned plain numbers, by line
+        self.consumers: dict[RecordedValue, list[RecordedStep]] = defaultdict(list)
+        self.leaving: dict[LinePlace, list[RecordedStep]] = defaultdict(
+            list
+        )  # steps that returned plain numbers, by line
         for step in record.steps:
             for value in carried_by(step):
                 self.consumers[value].append(step)
@@ -105,7 +107,7 @@ class Reader:
 
     # -- which gradients, and their states --------------------------------------------------------------------
 
-    def targets(self, names: list[str]) -> dict[str, Value]:
+    def targets(self, names: list[str]) -> dict[str, RecordedValue]:
         """Return the tensors to explain: the named ones, or else (lost) leaves and those whose .grad is read."""
         named, reads = self.record.names, {}
         for value in self.record.used:
@@ -115,7 +117,7 @@ class Reader:
             asked = [name.removesuffix(".grad") for name in names]
             check_known(asked, {**named, **reads}, "NAME")
             return {name: named.get(name) or reads[name] for name in asked}
-        chosen: dict[Value, str] = {}
+        chosen: dict[RecordedValue, str] = {}
         for name, value in named.items():
             frozen = "freeze" in value.events and "." not in value.name  # in a module, freezing is intended
             if "read" in value.events or (value.wants and (value.leaf or self.lost_leaf(value))) or frozen:
@@ -126,7 +128,7 @@ class Reader:
                 chosen.setdefault(value, name)
         return {name: value for value, name in chosen.items()}
 
-    def explain(self, name: str, value: Value, asked: bool) -> Explained:
+    def explain(self, name: str, value: RecordedValue, asked: bool) -> Explained:
         size, which = self.state_of(value)
         state = "none" if size is None else size.state
         backward = None if which is None else self.backward(which)
@@ -142,7 +144,7 @@ class Reader:
         text = f"{size.high:.3g}" if size.low == size.high else f"max {size.high:.3g}, min {size.low:.3g}"
         return Explained(name, "ok", text=text)
 
-    def state_of(self, value: Value) -> tuple[Size | None, Pass | None]:
+    def state_of(self, value: RecordedValue) -> tuple[ArraySize | None, RecordedPass | None]:
         """Return the size of the gradient when it mattered, or None if it was None, and the pass that computed it.
 
         The size is taken at the gradient's last use, or at the end if it was never used or has been filled again since.
@@ -154,7 +156,7 @@ class Reader:
         if size is None and which is not None and from_pass:
             backward = self.backward(which)
             parts = [part for _, part in backward.incoming[backward.key(value)]]
-            size = max(parts, key=lambda s: (s.state != "ok", s.most), default=Size("ok", 1.0))
+            size = max(parts, key=lambda s: (s.state != "ok", s.most), default=ArraySize("ok", 1.0))
         return size, which
 
     def replaced(self, names: list[str]) -> Iterator[Explained]:
@@ -169,9 +171,9 @@ class Reader:
                 place = next((at for at, function in new.chain if function == made.function), new.place)
                 line = str(made.place[1]) if made.place else "?"
                 name = f"{old.name} (in the optimizer)"
-                yield explained(name, "none", Cause("replaced", place or made.place, line))
+                yield explained(name, "none", PlacedCause("replaced", place or made.place, line))
 
-    def without_optimizer(self, value: Value, item: Explained) -> Explained:
+    def without_optimizer(self, value: RecordedValue, item: Explained) -> Explained:
         """Add to the report on a parameter whose gradient is fine that no optimizer holds it, if there are others."""
         stepped = any("step" in other.events for other in self.record.used)
         first = self.passes[0].number if self.passes else 0
@@ -179,41 +181,43 @@ class Reader:
         unused = value.leaf and value.filled is not None and not value.events.keys() & {"optimizer", "step", "read"}
         if item.state != "ok" or not (stepped and unused and is_old):
             return item
-        added = explained(item.name, "ok", Cause("no-optimizer", value.place))
+        added = explained(item.name, "ok", PlacedCause("no-optimizer", value.place))
         return added._replace(text=f"{item.text}; {added.text}")
 
     # -- None -------------------------------------------------------------------------------------------------
 
-    def why_none(self, value: Value) -> Cause:
+    def why_none(self, value: RecordedValue) -> PlacedCause:
         if not value.wants:
             if "freeze" in value.events:
-                return Cause("frozen", value.events["freeze"].place)
-            return self.cut_before(value) or Cause("not-required", value.place)
+                return PlacedCause("frozen", value.events["freeze"].place)
+            return self.cut_before(value) or PlacedCause("not-required", value.place)
         if not value.leaf:
-            return Cause("lost-leaf" if self.lost_leaf(value) else "non-leaf", value.place, described(value.step))
+            return PlacedCause(
+                "lost-leaf" if self.lost_leaf(value) else "non-leaf", value.place, named_step(value.step)
+            )
         cleared = last_clear(value)
         if cleared is not None and cleared.filled is not None and cleared.filled.kind == "backward":
-            return Cause("cleared", cleared.place)
+            return PlacedCause("cleared", cleared.place)
         inside, cuts = self.reach(value)
         last = max(inside, key=lambda v: v.number)
         if not self.passes:
-            return Cause("no-backward", last.place)
+            return PlacedCause("no-backward", last.place)
         for which in reversed(self.passes):
             if value not in which.leaves and (cut := self.cut_towards(which, inside, cuts)) is not None:
                 return cut
         asked = [which for which in self.record.passes if which.kind == "grad" and value in which.targets]
         if asked:
-            return Cause("grad-returned", asked[-1].place)
+            return PlacedCause("grad-returned", asked[-1].place)
         for which in reversed(self.passes):
             if value in which.leaves:
                 steps = [run.step for run in which.runs if run.step is not None and value in run.step.inputs]
                 step = steps[0] if steps else None
-                return Cause("no-derivative", step.place if step else which.place, described(step))
+                return PlacedCause("no-derivative", step.place if step else which.place, named_step(step))
         if last.shape == () and last is not value:
-            return Cause("other-output", self.passes[-1].place)
-        return Cause("never-used", last.place)
+            return PlacedCause("other-output", self.passes[-1].place)
+        return PlacedCause("never-used", last.place)
 
-    def lost_leaf(self, value: Value) -> bool:
+    def lost_leaf(self, value: RecordedValue) -> bool:
         """Return whether a tensor was made from a leaf without a name, by a cast or on the line that made that leaf."""
         step = value.step
         if step is None or not value.wants or value.leaf or len(step.inputs) != 1:
@@ -222,7 +226,7 @@ class Reader:
         nameless = source.leaf and source.wants and source not in self.record.names.values()
         return nameless and source.shape == value.shape and bool(CASTS.match(step.name) or source.place == step.place)
 
-    def reach(self, value: Value) -> tuple[set[Value], list[tuple[Step, Value]]]:
+    def reach(self, value: RecordedValue) -> tuple[set[RecordedValue], list[tuple[RecordedStep, RecordedValue]]]:
         """Return the values that the graph connects with a value, and the steps that leave the graph, with results."""
         inside, cuts, waiting = {value}, [], [value]
         while waiting:
@@ -235,7 +239,9 @@ class Reader:
                         waiting.append(result)
         return inside, cuts
 
-    def cut_towards(self, which: Pass, inside: set[Value], cuts: list[tuple[Step, Value]]) -> Cause | None:
+    def cut_towards(
+        self, which: RecordedPass, inside: set[RecordedValue], cuts: list[tuple[RecordedStep, RecordedValue]]
+    ) -> PlacedCause | None:
         """Return the first cut from which data leads to the start of a pass without coming back inside."""
         found = [cut for cut in cuts if cut[1] in self.behind(which)]
         if len({step.place for step, _ in found}) > 1:
@@ -244,7 +250,7 @@ class Reader:
         candidates = [(step.number, self.cut_at(step, result)) for step, result in found]
         return min(candidates, key=lambda x: (x[1].rule in WEAK, x[0]), default=(0, None))[1]
 
-    def behind_pass(self, which: Pass, inside: set[Value]) -> set[Value]:
+    def behind_pass(self, which: RecordedPass, inside: set[RecordedValue]) -> set[RecordedValue]:
         """Return all values that the start of a pass was computed from, going back to values inside."""
         waiting, seen = list(which.roots), set(which.roots)
         done: dict[tuple, int] = defaultdict(int)
@@ -263,7 +269,7 @@ class Reader:
             seen.update(more)
         return seen
 
-    def cut_before(self, value: Value) -> Cause | None:
+    def cut_before(self, value: RecordedValue) -> PlacedCause | None:
         """Return the nearest step before a tensor that left the graph."""
         waiting = [value]
         for result in waiting:
@@ -274,37 +280,37 @@ class Reader:
                 waiting += [v for v in inputs if v not in waiting]
         return None
 
-    def cut_at(self, step: Step, result: Value) -> Cause:
+    def cut_at(self, step: RecordedStep, result: RecordedValue) -> PlacedCause:
         """Return the cause at a step whose result does not require grad."""
-        what, rules = described(step), rules_of(step.name)
+        what, rules = named_step(step), rules_for(step.name)
         if step.checkpoint is not None:
-            return Cause("checkpoint", step.checkpoint)
+            return PlacedCause("checkpoint", step.checkpoint)
         if "numpy" in rules or "detached" in rules or result.kind == "p":
             call = f".{what}" if what == "data" else f".{what}()" if what in ("item", "tolist") else f"{what}()"
-            return Cause("numpy" if "numpy" in rules else "detached", step.place, call)
+            return PlacedCause("numpy" if "numpy" in rules else "detached", step.place, call)
         if result.kind in "ib":
             kind = "comparison" if result.kind == "b" else "indices"
-            return Cause("integer-cast" if CASTS.match(step.name) else kind, step.place, what)
-        return Cause("no-derivative" if step.recorded else "no-grad", step.place, what)
+            return PlacedCause("integer-cast" if CASTS.match(step.name) else kind, step.place, what)
+        return PlacedCause("no-derivative" if step.recorded else "no-grad", step.place, what)
 
     # -- zero, nan and inf ------------------------------------------------------------------------------------
 
-    def why_zero(self, value: Value, backward: Backward | None) -> Cause:
+    def why_zero(self, value: RecordedValue, backward: Backward | None) -> PlacedCause:
         cleared = last_clear(value)
         if cleared is not None and cleared.filled is not None and cleared.filled is value.filled:
-            return Cause("cleared", cleared.place)
+            return PlacedCause("cleared", cleared.place)
         run, rule = (None, "") if backward is None else backward.killer(backward.key(value))
         if backward is None or run is None:
-            return Cause("zero-slope", backward.which.place if backward else value.place)
+            return PlacedCause("zero-slope", backward.which.place if backward else value.place)
         if not rule and not (rule := zero_rule(run)):
             run = backward.chooser(run)
             rule = zero_rule(run) or "zero-slope"
         place = run.step.place if run.step else None
         if rule == "times-zero" and run.step is not None:
             rule, place = zero_factor(run.step)
-        return Cause(rule, place, operation(run.name), operand(run, ": {} is {}"))
+        return PlacedCause(rule, place, operation(run.name), operand_text(run, ": {} is {}"))
 
-    def why_first_not_finite(self, value: Value, backward: Backward | None) -> Cause:
+    def why_first_not_finite(self, value: RecordedValue, backward: Backward | None) -> PlacedCause:
         """Return the cause in the first pass that was not finite; later ones have got its nan from the parameters."""
         first, which = self.record.bad, backward.which if backward else None
         if first is None or which is None or first is which or first.number > which.number:
@@ -313,80 +319,80 @@ class Reader:
         text = cause.text or (causes()[cause.rule].text or "").format(name="", **cause._asdict())
         return cause._replace(text=f"{text} (in backward number {first.count}; later ones follow from it)")
 
-    def why_not_finite(self, value: Value, backward: Backward | None) -> Cause:
+    def why_not_finite(self, value: RecordedValue, backward: Backward | None) -> PlacedCause:
         bad = [r for r in backward.which.runs if is_finite(r.received) and spoils(r)] if backward else []
         if not bad or backward is None:
             passes = self.record.passes if backward is None else [backward.which, *self.record.passes]
             roots = [root for which in passes for root in which.roots]
-            return first_bad(roots) or Cause("nan-input", value.place)
+            return first_bad(roots) or PlacedCause("nan-input", value.place)
         above = list(backward.above(backward.key(value)))
         run = next((run for run in bad if run in above), bad[0])
         step, kind = run.step, operation(run.name)
         if step is not None and (origin := first_bad(step.inputs, soft="softmax" in kind)) is not None:
             return origin
-        place, at = step.place if step else None, operand(run, " at {}{}")
+        place, at = step.place if step else None, operand_text(run, " at {}{}")
         hides = run.note is not None and run.note.hidden
-        mask = next((r.step for r in backward.above(run.key) if hides and masks(r)), None)
+        mask = next((r.step for r in backward.above(run.key) if hides and selects_elements(r)), None)
         if mask is not None:
             line = f" at line {mask.place[1]}" if mask.place and mask.place != place else ""
-            return Cause("nan-where", place, kind, at, f"{described(mask)}{line}")
-        return Cause((rules_of(run.name, bad=True) or ["nan-made"])[0], place, kind, at)
+            return PlacedCause("nan-where", place, kind, at, f"{named_step(mask)}{line}")
+        return PlacedCause((rules_for(run.name, bad=True) or ["nan-made"])[0], place, kind, at)
 
 
-def spoils(run: Run) -> bool:
+def spoils(run: NodeRun) -> bool:
     return not all(is_finite(part) for _, part in run.sent)
 
 
-def masks(run: Run) -> bool:
+def selects_elements(run: NodeRun) -> bool:
     """Report whether a node selects elements. A product does so if a factor comes from truth values."""
     kind = operation(run.name)
     factors = run.step.inputs if run.step is not None else ()
     return kind in MASKS and (kind != "mul" or any(map(is_mask, factors)))
 
 
-def is_mask(value: Value) -> bool:
+def is_mask(value: RecordedValue) -> bool:
     source = value.step.inputs if value.step is not None and CASTS.match(value.step.name) else ()
     return value.kind == "b" or any(v.kind == "b" for v in source)
 
 
-def operand(run: Run, text: str) -> str:
+def operand_text(run: NodeRun, text: str) -> str:
     return text.format(run.note.operand.name or "its operand", run.note.text) if run.note else ""
 
 
-def zero_rule(run: Run) -> str:
+def zero_rule(run: NodeRun) -> str:
     """Return the rule of a node that sends zeros. A softmax cancels a gradient that is the same for all elements."""
-    rules = rules_of(run.name)
+    rules = rules_for(run.name)
     uniform = run.received.low == run.received.high
     return next((rule for rule in rules if len(rules) == 1 or uniform == (rule == "cancelled")), "")
 
 
-def zero_factor(step: Step) -> tuple[str, Place | None]:
+def zero_factor(step: RecordedStep) -> tuple[str, LinePlace | None]:
     """Return the cause of a factor of zeros: a mask, a relu, or else the product itself."""
     waiting = [v for v in step.inputs if v.state == "zero"]
     for value in waiting:
         if value.kind == "b":
             return "masked", step.place
         if value.step is not None:
-            if "dead-relu" in rules_of(value.step.name):
+            if "dead-relu" in rules_for(value.step.name):
                 return "dead-relu", value.step.place
             waiting += [v for v in value.step.inputs if v.state == "zero" and v not in waiting]
     return "times-zero", step.place
 
 
-def first_bad(values: Iterable[Value], soft: bool = False) -> Cause | None:
+def first_bad(values: Iterable[RecordedValue], soft: bool = False) -> PlacedCause | None:
     """Return the step that first made nan or inf from finite operands. soft: whether infinite operands are normal."""
     found = None
     while True:
         value = next((v for v in values if v.state == "nan" or (v.state == "inf" and not soft)), None)
         if value is None and found is not None and found.step is not None and values:
-            rule = (rules_of(found.step.name, bad=True) or ["nan-made"])[0]
-            return Cause(rule, found.step.place, text=f"{described(found.step)} gives {found.state} here")
+            rule = (rules_for(found.step.name, bad=True) or ["nan-made"])[0]
+            return PlacedCause(rule, found.step.place, text=f"{named_step(found.step)} gives {found.state} here")
         if value is None or value.step is None or value.step.name in ("tensor", "make", "masked_fill", "full"):
             return None
         found, values, soft = value, carried_by(value.step), "softmax" in value.step.name
 
 
-def explained(name: str, state: str, cause: Cause, share: str = "") -> Explained:
+def explained(name: str, state: str, cause: PlacedCause, share: str = "") -> Explained:
     """Add the texts of the table and the line of the script to a cause."""
     page, path, line, code = causes()[cause.rule], None, None, ""
     if cause.place is not None:
@@ -399,28 +405,28 @@ def explained(name: str, state: str, cause: Cause, share: str = "") -> Explained
 class Backward:
     """A pass of backward, indexed by where gradients arrive."""
 
-    def __init__(self, which: Pass):
+    def __init__(self, which: RecordedPass):
         self.which = which
-        self.incoming: dict[Value | int, list[tuple[Run, Size]]] = defaultdict(list)
+        self.incoming: dict[RecordedValue | int, list[tuple[NodeRun, ArraySize]]] = defaultdict(list)
         self.zero: dict[int, bool] = {}
         for run in which.runs:  # in order, so that all a node receives is known when it runs
             self.zero[run.key] = self.is_zero(run.key, run.received)
             for to, size in run.sent:
                 self.incoming[to].append((run, size))
 
-    def key(self, value: Value) -> Value | int:
+    def key(self, value: RecordedValue) -> RecordedValue | int:
         """Return where the gradient of a value arrives: at a leaf itself, else at the node that made it."""
         runs = (run.key for run in self.which.runs if run.step is value.step and value.step is not None)
         return value if value.leaf else next(runs, value)
 
-    def noise(self, run: Run, size: Size) -> float:
+    def noise(self, run: NodeRun, size: ArraySize) -> float:
         """Return the largest size of a part that is zero within rounding."""
         if self.zero[run.key]:
             return size.most
-        units = max((causes()[rule].units for rule in rules_of(run.name)), default=0.0)
+        units = max((causes()[rule].units for rule in rules_for(run.name)), default=0.0)
         return units * run.eps * run.received.most
 
-    def is_zero(self, key: Value | int, size: Size) -> bool:
+    def is_zero(self, key: RecordedValue | int, size: ArraySize) -> bool:
         """Return whether all that a node or leaf receives is zero within rounding. size: the size of the sum."""
         parts = self.incoming.get(key)
         if not parts or size.state != "ok":
@@ -428,7 +434,7 @@ class Backward:
         cancelled = CANCELS * max(r.eps for r, _ in parts) * max(s.most for _, s in parts) if len(parts) > 1 else 0.0
         return size.most <= cancelled + sum(self.noise(run, part) for run, part in parts)
 
-    def killer(self, key: Value | int) -> tuple[Run | None, str]:
+    def killer(self, key: RecordedValue | int) -> tuple[NodeRun | None, str]:
         """Return the farthest node that received a gradient and sent zeros towards a key, and its rule if known."""
         waiting, found = [key], None
         for key in waiting:
@@ -442,7 +448,7 @@ class Backward:
                     waiting.append(run.key)
         return found, ""
 
-    def above(self, key: Value | int) -> Iterator[Run]:
+    def above(self, key: RecordedValue | int) -> Iterator[NodeRun]:
         """Yield the nodes that a gradient passed through, nearest first."""
         waiting = [key]
         for key in waiting:
@@ -451,7 +457,7 @@ class Backward:
                     waiting.append(run.key)
                     yield run
 
-    def chooser(self, run: Run) -> Run:
+    def chooser(self, run: NodeRun) -> NodeRun:
         """Return the node that chose among the elements that `run` moves: the nearest above that is not a move."""
         for other in self.above(run.key):
             rule = zero_rule(other)

@@ -14,10 +14,10 @@ from ..program.base import UNPREPARED, Values
 from ..program.script import Execution, ScriptProgram
 from ..results.causes import Explained, Explanation
 from ..user.frameworks import framework_imported, modules_imported
-from ..user.lines import Place
+from ..user.lines import LinePlace
 from ..user.tracebacks import users_path
-from .cause import Cause, Reader, explain_record, explained, operation
-from .record import Record, Step
+from .cause import PlacedCause, Reader, explain_record, explained, operation
+from .record import Record, RecordedStep
 from .recorder import OwnRecorder
 
 
@@ -115,12 +115,12 @@ def explain_gradient(gradient: Any) -> Explained:
             return explained(gradient.name, state, reader.why_none(value))
         return reader.explain(gradient.name, value, asked=True)
     except Exception as error:
-        text = f"JAX computed it here; its function cannot be followed ({describe_error(error)})"[:MOST_TEXT]
+        text = f"JAX computed it here; its function cannot be followed ({describe_error(error)})"[:MOST_EXPLAINED]
         rule = "zero-slope" if state == "zero" else "nan-made"
-        return explained(gradient.name, state, Cause(rule, gradient.place, text=text))
+        return explained(gradient.name, state, PlacedCause(rule, gradient.place, text=text))
 
 
-MOST_TEXT = 300  # characters of an explanation with an error of JAX: a choice
+MOST_EXPLAINED = 300  # characters of an explanation with an error of JAX: a choice
 IN_PLACE = re.compile(r"modified by an inplace operation: \[\S+ \[([\d, ]*)\]\](?:, which is output \d+ of (\w+))?")
 
 
@@ -133,21 +133,23 @@ def hint_on_change(record: Record, found: re.Match) -> str | None:
     origins = [step for step in alike if step.inputs and step.inputs[0].step is not None]
     exact = [s for s in origins if s.inputs[0].step is not None and operation(s.inputs[0].step.name) == made_by]
     if step := next(reversed(exact or alike), None):
-        return place_text(step.place, "changes the tensor in place; make a new one: h = h + 1 instead of h += 1")
+        return cause_place_text(step.place, "changes the tensor in place; make a new one: h = h + 1 instead of h += 1")
     stepped = [value.events["step"] for value in record.used if "step" in value.events]
     if stepped and (place := max(stepped, key=lambda event: event.number).place) is not None:
-        return place_text(place, "changes the parameters before this backward pass; call backward() before step()")
+        return cause_place_text(
+            place, "changes the parameters before this backward pass; call backward() before step()"
+        )
     return None
 
 
-def is_in_place(step: Step) -> bool:
+def is_in_place(step: RecordedStep) -> bool:
     name = step.name
     if name.startswith("__"):
         return name == "__setitem__" or (name.startswith("__i") and name not in ("__invert__", "__index__"))
     return name == "change" or (name.endswith("_") and name != "requires_grad_")
 
 
-def place_text(place: Place | None, what: str) -> str:
+def cause_place_text(place: LinePlace | None, what: str) -> str:
     file, line = place or ("", 0)
     code = "".join(lines_of_file(file)[line - 1 : line]).strip()
     return f"{users_path(file)}:{line}  {code}  {what}"

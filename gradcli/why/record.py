@@ -1,7 +1,8 @@
 """The record of what a script does with its tensors, in the graph and outside it, for `gradcli why`.
 
-A `Step` is an operation between values. A `Pass` is a run of backward, with what its nodes received and sent. The
-recorders write the record: `recorder.py` for gradcli's own engine, `record_torch.py` and `record_jax.py` for others.
+A `RecordedStep` is an operation between values. A `RecordedPass` is a run of backward, with what its nodes received and
+sent. The recorders write the record: `recorder.py` for gradcli's own engine, `record_torch.py` and `record_jax.py` for
+others.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..user.lines import Chain, Place
+from ..user.lines import CallChain, LinePlace
 
 
-class Size(NamedTuple):
+class ArraySize(NamedTuple):
     """The size of an array's elements. state: ok, zero, nan or inf. bad: how many of total are not finite."""
 
     state: str
@@ -26,7 +27,7 @@ class Size(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Value:
+class RecordedValue:
     """A tensor, number or array between two in-place changes.
 
     kind: f, i or b for the type of a tensor's elements; p for Python numbers and NumPy arrays. state: as in Size.
@@ -41,42 +42,42 @@ class Value:
     wants: bool = False
     leaf: bool = True
     shape: tuple = ()
-    chain: Chain = ()
-    step: Step | None = None
-    gradient: Size | None = None
-    filled: Pass | None = None
+    chain: CallChain = ()
+    step: RecordedStep | None = None
+    gradient: ArraySize | None = None
+    filled: RecordedPass | None = None
     events: dict[str, Event] = field(default_factory=dict)
     name: str = ""
     gone: bool = False
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> LinePlace | None:
         return self.chain[0][0] if self.chain else None
 
 
 @dataclass(eq=False, slots=True)
-class Step:
+class RecordedStep:
     """One operation. recorded: whether grad mode was on. is_open: whether an input has an unknown origin."""
 
     number: int
     name: str
-    inputs: tuple[Value, ...]
-    outputs: tuple[Value, ...] = ()
-    place: Place | None = None
+    inputs: tuple[RecordedValue, ...]
+    outputs: tuple[RecordedValue, ...] = ()
+    place: LinePlace | None = None
     recorded: bool = True
     is_open: bool = False
-    checkpoint: Place | None = None
+    checkpoint: LinePlace | None = None
 
 
 class Note(NamedTuple):
     """The operand of a node, in words. hidden: whether nan or infinity came from a gradient of 0."""
 
-    operand: Value
+    operand: RecordedValue
     text: str
     hidden: bool
 
 
-class Run(NamedTuple):
+class NodeRun(NamedTuple):
     """A node that ran. key: its number. sent: pairs of a leaf's value or a node's number, and the gradient's size.
 
     eps: of the gradient's type. note: describes its operand, if the gradient vanishes there or is no longer finite.
@@ -84,15 +85,15 @@ class Run(NamedTuple):
 
     key: int
     name: str
-    step: Step | None
-    received: Size
-    sent: tuple[tuple[Value | int, Size], ...]
+    step: RecordedStep | None
+    received: ArraySize
+    sent: tuple[tuple[RecordedValue | int, ArraySize], ...]
     eps: float = 2.2e-16
     note: Note | None = None
 
 
 @dataclass(eq=False)
-class Pass:
+class RecordedPass:
     """A run of backward or grad. runs: its nodes, in order. leaves: those in the graph. targets: the inputs of grad.
 
     count: how many passes of its kind there had been, with this one.
@@ -100,11 +101,11 @@ class Pass:
 
     number: int
     kind: str
-    roots: tuple[Value, ...]
-    targets: tuple[Value, ...] = ()
-    place: Place | None = None
-    runs: list[Run] = field(default_factory=list)
-    leaves: set[Value] = field(default_factory=set)
+    roots: tuple[RecordedValue, ...]
+    targets: tuple[RecordedValue, ...] = ()
+    place: LinePlace | None = None
+    runs: list[NodeRun] = field(default_factory=list)
+    leaves: set[RecordedValue] = field(default_factory=set)
     count: int = 1
 
     @property
@@ -118,9 +119,9 @@ class Event(NamedTuple):
     """An event of a gradient, in `function`. filled, cleared: the last pass to fill it, and event to clear it."""
 
     number: int
-    place: Place | None
-    size: Size | None = None
-    filled: Pass | None = None
+    place: LinePlace | None
+    size: ArraySize | None = None
+    filled: RecordedPass | None = None
     cleared: Event | None = None
     function: str = ""
 
@@ -131,33 +132,33 @@ class Record(NamedTuple):
     bad: the first pass that was not finite. A name that got a new tensor after the last pass means the one before.
     """
 
-    steps: list[Step]
-    passes: list[Pass]
-    names: dict[str, Value]
-    used: list[Value]
-    bad: Pass | None = None
+    steps: list[RecordedStep]
+    passes: list[RecordedPass]
+    names: dict[str, RecordedValue]
+    used: list[RecordedValue]
+    bad: RecordedPass | None = None
 
 
-def fill(value: Value, which: Pass) -> None:
+def fill(value: RecordedValue, which: RecordedPass) -> None:
     if which.kind == "backward" or value in which.targets:
         value.filled = which
 
 
-ORDER = ("zero", "ok", "inf", "nan")
-NOTHING = Size("zero", 0.0)
+STATE_ORDER = ("zero", "ok", "inf", "nan")
+NOTHING = ArraySize("zero", 0.0)
 
 
-def is_finite(size: Size) -> bool:
+def is_finite(size: ArraySize) -> bool:
     return size.state in ("ok", "zero")
 
 
-def size_of(x: np.ndarray) -> Size:
+def size_of_array(x: np.ndarray) -> ArraySize:
     if not x.size:
-        return Size("ok", 1.0)  # not "zero": the empty selection is the cause to report
+        return ArraySize("ok", 1.0)  # not "zero": the empty selection is the cause to report
     numbers = np.abs(x) if x.dtype.kind == "c" else x
     low, high = float(numbers.min()), float(numbers.max())
     most = max(-low, high)
     if np.isfinite(most):
-        return Size("ok" if most else "zero", most, low, high)
+        return ArraySize("ok" if most else "zero", most, low, high)
     bad = int(np.sum(~np.isfinite(x)))
-    return Size("nan" if np.isnan(x).any() else "inf", np.inf, bad=bad, total=x.size)
+    return ArraySize("nan" if np.isnan(x).any() else "inf", np.inf, bad=bad, total=x.size)

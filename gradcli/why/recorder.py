@@ -22,14 +22,28 @@ from ..tape.modes import Observer, observing, state
 from ..tape.node import OutputNode, Slots
 from ..tape.record import Mode, recording
 from ..tape.tensor import Tensor
-from ..user.lines import Chain, is_users_object, place_of_checkpoint, users_chain, users_stack
+from ..user.lines import CallChain, is_users_object, place_of_checkpoint, users_chain, users_stack
 from ..user.tracebacks import is_users
-from .record import NOTHING, ORDER, Event, Note, Pass, Record, Run, Size, Step, Value, fill, is_finite, size_of
+from .record import (
+    NOTHING,
+    STATE_ORDER,
+    ArraySize,
+    Event,
+    NodeRun,
+    Note,
+    Record,
+    RecordedPass,
+    RecordedStep,
+    RecordedValue,
+    fill,
+    is_finite,
+    size_of_array,
+)
 
 MOST_STEPS = 100_000  # the number of latest steps to keep, which take about 100 MB
 MOST_NUMBERS = 10_000  # Python numbers and NumPy arrays that are recognized in later operations
 MOST_PASSES = 16
-NUMBERS = (float, np.ndarray, np.generic)
+NUMBER_TYPES = (float, np.ndarray, np.generic)
 
 
 class Recorder:
@@ -38,17 +52,17 @@ class Recorder:
     def __init__(self, variables: dict[str, Any]) -> None:
         self.variables = variables
         self.count = itertools.count(1)
-        self.steps: deque[Step] = deque()
-        self.passes: deque[Pass] = deque(maxlen=MOST_PASSES)
-        self.known: dict[int, tuple[Callable, Value]] = {}
+        self.steps: deque[RecordedStep] = deque()
+        self.passes: deque[RecordedPass] = deque(maxlen=MOST_PASSES)
+        self.known: dict[int, tuple[Callable, RecordedValue]] = {}
         self.numbers: deque[int] = deque()
-        self.made_at: dict[Any, Chain] = {}
-        self.owners: dict[Any, Value] = {}
-        self.used: dict[Value, None] = {}
+        self.made_at: dict[Any, CallChain] = {}
+        self.owners: dict[Any, RecordedValue] = {}
+        self.used: dict[RecordedValue, None] = {}
         self.locals: dict[str, Any] = {}
         self.named_at: Any = None
-        self.bad: Pass | None = None
-        self.named_before: dict[str, Value] = {}
+        self.bad: RecordedPass | None = None
+        self.named_before: dict[str, RecordedValue] = {}
         self.counts = {"backward": 0, "grad": 0}
 
     def following(self) -> Any:
@@ -80,10 +94,10 @@ class Recorder:
         """Return the leaf whose `.grad` a node adds to; None for other nodes."""
         return node.variable if node.leaf else None
 
-    def origin(self, node: Any) -> tuple[Step, tuple] | None:
+    def origin(self, node: Any) -> tuple[RecordedStep, tuple] | None:
         return node.origin
 
-    def set_origin(self, node: Any, origin: tuple[Step, tuple]) -> None:
+    def set_origin(self, node: Any, origin: tuple[RecordedStep, tuple]) -> None:
         node.origin = origin
 
     def hook(self, node: Any, hook: Callable) -> None:
@@ -92,11 +106,11 @@ class Recorder:
 
     # -- values and steps ---------------------------------------------------------------------------------
 
-    def find(self, x: Any) -> Value | None:
+    def find(self, x: Any) -> RecordedValue | None:
         reference, value = self.known.get(id(x), (None, None))
         return value if reference is not None and reference() is x else None
 
-    def value(self, x: Any) -> Value:
+    def value(self, x: Any) -> RecordedValue:
         """Return the value of a tensor; an unknown one came from outside, or from a function that was not recorded."""
         value = self.find(x)
         if value is None:
@@ -107,20 +121,20 @@ class Recorder:
             return value
         node = self.node(x)
         if node is not None and self.origin(node) is None:
-            step = value.step or Step(next(self.count), "apply", (), (value,), value.place)
+            step = value.step or RecordedStep(next(self.count), "apply", (), (value,), value.place)
             sources = self.set_origins(node, step, ())
             if value.step is None:
                 value.step, step.inputs = step, tuple([v for v in sources if v is not value])
                 self.keep(step)
         return value
 
-    def new_value(self, x: Any, step: Step | None, chain: Chain) -> Value:
-        value = Value(next(self.count), "p", chain=chain, step=step)
+    def new_value(self, x: Any, step: RecordedStep | None, chain: CallChain) -> RecordedValue:
+        value = RecordedValue(next(self.count), "p", chain=chain, step=step)
         key, known = id(x), self.known
         if isinstance(x, self.tensor_type):
             array = self.array(x)
             value.kind = {"f": "f", "c": "f", "b": "b"}.get(array.dtype.kind, "i")
-            value.state, value.shape = size_of(array).state, array.shape
+            value.state, value.shape = size_of_array(array).state, array.shape
             value.wants, value.leaf = x.requires_grad, x.is_leaf
             known[key] = (weakref.ref(x, lambda _: known.pop(key, None)), value)
         else:
@@ -132,20 +146,20 @@ class Recorder:
 
     def note_step(self, name: str, operands: Any, results: Any, recorded: bool) -> None:
         """Note an operation between tensors, numbers and arrays."""
-        inputs, is_open, given = [], False, list(flatten(operands))
+        inputs, is_open, given = [], False, list(numbers_inside(operands))
         for x in given:
             value = self.value(x) if isinstance(x, self.tensor_type) else self.find(x)
             if value is not None:
                 inputs.append(value)
-            is_open |= isinstance(x, NUMBERS) if value is None else value.step is None and not value.wants
+            is_open |= isinstance(x, NUMBER_TYPES) if value is None else value.step is None and not value.wants
         chain = users_chain(1 if inputs else None)
-        step = Step(next(self.count), name, (*inputs,), (), chain[0][0] if chain else None, recorded, is_open)
-        made = list(flatten(results))
+        step = RecordedStep(next(self.count), name, (*inputs,), (), chain[0][0] if chain else None, recorded, is_open)
+        made = list(numbers_inside(results))
         for x in made:
             old = self.find(x)
             if old is not None and old.wants and old.leaf and old.kind != "p" and x.is_leaf:
                 continue  # a leaf changed without a graph remains the same leaf
-            if isinstance(x, (self.tensor_type, *NUMBERS)):
+            if isinstance(x, (self.tensor_type, *NUMBER_TYPES)):
                 step.outputs += (self.new_value(x, step, chain),)
                 if not inputs and isinstance(x, self.tensor_type):
                     self.made_at[self.address(x)] = chain
@@ -157,12 +171,12 @@ class Recorder:
             if isinstance(x, self.tensor_type) and (node := self.node(x)) is not None:
                 self.set_origins(node, step, tuple([y for y in tensors if y is not x]))
 
-    def keep(self, step: Step) -> None:
+    def keep(self, step: RecordedStep) -> None:
         self.steps.append(step)
         if len(self.steps) > MOST_STEPS:
             self.steps.popleft().inputs = ()  # so that earlier values are freed
 
-    def set_origins(self, node: Any, step: Step, operands: tuple) -> list[Value]:
+    def set_origins(self, node: Any, step: RecordedStep, operands: tuple) -> list[RecordedValue]:
         """Note the step that made a node and its unknown parents; return the values of the known nodes above them."""
         waiting, sources = [node], []
         while waiting:
@@ -185,7 +199,7 @@ class Recorder:
         value, line = self.value(x), users_chain(1)
         if gradient is not None:
             self.owners[self.address(gradient)] = value
-        size = None if gradient is None else size_of(self.array(gradient))
+        size = None if gradient is None else size_of_array(self.array(gradient))
         value.events[kind] = self.event(value, size)
         if kind in ("read", "step", "optimizer"):
             self.used[value], value.gradient = None, size
@@ -200,10 +214,10 @@ class Recorder:
     def changed(self, x: Any) -> None:
         """Note that a tensor was changed in place: this may have cleared a gradient."""
         value = self.owners.get(self.address(x))
-        if value is not None and size_of(self.array(x)).state == "zero":
+        if value is not None and size_of_array(self.array(x)).state == "zero":
             value.events["clear"] = self.event(value)
 
-    def event(self, value: Value, size: Size | None = None) -> Event:
+    def event(self, value: RecordedValue, size: ArraySize | None = None) -> Event:
         place, function = next(iter(users_chain(1)), (None, ""))
         return Event(next(self.count), place, size, value.filled, value.events.get("clear"), function)
 
@@ -216,14 +230,14 @@ class Recorder:
         self.note_bad()
         self.counts[kind] = self.counts.get(kind, 0) + 1
         place = next((place for place, _ in users_chain(1)), None)
-        which = Pass(next(self.count), kind, values, wanted, place, count=self.counts[kind])
+        which = RecordedPass(next(self.count), kind, values, wanted, place, count=self.counts[kind])
         self.passes.append(which)
         if kind == "backward":
             self.named_before = {name: self.value(x) for name, x in reversed([*self.names()])}
         which.leaves |= {value for value in values if value.leaf and value.wants}
         for value in which.leaves:
             fill(value, which)
-        keys: dict[Any, Value | int] = {}
+        keys: dict[Any, RecordedValue | int] = {}
         waiting = [self.node(x) for x in starts]
         while waiting:
             node = waiting.pop()
@@ -232,7 +246,7 @@ class Recorder:
             variable = self.variable(node)
             keys[node] = len(keys) if variable is None else self.value(variable)
             waiting += self.parents(node) if variable is None else []
-        which.leaves |= {key for key in keys.values() if isinstance(key, Value)}
+        which.leaves |= {key for key in keys.values() if isinstance(key, RecordedValue)}
         for node, key in keys.items():
             if isinstance(key, int):
                 leads_to = [None if p is None else keys[p] for p in self.parents(node)]
@@ -243,28 +257,30 @@ class Recorder:
         if self.bad is None and self.passes and not self.passes[-1].is_finite:
             self.bad = self.passes[-1]
 
-    def after(self, which: Pass, key: int, name: str, origin: tuple, keys: list) -> Callable:
+    def after(self, which: RecordedPass, key: int, name: str, origin: tuple, keys: list) -> Callable:
         """Return the hook that notes what a node received and sent."""
         step, operands = origin
 
         def hook(sent: tuple, received: tuple) -> None:
             incoming = [self.array(x) for x in received if x is not None]
-            size = max(map(size_of, incoming), key=lambda s: (ORDER.index(s.state), s.most), default=NOTHING)
+            size = max(
+                map(size_of_array, incoming), key=lambda s: (STATE_ORDER.index(s.state), s.most), default=NOTHING
+            )
             eps = max((float(np.finfo(x.dtype).eps) for x in incoming if x.dtype.kind in "fc"), default=2.2e-16)
             parts, note = [], None
             for to, x in zip(keys, sent, strict=False):
                 if to is not None and x is not None:
                     array = self.array(x)
-                    part = size_of(array)
+                    part = size_of_array(array)
                     parts.append((to, part))
-                    if isinstance(to, Value):
+                    if isinstance(to, RecordedValue):
                         fill(to, which)
                     ends = size.state == "ok" and part.most <= eps * size.most
                     if note is None and (ends or (is_finite(size) and not is_finite(part))):
                         note = self.describe(operands, array, incoming, not is_finite(part))
             for value in step.outputs if step is not None else ():
                 fill(value, which)
-            which.runs.append(Run(key, name, step, size, (*parts,), eps, note))
+            which.runs.append(NodeRun(key, name, step, size, (*parts,), eps, note))
 
         return hook
 
@@ -314,7 +330,7 @@ class Recorder:
     is_module = staticmethod(is_module)
 
     def finish(self) -> Record:
-        names: dict[str, Value] = {}
+        names: dict[str, RecordedValue] = {}
         for name, x in self.names():
             names.setdefault(name, self.value(x))
         self.note_bad()
@@ -328,19 +344,19 @@ class Recorder:
             if value.kind != "p" and x is not None:
                 value.gone = False
                 has_gradient = (x.is_leaf or x.retains_grad) and x.grad is not None
-                value.gradient = size_of(self.array(x.grad)) if has_gradient else None
+                value.gradient = size_of_array(self.array(x.grad)) if has_gradient else None
         for name, value in reversed(names.items()):
             value.name = name
         return Record(list(self.steps), list(self.passes), names, list(self.used), self.bad)
 
 
-def flatten(x: Any, depth: int = 4) -> Iterator[Any]:
+def numbers_inside(x: Any, depth: int = 4) -> Iterator[Any]:
     """Yield the tensors, numbers and arrays inside lists, tuples, dicts and slices."""
     if isinstance(x, slice):
         x = (x.start, x.stop, x.step)
     if isinstance(x, list | tuple | dict) and depth:
         for part in x.values() if isinstance(x, dict) else x:
-            yield from flatten(part, depth - 1)
+            yield from numbers_inside(part, depth - 1)
     else:
         yield x
 
@@ -375,7 +391,7 @@ class OwnRecorder(Recorder, Mode, Observer):
             case "index":
                 value = self.find(result)
                 if value is not None and value.step is not None:
-                    value.step.inputs += tuple([self.value(x) for x in flatten(source) if isinstance(x, Tensor)])
+                    value.step.inputs += tuple([self.value(x) for x in numbers_inside(source) if isinstance(x, Tensor)])
             case _ if result is not None and (kind != "make" or self.find(result) is None):
                 self.note_step(kind, source, result, state.grad)
 

@@ -268,7 +268,7 @@ CHANGES = [
     ("`gradcli watch`", "gradcli/guard/watch.py", "inside the command: `gradcli/guard/in_command/`"),
     ("`gradcli why`", "gradcli/why/cause.py", "the recorder: `gradcli/why/recorder.py`"),
     ("sweeps over tables", "gradcli/analysis/sweep/", ""),
-    ("a command", "gradcli/cli/commands/", "its module: `HOMES` in `gradcli/cli/main.py`"),
+    ("a command", "gradcli/cli/commands/", "its module: `COMMAND_HOMES` in `gradcli/cli/main.py`"),
     ("an option", "gradcli/cli/option_table.py", "its field: `gradcli/request.py`"),
     ("messages, exit codes, carets", "gradcli/cli/messages.py", "the errors: `gradcli/errors.py`"),
     ("completion after TAB", "gradcli/cli/complete.py", ""),

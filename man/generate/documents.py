@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gradcli.cli.main import COMMANDS
-from gradcli.schema import names, read
+from gradcli.schema import names, read_schema
 
 from . import texts
 from .mdoc import argument, escape_roff, page, paragraphs
@@ -81,11 +81,14 @@ def document(schema: dict[str, Any]) -> list[str]:
 
 
 def json_page() -> str:
-    common = read("common")
+    common = read_schema("common")
     lines = [*paragraphs(texts.JSON), ".Ss All documents", *keys(common["head"])]
     order = [name for name in COMMANDS if name in names()]
     for name in [*order, *(n for n in names() if n not in order)]:
-        lines += [f".Ss {escape_roff('gradcli ' + name) if name in COMMANDS else 'Errors'}", *document(read(name))]
+        lines += [
+            f".Ss {escape_roff('gradcli ' + name) if name in COMMANDS else 'Errors'}",
+            *document(read_schema(name)),
+        ]
     lines += [".Ss Parts that documents share"]
     parts = {k: v for k, v in common["$defs"].items() if "properties" in v or k in ("number", "array")}
     for i, (name, schema) in enumerate(parts.items()):

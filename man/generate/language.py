@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradcli.lang.limits import CONSTANTS
-from gradcli.lang.operations import describe
+from gradcli.lang.operations import describe_entry
 from gradcli.lang.parse import PROPERTIES
 from gradcli.rules import full_table
 
@@ -17,7 +17,7 @@ def functions() -> Iterator[Item]:
     """Yield every function of the language: its call, the first line of its description, and its other names."""
     for name, entry in sorted(full_table().items()):
         if entry.public:
-            shown = describe(entry)
+            shown = describe_entry(entry)
             doc = shown.doc.strip().split("\n")[0]
             first = doc.split(" ")[0]
             if len(first) > 1 and first.isalpha() and first != "nan":

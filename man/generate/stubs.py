@@ -16,7 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import gradcli
-from gradcli.api.wrap import METHODS
+from gradcli.api.wrap import OFFERED_METHODS
 from gradcli.rules import by_torch
 from gradcli.rules.table import ELEMENTWISE
 from gradcli.tape import operators
@@ -151,7 +151,7 @@ def is_offered(name: str) -> bool:
 
 def methods_stub() -> str:
     """Return the stub of Tensor methods that are looked up by name, with in-place forms of elementwise ones."""
-    names = sorted(filter(is_offered, {*gradcli.offered_names(), *METHODS}))
+    names = sorted(filter(is_offered, {*gradcli.offered_names(), *OFFERED_METHODS}))
     elementwise = {name for name in names if (found := by_torch(name)) and found[0].pattern == ELEMENTWISE}
     names = sorted({*names, *(f"{name}_" for name in elementwise if not name.endswith("_"))})
     methods = {name: method for name in names if (method := gradcli.find_method(name)) is not None}
@@ -160,7 +160,7 @@ def methods_stub() -> str:
     lines.append(definition("backward", Tensor.backward, is_method=True))
     lines += [f"def __{name}__(self) -> Tensor: ..." for name in ("neg", "pos", "abs", "invert")]
     reflected = [f"r{name}" for name in (*operators.BINARY, *operators.BITS)]
-    for name in (*operators.BINARY, *operators.BITS, *reflected, *operators.COMPARISONS):
+    for name in (*operators.BINARY, *operators.BITS, *reflected, *operators.COMPARISON_METHODS):
         ignored = "  # type: ignore[override]" if name in ("eq", "ne") else ""
         lines.append(f"def __{name}__(self, other: Any) -> Tensor: ...{ignored}")
     lines += ["def __setitem__(self, key: Any, value: Any) -> None: ...", "__record__: Any"]
@@ -173,7 +173,7 @@ def stubs() -> dict[str, str]:
     texts = {"__init__": module_stub(gradcli, own), "tape/methods": methods_stub()}
     for path in ("fft", "linalg", "special", "nn/functional", "nn/__init__", "autograd/__init__"):
         module = import_module(f"gradcli.{path.removesuffix('/__init__').replace('/', '.')}")
-        parts = vars(module).get("SUBMODULES", {})
+        parts = vars(module).get("AUTOGRAD_SUBMODULES", {})
         texts[path] = module_stub(module, [*module.__all__, *parts])
         for name in parts:
             part = import_module(f"{module.__name__}.{name}")

@@ -9,7 +9,7 @@ from gradcli.analysis.gradient import compute_gradient
 from gradcli.analysis.sweep.plan import open_points
 from gradcli.analysis.sweep.rows import (
     BYTES,
-    SAMPLE,
+    SAMPLE_ROWS,
     Interpreted,
     Question,
     RowError,
@@ -84,7 +84,7 @@ def test_blocks_fit_into_memory(text, shape):
     question, first = ask(text, x=np.full((1, *shape), 0.5))
     evaluate = Interpreted(question)
     evaluate(first)  # the first call also makes preparations
-    rows = rows_in_memory(evaluate, first, SAMPLE)
+    rows = rows_in_memory(evaluate, first, SAMPLE_ROWS)
     assert rows == 65536 if not shape else 1 < rows < 65536
     block = {"x": np.repeat(first["x"], rows, axis=0)}
     assert peak_memory(Interpreted(question), block) < 1.5 * BYTES

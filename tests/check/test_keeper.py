@@ -3,7 +3,7 @@
 import os
 import signal
 
-from gradcli.check.keeper import Found, Keeper, ending_text, follow
+from gradcli.check.keeper import FoundByForks, Keeper, ending_text, follow_fork
 from gradcli.results.checks import CheckReport
 
 
@@ -16,8 +16,8 @@ def followed(run):
         run(Keeper(writes))
         os._exit(0)
     os.close(writes)
-    found = Found()
-    begun = follow(reads, number, found)
+    found = FoundByForks()
+    begun = follow_fork(reads, number, found)
     os.close(reads)
     return begun, found, os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gradcli.check.check import Check
-from gradcli.check.lock import compute_at, errors_of, lock, numbers_of, verify
+from gradcli.check.lock import compute_at, errors_of, numbers_of, verify, write_lock
 from gradcli.cli.main import main
 from gradcli.numeric.flat import Flat
 from gradcli.schema import schema_of
@@ -41,7 +41,7 @@ def test_another_way_to_solve_a_system_is_the_same_and_leaves_its_matrix_unchang
 
         return Check(lambda x: (solve(matrix, x) ** 2).sum(), {"x": x}, grad=grad, name="f")
 
-    locked = lock("f", [checked(np.linalg.solve)], {})
+    locked = write_lock("f", [checked(np.linalg.solve)], {})
 
     def inverted(matrix, x):
         return np.linalg.inv(matrix) @ x
@@ -56,7 +56,7 @@ def test_noise_counts_as_error():
     check = Check(lambda x: x * x, {"x": 3.0}, grad=lambda x: 2 * x + 1e-6 * rng.random())
     flat = Flat(check.claim({"x": 3.0}))
     assert errors_of(flat, numbers_of(flat, flat.claim.at))["x"] > 1e-7
-    locked = lock("f", [check], {})
+    locked = write_lock("f", [check], {})
     assert verify("g.lock", locked, [check]).checks[0].verdict == "same"
 
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from gradcli.check.places import places_of, ranges_of
+from gradcli.check.places import ranges_of, wrong_places
 from gradcli.results.checks import InputCheck
 from gradcli.show.checks import places_text
 
 
 def text(wrong, shape, outputs=2, complete=True):
     flat = [np.ravel_multi_index(index, shape) for index in wrong] if len(shape) > 1 else wrong
-    places = places_of(np.array(flat, int), shape, outputs, complete)
+    places = wrong_places(np.array(flat, int), shape, outputs, complete)
     return places_text(InputCheck("x", shape, "fail", 1.0, 1.0, 0.0, None, None, places=places))
 
 

@@ -11,10 +11,10 @@ from gradcli.check.sequential import (
     Blocks,
     Look,
     Mean,
-    Plan,
+    SamplePlan,
     half_width,
-    parts_of,
-    share_of,
+    level_share,
+    parts_of_draw,
 )
 
 MOST = 1 << 15
@@ -22,9 +22,9 @@ MOST = 1 << 15
 
 def look_at(draw, expected, seed=0, level=1e-6, most=MOST):
     """Return all looks at the mean of samples, compared with a number."""
-    rng, plan = np.random.default_rng(seed), Plan.of(most)
+    rng, plan = np.random.default_rng(seed), SamplePlan.of(most)
     blocks, looks = Blocks(1, plan.most), []
-    truth, share = Mean.exact(np.array([expected]), np.zeros(1)), share_of(level, 1, plan.looks)
+    truth, share = Mean.exact(np.array([expected]), np.zeros(1)), level_share(level, 1, plan.looks)
     for k in range(plan.looks):
         rows = plan.rows_at(k)
         for _ in range(blocks.start_look(rows)):
@@ -40,7 +40,7 @@ def ever_wrong(*args, **more):
 
 @pytest.mark.parametrize(("most", "looks"), [(1, 1), (4096, 1), (8191, 1), (8192, 2), (10_000, 2), (1 << 20, 9)])
 def test_a_plan_doubles_the_samples_up_to_the_most(most, looks):
-    plan = Plan.of(most)
+    plan = SamplePlan.of(most)
     assert plan.looks == looks
     assert plan.most == BLOCKS * plan.rows << (looks - 1)
     assert max(most, BLOCKS) / 2 < plan.most <= max(most, BLOCKS)
@@ -72,12 +72,12 @@ def test_the_interval_is_that_of_t_and_the_range_term_of_bernstein():
 
 
 def test_the_level_is_divided_among_elements_and_looks():
-    assert share_of(0.05, 10, 5) * 50 == pytest.approx(0.05)
+    assert level_share(0.05, 10, 5) * 50 == pytest.approx(0.05)
 
 
 @pytest.mark.parametrize(("rows", "size", "parts"), [(10, 1, [10]), (3, 1 << 20, [1, 1, 1]), (5, 1 << 19, [2, 2, 1])])
 def test_many_numbers_are_drawn_in_parts(rows, size, parts):
-    assert list(parts_of(rows, size)) == parts
+    assert list(parts_of_draw(rows, size)) == parts
 
 
 SKEWED = {

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gradcli.cli import complete
-from gradcli.cli.complete import array_files, entries, inputs_of_definition, names_of, quote_text, split_words
+from gradcli.cli.complete import array_files, entries, inputs_of_definition, names_of_text, quote_text, split_words
 from gradcli.cli.main import main
 
 FILES = {
@@ -66,7 +66,7 @@ def test_arrays_of_an_archive(folder):
     ],
 )
 def test_names_of_a_target(target, inline, expected, folder):
-    assert names_of(target, inline) == expected
+    assert names_of_text(target, inline) == expected
 
 
 def test_inputs_of_a_class_are_those_of_its_forward(folder):
@@ -85,8 +85,8 @@ def test_given_inputs_are_not_offered_again(folder):
 
 def test_a_failed_completion_offers_nothing():
     ctx = SimpleNamespace(params={"words": ("missing.py:f",), "expression": None}, info_name="grad")
-    assert complete.offer("words", ctx, None, "") == []
-    assert complete.offer("no such function", ctx, None, "") == []
+    assert complete.offer_candidates("words", ctx, None, "") == []
+    assert complete.offer_candidates("no such function", ctx, None, "") == []
 
 
 LINES = [

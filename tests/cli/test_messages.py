@@ -117,7 +117,7 @@ def test_quiet_prints_only_errors(monkeypatch, capsys):
         messages.warn("careful", hint="look")
         messages.note("known")
         messages.detail("more")
-        messages.summarize("1 passed", good=True)
+        messages.say_counts("1 passed", good=True)
         messages.report(GradcliError("wrong"))
         return capsys.readouterr()
 

@@ -8,13 +8,13 @@ import pytest
 
 from gradcli.claims.open import load_program
 from gradcli.cli import messages
-from gradcli.cli.options import Call, join, kind_of, show_result, target_command
+from gradcli.cli.options import Call, guess_kind, join_words, show_result, target_command
 from gradcli.errors import GradcliError
 from gradcli.lang.limits import CPU_SECONDS, Bound
 from gradcli.program.target import Target
 from gradcli.request import Request
 from gradcli.results.base import Gradients, InputGradient, Value
-from gradcli.results.formats import ARRAYS
+from gradcli.results.formats import ARRAY_FORMATS
 from gradcli.tape.dtypes import get_default_dtype, set_default_dtype
 
 
@@ -57,10 +57,10 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_the_kind_of_a_target(text, command, kind):
-    assert kind_of(text, command) == kind
+    assert guess_kind(text, command) == kind
 
 
-def call(*words, formats=ARRAYS, **asked):
+def call(*words, formats=ARRAY_FORMATS, **asked):
     return Call(Request(words=words, **asked), formats)
 
 
@@ -154,7 +154,7 @@ def test_gradients_of_scripts_are_explained_by_why():
 
 
 def test_words_are_joined_as_in_a_sentence():
-    assert [join(words, "or") for words in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a or b", "a, b or c"]
+    assert [join_words(words, "or") for words in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a or b", "a, b or c"]
 
 
 seen: dict = {}
@@ -255,7 +255,7 @@ FAILED = SimpleNamespace(name="f", verdict="fail", headline=lambda: "wrong")
     ],
 )
 def test_a_result_determines_exit_code_and_messages(shown, strict, code, said, capsys):
-    out = Call(Request(format="raw"), ARRAYS).output
+    out = Call(Request(format="raw"), ARRAY_FORMATS).output
     assert show_result(out, shown, strict) == code
     written = capsys.readouterr()
     assert said in written.err if said else written.err == ""
@@ -264,7 +264,7 @@ def test_a_result_determines_exit_code_and_messages(shown, strict, code, said, c
 
 def test_unused_inputs_are_named(capsys):
     shown = SimpleNamespace(unused=("y",), rows=lambda: [("x", 1.0)])
-    assert show_result(Call(Request(format="tsv"), ARRAYS).output, shown) == 0
+    assert show_result(Call(Request(format="tsv"), ARRAY_FORMATS).output, shown) == 0
     assert "the output does not depend on 'y'; its derivatives are zeros" in capsys.readouterr().err
 
 

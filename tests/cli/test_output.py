@@ -14,35 +14,35 @@ from gradcli.cli.output import Output, is_stream, write_file
 from gradcli.errors import GradcliError
 from gradcli.request import Request
 from gradcli.results.base import Gradients, InputGradient, Products
-from gradcli.results.formats import ARRAYS
+from gradcli.results.formats import ARRAY_FORMATS
 
 DRAWN = ("table", "dot", "svg", "png")
 
 
-def form_of(path=None, form=None, formats=ARRAYS, plot=False):
+def form_of(path=None, form=None, formats=ARRAY_FORMATS, plot=False):
     return Output(Request(command="grad", format=form, output=path, plot=plot), formats).form
 
 
 @pytest.mark.parametrize(
     ("path", "form", "formats", "expected"),
     [
-        (None, None, ARRAYS, "tsv"),  # a pipe: the second format
+        (None, None, ARRAY_FORMATS, "tsv"),  # a pipe: the second format
         (None, None, ("text",), "text"),
-        (None, "json", ARRAYS, "json"),
-        ("-", None, ARRAYS, "tsv"),
-        ("out.txt", None, ARRAYS, "tsv"),
-        ("out", None, ARRAYS, "tsv"),
-        ("out.tsv", None, ARRAYS, "tsv"),
-        ("out.json", None, ARRAYS, "json"),
-        ("OUT.CSV", None, ARRAYS, "csv"),
-        ("out.tex", None, ARRAYS, "latex"),
+        (None, "json", ARRAY_FORMATS, "json"),
+        ("-", None, ARRAY_FORMATS, "tsv"),
+        ("out.txt", None, ARRAY_FORMATS, "tsv"),
+        ("out", None, ARRAY_FORMATS, "tsv"),
+        ("out.tsv", None, ARRAY_FORMATS, "tsv"),
+        ("out.json", None, ARRAY_FORMATS, "json"),
+        ("OUT.CSV", None, ARRAY_FORMATS, "csv"),
+        ("out.tex", None, ARRAY_FORMATS, "latex"),
         ("out.gv", None, DRAWN, "dot"),
-        ("out.json", "json", ARRAYS, "json"),
-        ("out.txt", "json", ARRAYS, "json"),
-        ("out.xyz", "json", ARRAYS, "json"),  # with -f any name is allowed
-        ("out.tsv", "tsv", ARRAYS, "tsv"),
+        ("out.json", "json", ARRAY_FORMATS, "json"),
+        ("out.txt", "json", ARRAY_FORMATS, "json"),
+        ("out.xyz", "json", ARRAY_FORMATS, "json"),  # with -f any name is allowed
+        ("out.tsv", "tsv", ARRAY_FORMATS, "tsv"),
         ("out.json", "gitlab", ("table", "gitlab", "json"), "gitlab"),  # two formats have this ending
-        ("/dev/null.xyz/../null", None, ARRAYS, "tsv"),
+        ("/dev/null.xyz/../null", None, ARRAY_FORMATS, "tsv"),
     ],
 )
 def test_the_format_follows_from_the_file_and_the_option(path, form, formats, expected):
@@ -68,7 +68,7 @@ def test_a_terminal_gets_a_table(monkeypatch):
     monkeypatch.setattr(messages, "is_terminal", lambda stream: True)
     assert (form_of(), form_of("-"), form_of("out.txt"), form_of(form="csv")) == ("table", "tsv", "tsv", "csv")
     with pytest.raises(GradcliError, match=r"a .npy file cannot be written to a terminal"):
-        Output(Request(format="npy"), ARRAYS).check()
+        Output(Request(format="npy"), ARRAY_FORMATS).check()
 
 
 def test_a_plot_is_a_table_even_in_a_pipe():
@@ -82,7 +82,7 @@ def test_a_plot_is_a_table_even_in_a_pipe():
 def test_a_file_that_cannot_be_written_is_reported_beforehand(path, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dir").mkdir()
-    output_ = Output(Request(format="json", output=path), ARRAYS)
+    output_ = Output(Request(format="json", output=path), ARRAY_FORMATS)
     if message is None:
         output_.check()
     else:
@@ -108,19 +108,19 @@ def test_unicode_depends_on_locale_and_encoding(environment, encoding, expected,
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
-    assert Output(Request(), ARRAYS).unicode == expected
+    assert Output(Request(), ARRAY_FORMATS).unicode == expected
 
 
 def test_the_size_is_that_of_the_terminal_or_fixed_for_files(monkeypatch):
     monkeypatch.setenv("COLUMNS", "7")
     monkeypatch.setenv("LINES", "33")
-    assert Output(Request(format="table"), ARRAYS).size == (20, 33)  # the smallest width of a table
-    assert Output(Request(format="table", output="out.txt"), ARRAYS).size == (100, 40)
-    assert Output(Request(format="json"), ARRAYS).size == (100, 40)
+    assert Output(Request(format="table"), ARRAY_FORMATS).size == (20, 33)  # the smallest width of a table
+    assert Output(Request(format="table", output="out.txt"), ARRAY_FORMATS).size == (100, 40)
+    assert Output(Request(format="json"), ARRAY_FORMATS).size == (100, 40)
 
 
 def shown(result, capsys, **asked):
-    Output(Request(command="grad", format="table", **asked), ARRAYS).show(result)
+    Output(Request(command="grad", format="table", **asked), ARRAY_FORMATS).show(result)
     return capsys.readouterr()
 
 

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from gradcli.code.nodes import Condition, Graph, reachable
+from gradcli.code.nodes import Condition, NodeGraph, needed_nodes
 
 
 @pytest.fixture
 def graph():
-    return Graph()
+    return NodeGraph()
 
 
 def test_equal_expressions_are_one_node(graph):
@@ -67,4 +67,4 @@ def test_operands_come_before_results(graph):
     x = graph.input("x")
     y = graph.call("sin", x * x) + x
     graph.call("cos", x)
-    assert [node.op for node in reachable([y])] == ["input", "multiply", "sin", "add"]
+    assert [node.op for node in needed_nodes([y])] == ["input", "multiply", "sin", "add"]

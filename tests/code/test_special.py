@@ -7,24 +7,24 @@ import scipy.special
 from mpmath import mp
 
 from gradcli.code import special
-from gradcli.code.nodes import COMPARISONS, FOLDED, TESTS, Graph, Node, reachable
+from gradcli.code.nodes import FOLDED, NODE_COMPARISONS, TESTS, CodeNode, NodeGraph, needed_nodes
 
 from .functions import erfcinv, erfinv, log_normal, quantile
 
 ULP = 2.0**-52
 LOGIC = {"logical_and": lambda a, b: a and b, "logical_or": lambda a, b: a or b, "logical_not": lambda a: not a}
-OPERATIONS = {**FOLDED, **COMPARISONS, **TESTS, **LOGIC, "select": lambda condition, x, y: x if condition else y}
+OPERATIONS = {**FOLDED, **NODE_COMPARISONS, **TESTS, **LOGIC, "select": lambda condition, x, y: x if condition else y}
 
 
 def evaluate(op, *xs):
     """Compute an operation on floats by its helper; NumPy computes the operations that every language has."""
     if op in OPERATIONS and op not in FORCED:
         return OPERATIONS[op](*xs)
-    graph = Graph()
+    graph = NodeGraph()
     names = "xy"[: len(xs)]
     root = special.helper(op)(*map(graph.input, names))
     values = {}
-    for node in reachable([root]):
+    for node in needed_nodes([root]):
         operands = [values[part.serial] for part in node.args]
         if node.op == "input":
             values[node.serial] = np.float64(xs[names.index(node.value)])
@@ -34,7 +34,7 @@ def evaluate(op, *xs):
             raise AssertionError(f"{op} calls itself")
         else:
             values[node.serial] = evaluate(node.op, *operands)
-    return values[root.serial] if isinstance(root, Node) else root
+    return values[root.serial] if isinstance(root, CodeNode) else root
 
 
 FORCED = set()

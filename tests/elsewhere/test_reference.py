@@ -55,11 +55,11 @@ def test_a_right_kernel_has_only_the_error_of_rounding_to_its_type():
 
 def test_rounding_to_bfloat16_agrees_with_torch():
     torch = pytest.importorskip("torch")
-    from gradcli.check.reference import rounded
+    from gradcli.check.reference import rounded_to
 
     x = np.random.default_rng(0).standard_normal(10_000) * 10.0 ** np.random.default_rng(1).integers(-30, 30, 10_000)
     expected = torch.from_numpy(x.astype(np.float32)).bfloat16().float().numpy()
-    np.testing.assert_array_equal(rounded(x, "bfloat16"), expected)
+    np.testing.assert_array_equal(rounded_to(x, "bfloat16"), expected)
 
 
 def test_nested_arguments_of_a_reference_are_rounded():

@@ -172,22 +172,22 @@ def test_a_loss_that_cannot_be_used_is_one_error(body, message, tmp_path):
 def test_what_a_loss_may_return(make, message):
     import torch
 
-    from gradcli.claims.adapters.torch_step import terms_of
+    from gradcli.claims.adapters.torch_step import terms_of_torch_loss
 
     with pytest.raises(GradcliError, match=message):
-        terms_of(make(torch), "f")
+        terms_of_torch_loss(make(torch), "f")
 
 
 def test_one_number_or_named_terms_are_a_loss():
     import torch
 
-    from gradcli.claims.adapters.torch_step import terms_of
+    from gradcli.claims.adapters.torch_step import terms_of_torch_loss
 
     number = torch.ones(1, requires_grad=True)
-    assert list(terms_of(number, "f")) == [""] and terms_of(number, "f")[""].shape == ()
-    assert list(terms_of({"a": number, 2: 0.0}, "f")) == ["a", "2"]
+    assert list(terms_of_torch_loss(number, "f")) == [""] and terms_of_torch_loss(number, "f")[""].shape == ()
+    assert list(terms_of_torch_loss({"a": number, 2: 0.0}, "f")) == ["a", "2"]
     with pytest.raises(NotDeclaredError):
-        terms_of(None, "f")
+        terms_of_torch_loss(None, "f")
 
 
 def test_no_step_is_an_error(tmp_path):

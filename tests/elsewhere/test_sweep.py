@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from gradcli.analysis.sweep.plan import open_points
-from gradcli.analysis.sweep.run import as_text
+from gradcli.analysis.sweep.run import rows_as_csv
 from gradcli.analysis.sweep.tables import TextPoints, load_arrow
 from gradcli.errors import GradcliError
 from tests.command import gradcli
@@ -228,7 +228,7 @@ def test_text_is_the_same_with_and_without_arrow(tmp_path, monkeypatch):
         points.prepare(["x", "y"], ["id"])
         (block,) = points.read(0, points.rows, points.rows)
         blocks.append(block)
-        texts.append([as_text(block.inputs, ";", arrow), as_text({**block.inputs, **block.kept}, ",", arrow)])
+        texts.append([rows_as_csv(block.inputs, ";", arrow), rows_as_csv({**block.inputs, **block.kept}, ",", arrow)])
     assert texts[0] == texts[1]
     wanted = np.array([[float(cell or "nan") for cell in row.split(",")[:2]] for row in rows])
     for block in blocks:

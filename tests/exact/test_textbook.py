@@ -5,7 +5,7 @@ import pytest
 import sympy
 
 from gradcli.analysis.precision import gradient_in_digits
-from gradcli.analysis.symbolic import Symbols, derivatives
+from gradcli.analysis.symbolic import Symbols, derivatives_of_order
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
@@ -47,7 +47,7 @@ def expression(text):
 
 @pytest.mark.parametrize(("text", "name", "expected"), SCALARS, ids=[case[0] for case in SCALARS])
 def test_scalar(text, name, expected):
-    ((_, _, (found,)),) = derivatives(Symbols(expression(text), {}, Request(wrt=[name])), 1)
+    ((_, _, (found,)),) = derivatives_of_order(Symbols(expression(text), {}, Request(wrt=[name])), 1)
     known = Symbols(expression(expected), {}, Request()).output.item()
     rng = np.random.default_rng(1)
     for _ in range(3):
@@ -61,7 +61,7 @@ def test_matrix_identity(text, shapes, name, expected):
     values = {n: np.round(rng.uniform(0.5, 2.0, shape), 2) for n, shape in shapes.items()}
     wanted = eval(expected, {**vars(np), **vars(np.linalg), **values})
     symbols = Symbols(expression(text), values, Request(wrt=[name]))
-    ((_, shape, exprs),) = derivatives(symbols, 1)
+    ((_, shape, exprs),) = derivatives_of_order(symbols, 1)
     point = {
         sympy.Symbol(f"{n}[{','.join(map(str, i))}]", real=True): sympy.Rational(repr(float(v[i])))
         for n, v in values.items()

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradcli.explain.mean import Means, explain_mean, numbers_in, sizes_in
+from gradcli.explain.mean import Means, explain_mean, numbers_in_code, sizes_in
 
 TRUTH = np.array([1.0, -2.0, 0.5, 4.0])
 INPUTS = [("a", (2,), slice(0, 2)), ("b", (2,), slice(2, 4))]
@@ -92,5 +92,5 @@ def test_sizes_and_numbers_of_a_function_and_its_helpers():
     sizes = sizes_in(objective, {"x": np.zeros((4, 5))})
     assert sizes.items() >= {6: "which is SIZE", 3: "the length of WEIGHTS", 9: "which is k"}.items()
     assert sizes.items() >= {4: "the length of x", 17: "a number in objective"}.items()
-    found = [x.tolist() for x in numbers_in(objective)]
+    found = [x.tolist() for x in numbers_in_code(objective)]
     assert all(x in found for x in (6.0, 9.0, [0.5, 1.5, 2.5]))

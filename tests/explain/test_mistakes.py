@@ -7,7 +7,7 @@ from gradcli import check_gradient
 from gradcli.check.judge import Judging, Place, make_report
 from gradcli.claims.hand_written import HandWritten
 from gradcli.explain.diagnose import explanation_of, observed, swap
-from gradcli.explain.evidence import Evidence, Statement, diagonal_of
+from gradcli.explain.evidence import DiagnosisEvidence, DiagnosisStatement, diagonal_of
 from gradcli.request import Request
 from gradcli.show.checks import input_lines
 
@@ -58,7 +58,7 @@ class Explaining(Judging):
     evidence = None
 
     def find_mistakes(self, judgement, diagonal):
-        self.evidence = Evidence.of(judgement, diagonal)
+        self.evidence = DiagnosisEvidence.of(judgement, diagonal)
         return super().find_mistakes(judgement, diagonal)
 
 
@@ -98,7 +98,7 @@ def test_what_is_named_repairs_the_claim(name):
     _, exchanged = swap(evidence)
     for block in (block for block in evidence.here if block.wrong.any() and not observed(block)):
         found = explanation_of(block, evidence, exchanged=block.name in exchanged)
-        if found is None or isinstance(found, Statement):
+        if found is None or isinstance(found, DiagnosisStatement):
             continue
         for seed in (11, 12):
             there, right = fresh_block(evidence, case, block.k, seed)

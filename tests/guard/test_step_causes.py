@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gradcli.claims.declared import Declared
-from gradcli.guard.step_causes import explain
-from gradcli.guard.step_evidence import Evidence
-from gradcli.guard.step_fit import Comparison, join
+from gradcli.guard.step_causes import explain_whole
+from gradcli.guard.step_evidence import StepEvidence
+from gradcli.guard.step_fit import GradientComparison, join_vectors
 
 NAMES = {"first": 24, "second": 40, "bias": 3}
 SIZES = tuple(NAMES.values())
@@ -71,9 +71,9 @@ def cause_of(step, observed):
     exact = step.exact
     noise = 1e-7 * np.random.default_rng(5).normal(size=exact.size)
     rounded = observed * (1 + 1e-7 * np.random.default_rng(6).normal(size=exact.size))
-    compared = Comparison(rounded, exact, exact * (1 + noise), SIZES)
+    compared = GradientComparison(rounded, exact, exact * (1 + noise), SIZES)
     assert compared.wrong
-    return explain(Evidence(step, compared, step.declared().gradients))
+    return explain_whole(StepEvidence(step, compared, step.declared().gradients))
 
 
 EQUAL = {"": np.full(4, 0.25)}
@@ -85,7 +85,7 @@ def two_terms(**more):
 
 
 def scaled_block(step, name, factor):
-    return join(by_name(step.exact) | {name: factor * by_name(step.exact)[name]}, NAMES)
+    return join_vectors(by_name(step.exact) | {name: factor * by_name(step.exact)[name]}, NAMES)
 
 
 def mean(step):
@@ -150,7 +150,7 @@ CASES = {
     "term-scaled": (two_terms(), lambda s: s.term("nll") + 0.3 * s.term("aux"), "aux 0.3"),
     "term-detached": (
         two_terms(),
-        lambda s: join(by_name(s.exact) | {"first": by_name(s.term("nll"))["first"]}, NAMES),
+        lambda s: join_vectors(by_name(s.exact) | {"first": by_name(s.term("nll"))["first"]}, NAMES),
         "term 'aux' does not reach first",
     ),
     "gradient-kept": (
@@ -158,10 +158,14 @@ CASES = {
         lambda s: s.exact + np.sin(np.arange(67)),
         "the gradient of the step before is still in it",
     ),
-    "weight-decay": (FakeStep(), lambda s: s.exact + 0.01 * join(s.parameters, NAMES), "0.01 times the parameters"),
+    "weight-decay": (
+        FakeStep(),
+        lambda s: s.exact + 0.01 * join_vectors(s.parameters, NAMES),
+        "0.01 times the parameters",
+    ),
     "weight-decay of signs": (
         FakeStep(),
-        lambda s: s.exact + 0.02 * np.sign(join(s.parameters, NAMES)),
+        lambda s: s.exact + 0.02 * np.sign(join_vectors(s.parameters, NAMES)),
         "0.02 times the signs",
     ),
     "stale-weights": (FakeStep(moved=np.cos(np.arange(67.0))), lambda s: s.moved, "have changed since"),
@@ -200,9 +204,9 @@ def test_weights_are_given_next_to_the_declared_ones():
 def test_equal_weights_are_found_in_gradients_of_few_numbers(numbers, declared):
     step = FakeStep(parts={"": RNG.normal(size=(4, numbers))}, names=("first",))
     exact = step.exact
-    compared = Comparison(mean(step), exact, exact * (1 + 1e-7), (numbers,))
+    compared = GradientComparison(mean(step), exact, exact * (1 + 1e-7), (numbers,))
     step.declared = lambda some=None, **_: Declared({"": 0.0}, {"": {"first": step.term("", some)}})
-    found = explain(Evidence(step, compared, step.declared().gradients))
+    found = explain_whole(StepEvidence(step, compared, step.declared().gradients))
     assert found.rule == "equal-weights" and declared in found.text
 
 

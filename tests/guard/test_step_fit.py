@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradcli.guard.step_fit import MARGIN, Comparison, join
+from gradcli.guard.step_fit import ROUNDING_MARGIN, GradientComparison, join_vectors
 
 SIZES = (12, 30, 1)
 
@@ -11,7 +11,7 @@ SIZES = (12, 30, 1)
 def compared(observed, exact, rounding=1e-7, sizes=SIZES):
     """Return a comparison in which the run rounds each number by a relative amount."""
     noise = np.random.default_rng(9).normal(size=exact.size) * rounding
-    return Comparison(observed, exact, exact * (1 + noise), sizes)
+    return GradientComparison(observed, exact, exact * (1 + noise), sizes)
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def exact():
 
 
 def test_join_follows_the_order_of_the_names():
-    assert join({"b": np.array([2.0]), "a": np.array([1.0, 3.0])}, ["a", "b"]).tolist() == [1, 3, 2]
-    assert join({}, []).size == 0
+    assert join_vectors({"b": np.array([2.0]), "a": np.array([1.0, 3.0])}, ["a", "b"]).tolist() == [1, 3, 2]
+    assert join_vectors({}, []).size == 0
 
 
 def test_rounding_is_no_difference_and_an_error_above_the_resolution_is_one(exact):
@@ -52,7 +52,7 @@ def test_a_block_below_the_rounding_is_negligible(exact):
 def test_a_coarser_run_has_a_coarser_resolution(exact):
     rounded = exact * (1 + 4e-3 * np.random.default_rng(2).normal(size=exact.size))
     found = compared(rounded, exact, rounding=4e-3)
-    assert found.wrong == () and 1e-3 < found.resolution < MARGIN * 0.01
+    assert found.wrong == () and 1e-3 < found.resolution < ROUNDING_MARGIN * 0.01
 
 
 def test_weights_are_found_with_their_errors():

@@ -27,13 +27,13 @@ def test_a_point_skipped_for_lack_of_time_hides_no_error():
     assert worst_of(derivative, [(use, late)]).report.verdict == "inconclusive"
 
 
-@pytest.mark.parametrize(("size", "count"), [(1, 1000), (frameworks.LARGE + 1, 20)])
+@pytest.mark.parametrize(("size", "count"), [(1, 1000), (frameworks.LARGE_ARRAY + 1, 20)])
 def test_every_call_is_counted_and_some_are_noted(monkeypatch, size, count):
     watch = notes.Watch({"points": 3})
     monkeypatch.setattr(notes.Watch, "current", watch)
     noted = []
     for number in range(1, count + 1):
-        entry = frameworks.entry_of(some_rule, lambda: ("backward", some_rule))
+        entry = frameworks.known_derivative(some_rule, lambda: ("backward", some_rule))
         if entry is not None:
             frameworks.note_framework(entry, "torch", some_rule, some_rule, [number], [True], [], size)
             noted.append(number)
@@ -57,7 +57,7 @@ def test_functions_without_an_entry_are_never_noted(monkeypatch):
     monkeypatch.setattr(notes.Watch, "current", watch)
     asked = []
     for _ in range(3):
-        assert frameworks.entry_of(some_rule, lambda: asked.append(1)) is None
+        assert frameworks.known_derivative(some_rule, lambda: asked.append(1)) is None
     assert asked == [1]
     assert not watch.derivatives
 
@@ -163,5 +163,5 @@ def test_a_wrapper_of_a_package_is_named_after_the_users_function(tmp_path):
     def users(x):
         return x
 
-    assert notes.place_of(space["wrap"](users))[3] == "users"
-    assert notes.place_of(space["wrap"](len))[3] == "inner"
+    assert notes.place_of_function(space["wrap"](users))[3] == "users"
+    assert notes.place_of_function(space["wrap"](len))[3] == "inner"

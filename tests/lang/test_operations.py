@@ -5,12 +5,12 @@ import ast
 import numpy as np
 import pytest
 
-from gradcli.lang.operations import describe
+from gradcli.lang.operations import describe_entry
 from gradcli.lang.parse import parse
 from gradcli.program.expression import ExpressionProgram
 from gradcli.request import Request
 from gradcli.rules import full_table
-from gradcli.rules.shapes import fit
+from gradcli.rules.shapes import fit_to_shape
 from gradcli.rules.table import NAMES
 
 from ..rules.calls import Call
@@ -26,7 +26,7 @@ SHOWN = [
     (name, place, text)
     for name, entry in full_table().items()
     if entry.public and entry.kind == "elementwise"
-    for place, (_, text) in enumerate(describe(entry).derivatives)
+    for place, (_, text) in enumerate(describe_entry(entry).derivatives)
 ]
 
 
@@ -77,5 +77,5 @@ def test_shown_formulas_match_the_engine(name, place, text):
     run = program.run({n: np.asarray(given[n], float) for n in program.free_names()}, wrt=("x",) if "x" in text else ())
     value = float(text) if run.output is None else run.output._data
     wanted = leaves[place]._grad._data
-    sums = fit(np.broadcast_to(value, out.shape), wanted.shape, out.ndim)
+    sums = fit_to_shape(np.broadcast_to(value, out.shape), wanted.shape, out.ndim)
     assert np.allclose(sums, wanted, 1e-9, 1e-12, equal_nan=True), text

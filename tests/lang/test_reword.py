@@ -15,7 +15,7 @@ from gradcli.lang.reword import (
     keyword_as_name,
     kinds_of,
     no_value_hint,
-    readable,
+    readable_message,
     syntax_hint,
     written_instead,
 )
@@ -61,14 +61,17 @@ FAILING = [  # a function that fails in NumPy, Python or the engine, its operand
 
 @pytest.mark.parametrize(("function", "operands", "text"), FAILING, ids=[str(k) for k in range(len(FAILING))])
 def test_messages_of_numpy_and_python(function, operands, text):
-    found = readable(raised(function, *operands), operands)
+    found = readable_message(raised(function, *operands), operands)
     assert found == text if text else ("remapped" not in found and "(2,)" in found)
 
 
 def test_only_the_first_line_is_kept():
-    assert readable(ValueError("first \nsecond")) == "first"
-    assert readable(ValueError()) == "ValueError"
-    assert readable(RuntimeError("ValueError: shapes (2,) and (3,) do not fit")) == "shapes (2,) and (3,) do not fit"
+    assert readable_message(ValueError("first \nsecond")) == "first"
+    assert readable_message(ValueError()) == "ValueError"
+    assert (
+        readable_message(RuntimeError("ValueError: shapes (2,) and (3,) do not fit"))
+        == "shapes (2,) and (3,) do not fit"
+    )
 
 
 def test_kinds_of_numbers():

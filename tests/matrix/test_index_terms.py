@@ -13,20 +13,20 @@ from gradcli.matrix.index_terms import (
     Index,
     Product,
     Term,
-    apply,
+    apply_function,
     as_product,
     assume_symmetric,
     common_factor,
-    contract,
+    contract_indices,
     exact_power,
-    expand,
-    inverse,
-    is_symmetric,
-    multiply,
-    number,
-    power,
+    expand_products,
+    inverse_matrix,
+    is_symmetric_term,
+    multiply_elementwise,
+    number_term,
+    power_term,
     scale,
-    size_of,
+    size_term,
     term_of,
 )
 
@@ -99,9 +99,9 @@ def test_a_delta_is_eliminated():
 
 def test_a_constant_sum_is_multiplied_by_its_length():
     i, j = Index("m"), Index("n")
-    same(contract(Term([i, j], [Product(ONE, (factor("y", i),))]), j), 3 * VALUES["y"])
-    same(contract(Term([i, j], [Product(ONE)]), i, j), 6.0)
-    assert Term([], [size_of(4)]).number() == 4 and Term([], [size_of("n")]).number() is None
+    same(contract_indices(Term([i, j], [Product(ONE, (factor("y", i),))]), j), 3 * VALUES["y"])
+    same(contract_indices(Term([i, j], [Product(ONE)]), i, j), 6.0)
+    assert Term([], [size_term(4)]).number() == 4 and Term([], [size_term("n")]).number() is None
 
 
 def test_axes_of_length_one_are_interchangeable():
@@ -112,54 +112,60 @@ def test_axes_of_length_one_are_interchangeable():
 
 OPERATIONS = {
     "a product": (lambda v: multiply_all(v.A, v.t, v.t), lambda v: v.A * v.t * v.t),
-    "a sum times a sum": (lambda v: multiply((), plus(v.t, 2), plus(v.t, 3)), lambda v: (v.t + 2) * (v.t + 3)),
-    "a power of a product": (lambda v: power(scale(v.A, 4), Fraction(1, 2)), lambda v: np.sqrt(4 * v.A)),
-    "a root of an even power": (lambda v: power(power(scale(v.t, -1), Fraction(2)), Fraction(1, 2)), lambda v: v.t),
+    "a sum times a sum": (
+        lambda v: multiply_elementwise((), plus(v.t, 2), plus(v.t, 3)),
+        lambda v: (v.t + 2) * (v.t + 3),
+    ),
+    "a power of a product": (lambda v: power_term(scale(v.A, 4), Fraction(1, 2)), lambda v: np.sqrt(4 * v.A)),
+    "a root of an even power": (
+        lambda v: power_term(power_term(scale(v.t, -1), Fraction(2)), Fraction(1, 2)),
+        lambda v: v.t,
+    ),
     "a negative power of a sum": (
-        lambda v: power(plus(scale(v.t, 6), 4), Fraction(-2)),
+        lambda v: power_term(plus(scale(v.t, 6), 4), Fraction(-2)),
         lambda v: (6 * v.t + 4) ** -2.0,
     ),
     "a root of a sum with a factor": (
-        lambda v: power(plus(scale(v.t, 8), 4), Fraction(1, 2)),
+        lambda v: power_term(plus(scale(v.t, 8), 4), Fraction(1, 2)),
         lambda v: np.sqrt(8 * v.t + 4),
     ),
-    "a sum of all elements": (lambda v: contract(v.A, *v.A.axes), lambda v: v.A.sum()),
-    "an inverse": (lambda v: inverse(v.B), lambda v: np.linalg.inv(v.B)),
+    "a sum of all elements": (lambda v: contract_indices(v.A, *v.A.axes), lambda v: v.A.sum()),
+    "an inverse": (lambda v: inverse_matrix(v.B), lambda v: np.linalg.inv(v.B)),
     "an inverse of a multiple": (
-        lambda v: inverse(multiply_all(scale(v.B, 3), v.t)),
+        lambda v: inverse_matrix(multiply_all(scale(v.B, 3), v.t)),
         lambda v: np.linalg.inv(3 * v.t * v.B),
     ),
     "an inverse of a transpose": (
-        lambda v: inverse(Term(v.B.axes[::-1], v.B.products)),
+        lambda v: inverse_matrix(Term(v.B.axes[::-1], v.B.products)),
         lambda v: np.linalg.inv(v.B.T),
     ),
-    "an inverse of a product": (lambda v: inverse(dot(v.B, v.C)), lambda v: np.linalg.inv(v.B @ v.C)),
-    "an inverse of an inverse": (lambda v: inverse(inverse(v.B)), lambda v: v.B),
-    "an inverse times its matrix": (lambda v: dot(inverse(v.B), v.B), lambda v: np.eye(3)),
-    "a matrix times its inverse": (lambda v: dot(v.B, inverse(v.B)), lambda v: np.eye(3)),
+    "an inverse of a product": (lambda v: inverse_matrix(dot(v.B, v.C)), lambda v: np.linalg.inv(v.B @ v.C)),
+    "an inverse of an inverse": (lambda v: inverse_matrix(inverse_matrix(v.B)), lambda v: v.B),
+    "an inverse times its matrix": (lambda v: dot(inverse_matrix(v.B), v.B), lambda v: np.eye(3)),
+    "a matrix times its inverse": (lambda v: dot(v.B, inverse_matrix(v.B)), lambda v: np.eye(3)),
     "an inverse times the transpose": (
-        lambda v: dot(inverse(v.B), Term(v.B.axes[::-1], v.B.products)),
+        lambda v: dot(inverse_matrix(v.B), Term(v.B.axes[::-1], v.B.products)),
         lambda v: np.linalg.inv(v.B) @ v.B.T,
     ),
-    "functions": (lambda v: apply("exp", v.A.axes, [scale(v.A, -1)]), lambda v: np.exp(-v.A)),
+    "functions": (lambda v: apply_function("exp", v.A.axes, [scale(v.A, -1)]), lambda v: np.exp(-v.A)),
     "sums multiplied out": (
-        lambda v: expand(multiply((), plus(v.t, 2), plus(v.t, 3), v.t)),
+        lambda v: expand_products(multiply_elementwise((), plus(v.t, 2), plus(v.t, 3), v.t)),
         lambda v: (v.t + 2) * (v.t + 3) * v.t,
     ),
 }
 
 
 def plus(term, value):
-    return Term(term.axes, [*term.products, *number(value).products])
+    return Term(term.axes, [*term.products, *number_term(value).products])
 
 
 def multiply_all(first, *others):
-    return multiply(first.axes, first, *others)
+    return multiply_elementwise(first.axes, first, *others)
 
 
 def dot(a, b):
     i, j, k = a.axes[0], Index(a.axes[1].dim), Index(b.axes[1].dim)
-    return contract(multiply((i, j, k), a.with_axes((i, j)), b.with_axes((j, k))), j)
+    return contract_indices(multiply_elementwise((i, j, k), a.with_axes((i, j)), b.with_axes((j, k))), j)
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -171,37 +177,46 @@ def test_operations_match_numpy(name):
 def test_terms_are_simplified():
     B, t = whole("B"), whole("t")
     identity = Term(B.axes, [Product(ONE, (Factor(Atom("delta"), B.axes),))])
-    assert dot(inverse(B), B).key == dot(B, inverse(B)).key == identity.key
-    assert inverse(inverse(B)).key == B.key and inverse(identity).key == identity.key
-    assert dot(inverse(dot(B, B)), B).key == inverse(B).key  # inv(B) inv(B) B
-    assert power(power(t, Fraction(3)), Fraction(1, 3)).key == t.key
-    assert power(power(t, Fraction(2)), Fraction(1, 2)).key != t.key  # |t|
-    assert power(t, Fraction(0)).number() == 1
-    exp = apply("exp", [], [t])
-    assert multiply((), exp, power(plus(exp, 1), -ONE)).key == apply("sigmoid", [], [t]).key
-    assert power(plus(apply("exp", [], [scale(t, -1)]), 1), -ONE).key == apply("sigmoid", [], [t]).key
+    assert dot(inverse_matrix(B), B).key == dot(B, inverse_matrix(B)).key == identity.key
+    assert inverse_matrix(inverse_matrix(B)).key == B.key and inverse_matrix(identity).key == identity.key
+    assert dot(inverse_matrix(dot(B, B)), B).key == inverse_matrix(B).key  # inv(B) inv(B) B
+    assert power_term(power_term(t, Fraction(3)), Fraction(1, 3)).key == t.key
+    assert power_term(power_term(t, Fraction(2)), Fraction(1, 2)).key != t.key  # |t|
+    assert power_term(t, Fraction(0)).number() == 1
+    exp = apply_function("exp", [], [t])
+    assert multiply_elementwise((), exp, power_term(plus(exp, 1), -ONE)).key == apply_function("sigmoid", [], [t]).key
+    assert (
+        power_term(plus(apply_function("exp", [], [scale(t, -1)]), 1), -ONE).key
+        == apply_function("sigmoid", [], [t]).key
+    )
     x = whole("x")
-    e = apply("exp", x.axes, [x])
-    ratio = multiply(x.axes, e, power(contract(e, *x.axes), -ONE))
+    e = apply_function("exp", x.axes, [x])
+    ratio = multiply_elementwise(x.axes, e, power_term(contract_indices(e, *x.axes), -ONE))
     assert [f.atom.op for f in ratio.products[0].factors] == ["softmax"]
     same(ratio, np.exp(VALUES["x"]) / np.exp(VALUES["x"]).sum())
 
 
 def test_sums_multiplied_out_have_no_parentheses():
     t = whole("t")
-    grouped = multiply((), plus(t, 2), plus(t, 3))
+    grouped = multiply_elementwise((), plus(t, 2), plus(t, 3))
     assert any(f.atom.op == "group" for p in grouped.products for f in p.factors)
-    assert sorted((p.coefficient, len(p.factors)) for p in expand(grouped).products) == [(1, 1), (5, 1), (6, 0)]
+    assert sorted((p.coefficient, len(p.factors)) for p in expand_products(grouped).products) == [
+        (1, 1),
+        (5, 1),
+        (6, 0),
+    ]
 
 
 def test_symmetric_inputs_equal_their_transposes():
     B = whole("B")
     turned = Term(B.axes[::-1], B.products)
-    assert not is_symmetric(B) and is_symmetric(Term(B.axes, [*B.products, *turned.with_axes(B.axes).products]))
+    assert not is_symmetric_term(B) and is_symmetric_term(
+        Term(B.axes, [*B.products, *turned.with_axes(B.axes).products])
+    )
     both = [assume_symmetric(x, frozenset("B")) for x in (B, Term(B.axes, turned.with_axes(B.axes).products))]
-    assert both[0].key == both[1].key and is_symmetric(both[0])
+    assert both[0].key == both[1].key and is_symmetric_term(both[0])
     assert assume_symmetric(B, frozenset("C")).key == B.key
-    assert is_symmetric(dot(B, Term(B.axes[::-1], B.products)))  # B B^T
+    assert is_symmetric_term(dot(B, Term(B.axes[::-1], B.products)))  # B B^T
 
 
 def test_as_product_puts_a_sum_in_parentheses():
@@ -209,7 +224,7 @@ def test_as_product_puts_a_sum_in_parentheses():
     made = as_product(plus(scale(t, -4), 6))
     assert made.coefficient == -2 and [f.atom.op for f in made.factors] == ["group"]  # -2 (2 t - 3)
     same(Term([], [made]), -4 * 0.7 + 6)
-    assert as_product(number(0)).coefficient == 0
+    assert as_product(number_term(0)).coefficient == 0
     assert as_product(t) == next(iter(t.products))
 
 

@@ -195,14 +195,14 @@ def test_a_random_program_agrees_with_the_engine(seed):
 
 
 def test_a_formula_that_disagrees_with_the_engine_is_a_defect(monkeypatch):
-    monkeypatch.setitem(reader.SLOPES, "exp", ("2*exp(x)",))
-    reader.slope.cache_clear()
+    monkeypatch.setitem(reader.TABLE_SLOPES, "exp", ("2*exp(x)",))
+    reader.slope_formula.cache_clear()
     try:
         with pytest.raises(GradcliError, match="disagrees") as caught:
             matrix_formulas(program_of("sum(exp(x))"), {"x": ("n",)}, Request())
         assert caught.value.exit_code == EXIT_DEFECT
     finally:
-        reader.slope.cache_clear()
+        reader.slope_formula.cache_clear()
 
 
 @pytest.mark.parametrize(

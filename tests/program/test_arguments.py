@@ -25,7 +25,7 @@ from gradcli.program.arguments import (
     element_at,
     expand_paths,
     is_named,
-    is_whole,
+    is_whole_number,
     layout_of,
     map_leaves,
     named_parameters,
@@ -225,8 +225,8 @@ def test_the_layout_of_an_output_marks_complex_parts():
 
 
 def test_is_whole_and_annotation_name():
-    assert is_whole(2.0) and is_whole(np.array([1.0, -3.0]))
-    assert not any(map(is_whole, (2.5, np.nan, np.inf, 2)))  # 2 is an integer already
+    assert is_whole_number(2.0) and is_whole_number(np.array([1.0, -3.0]))
+    assert not any(map(is_whole_number, (2.5, np.nan, np.inf, 2)))  # 2 is an integer already
     assert [annotation_name(x) for x in ("torch.LongTensor", int, functools.partial)] == [
         "LongTensor",
         "int",

@@ -9,12 +9,12 @@ import pytest
 
 from gradcli.claims.open import load_program, open_address
 from gradcli.errors import GradcliError
-from gradcli.lang.limits import MAX_TEXT
+from gradcli.lang.limits import MAX_PROGRAM_BYTES
 from gradcli.program.expression import ExpressionProgram
 from gradcli.program.script import ScriptProgram
-from gradcli.program.target import Target, decode, load_file, load_script, read_source
+from gradcli.program.target import Target, decode_source, load_file, load_script, read_source
 from gradcli.request import Request
-from gradcli.user.address import as_file, is_module, join_structures, kind_of_address, project_files, split_name
+from gradcli.user.address import as_file, join_structures, kind_of_address, names_module, project_files, split_name
 from gradcli.user.loading import change_to
 
 
@@ -114,8 +114,8 @@ def test_installed_modules_are_found_on_request():
     for name in ("no_such_package", "math", "json.no_such_part"):  # math has no file
         with pytest.raises(GradcliError, match=f"no module '{name}' here, in src, or installed"):
             as_file(f"{name}:f", installed=True)
-    assert is_module("a.b:c") and is_module("a:b")
-    assert not any(map(is_module, ("a:b c", "x[1:2]", "a.py:b", "1a:b")))
+    assert names_module("a.b:c") and names_module("a:b")
+    assert not any(map(names_module, ("a:b c", "x[1:2]", "a.py:b", "1a:b")))
 
 
 def test_the_nearest_project_comes_first(folder):
@@ -218,15 +218,15 @@ def test_a_file_is_executed_as_a_module():
     ],
 )
 def test_text_is_decoded_according_to_its_kind(data, place, text):
-    assert decode(data, place) == text
+    assert decode_source(data, place) == text
 
 
 def test_text_that_cannot_be_read_is_an_error(folder):
     with pytest.raises(GradcliError, match=r"a\.expr is not UTF-8 text \(byte 2 is 0xff\); is it a binary file\?"):
-        decode(b"x+\xff", "a.expr")
+        decode_source(b"x+\xff", "a.expr")
     with pytest.raises(GradcliError, match="longer than") as raised:
-        decode(b"x" * (MAX_TEXT + 1), "a.expr")
-    assert raised.value.kind == "limit" and len(decode(b"x" * MAX_TEXT, "a")) == MAX_TEXT
+        decode_source(b"x" * (MAX_PROGRAM_BYTES + 1), "a.expr")
+    assert raised.value.kind == "limit" and len(decode_source(b"x" * MAX_PROGRAM_BYTES, "a")) == MAX_PROGRAM_BYTES
     for path, message in [("src", "src is a directory"), ("a\0b", "cannot be read"), ("f.py/x", "cannot be read")]:
         with pytest.raises(GradcliError, match=message):
             read_source(path)

@@ -12,8 +12,8 @@ from gradcli.numeric.flat import Flat
 from gradcli.repair.candidates import candidates
 from gradcli.repair.edits import fitted
 from gradcli.repair.scope import scope_of
-from gradcli.repair.search import Limits, find_patch
-from gradcli.repair.trial import Trial, parts_of
+from gradcli.repair.search import SearchLimits, find_patch
+from gradcli.repair.trial import Trial, parts_to_repair
 from gradcli.results.checks import CheckReport, Finding
 from gradcli.user.source import apply_edits, source_of
 
@@ -126,7 +126,7 @@ class Report:
         self.verdict, self.resolution, self.diagnosis = verdict, 1e-9, (Finding("factor", "half"),)
 
 
-def patch_for(module, at, check=lambda inputs: Report("pass"), limits=Limits(seconds=60.0), grad="g", wrt=None):
+def patch_for(module, at, check=lambda inputs: Report("pass"), limits=SearchLimits(seconds=60.0), grad="g", wrt=None):
     claim = HandWritten(module.f, at, wrt=wrt, grad=getattr(module, grad))
     report: CheckReport = Report("fail")
     return find_patch(claim, module.f, report, check, limits)
@@ -174,8 +174,8 @@ def test_limits_bound_the_search(tmp_path):
     module = load(tmp_path, LENGTHS)
     at = {"x": np.arange(1.0, 4.0)}
     patch = patch_for(module, at)
-    assert patch_for(module, at, limits=Limits(candidates=patch.tried, seconds=60.0)).after == patch.after
-    assert patch_for(module, at, limits=Limits(candidates=1, seconds=60.0)) is None
+    assert patch_for(module, at, limits=SearchLimits(candidates=patch.tried, seconds=60.0)).after == patch.after
+    assert patch_for(module, at, limits=SearchLimits(candidates=1, seconds=60.0)) is None
 
 
 def test_the_function_is_as_before_after_the_search(tmp_path):
@@ -262,6 +262,6 @@ def test_two_edits_in_one_term_each_are_not_found(tmp_path):
 def test_parts_are_single_elements_if_there_are_few(n):
     at = {"x": np.linspace(1.0, 2.0, n), "y": np.ones(2)}
     flat = Flat(HandWritten(lambda x, y: np.sum(x) + np.sum(y), at, grad=lambda x, y: (1 + 0 * x, 1 + 0 * y)))
-    parts = parts_of(flat)
+    parts = parts_to_repair(flat)
     assert len(parts) == (5 if n == 3 else 2)
     assert (parts.sum(axis=0) == 1).all()

@@ -71,7 +71,7 @@ def test_a_scaled_pair_is_caught(name, place, monkeypatch):
 
 def test_skipping_fit_is_caught(monkeypatch):
     assert not any(differs(c) for c in BROADCASTING[:10])
-    monkeypatch.setattr(vjps, "fit", lambda g, shape, ndim: g)
+    monkeypatch.setattr(vjps, "fit_to_shape", lambda g, shape, ndim: g)
     assert all(differs(c) for c in BROADCASTING if c.entry.name not in SKIP)
 
 
@@ -79,9 +79,9 @@ def test_a_wrong_fit_is_caught(monkeypatch):
     """Take the mean over broadcast axes instead of the sum."""
 
     def mean(g, shape, ndim):
-        return shapes.fit(g, shape, ndim) * (np.prod(shape) / max(np.prod(g.shape[-ndim:]), 1))
+        return shapes.fit_to_shape(g, shape, ndim) * (np.prod(shape) / max(np.prod(g.shape[-ndim:]), 1))
 
-    monkeypatch.setattr(vjps, "fit", mean)
+    monkeypatch.setattr(vjps, "fit_to_shape", mean)
     assert all(differs(c) for c in BROADCASTING if c.entry.name == "multiply")
 
 

@@ -4,20 +4,20 @@ import numpy as np
 import pytest
 from rich.text import Text
 
-from gradcli.results.base import Block
+from gradcli.results.base import ResultBlock
 from gradcli.results.formats import Style
 from gradcli.show.arrays import (
-    Row,
     Shown,
+    ShownRow,
+    array_summary,
     array_text,
     elide_to_width,
-    heat_map,
     label_matrix,
     matrix,
     shade,
     shown_positions,
-    summary,
     table_of_arrays,
+    text_heat_map,
 )
 
 from .reports import printed
@@ -100,7 +100,7 @@ def test_colours_follow_sign_and_size():
 
 def rows(count):
     arrays = [Shown(np.arange(float(count))), Shown(None, True)]
-    return [Row(Text("x"), (count,), arrays), Row(Text("k"), (), [None, Shown(np.array(7.0), True)])]
+    return [ShownRow(Text("x"), (count,), arrays), ShownRow(Text("k"), (), [None, Shown(np.array(7.0), True)])]
 
 
 def test_named_arrays_form_a_table():
@@ -122,19 +122,19 @@ def test_arrays_too_wide_for_a_table_are_below_their_names():
 
 def test_errors_follow_numbers():
     error = np.array([1e-9, np.inf])
-    row = Row(Text("x"), (2,), [Shown(np.array([1.5, np.nan]), True, error)])
+    row = ShownRow(Text("x"), (2,), [Shown(np.array([1.5, np.nan]), True, error)])
     assert printed(*table_of_arrays(("input", "shape", "gradient"), [row], STYLE))[1].endswith("[1.5 ± 1e-09, unknown]")
-    block = Block("x", "", np.array([[2.0, 20.0]]), (("y", (1,)), ("x", (2,))), np.array([[0.25, 3e-8]]))
+    block = ResultBlock("x", "", np.array([[2.0, 20.0]]), (("y", (1,)), ("x", (2,))), np.array([[0.25, 3e-8]]))
     assert printed(matrix(block, "∂y/∂x", STYLE))[-1] == "y[0]  2 ± 0.25  20 ± 3e-08"
     plain = STYLE._replace(unicode=False)
     assert array_text(np.array(2.0), plain, False, None, error=np.array(0.5)).plain == "2 +- 0.5"
 
 
 def test_a_matrix_has_labels_and_keeps_its_numbers():
-    block = Block("x", "", np.array([[1.0, 20.0], [3.0, 4.0]]), (("y", (2,)), ("x", (2,))))
+    block = ResultBlock("x", "", np.array([[1.0, 20.0], [3.0, 4.0]]), (("y", (2,)), ("x", (2,))))
     lines = printed(matrix(block, "∂y/∂x", STYLE))
     assert lines == ["∂y/∂x   2 by 2", "      x[0]  x[1]", "y[0]     1    20", "y[1]     3     4"]
-    empty = Block("x", "", np.zeros((2, 0)), (("y", (2,)), ("x", (0,))))
+    empty = ResultBlock("x", "", np.zeros((2, 0)), (("y", (2,)), ("x", (0,))))
     assert printed(matrix(empty, "∂y/∂x", STYLE)) == ["∂y/∂x   2 by 0", "empty"]
 
 
@@ -152,18 +152,18 @@ def test_columns_that_do_not_fit_are_elided_or_wrapped():
 
 def test_a_summary_has_rank_norm_and_density():
     low = np.outer([1.0, 2.0, 0.0], [3.0, 4.0, 0.0])
-    text = summary(low, STYLE).plain
+    text = array_summary(low, STYLE).plain
     assert text.startswith(f"rank 1, norm {np.linalg.norm(low):.6g}, 44.4% of 9 elements are not 0")
-    assert summary(np.array([[np.nan, 1.0]]), STYLE).plain.startswith("rank ?, norm nan, 100.0% of 2")
+    assert array_summary(np.array([[np.nan, 1.0]]), STYLE).plain.startswith("rank ?, norm nan, 100.0% of 2")
 
 
 def test_a_heat_map_shows_sizes_and_nan():
     x = np.zeros((12, 36))
     x[0, 0], x[1, 1], x[2, 2], x[11, 35] = 4.0, 0.01, np.nan, -4.0
-    lines = heat_map(x, STYLE._replace(unicode=False)).plain.splitlines()
+    lines = text_heat_map(x, STYLE._replace(unicode=False)).plain.splitlines()
     cells = [line.strip().strip("|") for line in lines]
     assert (len(cells), {len(line) for line in cells}) == (12, {36})
     assert cells[0][0] == cells[11][35] != cells[1][1] != cells[5][5] == " " and cells[2][2] == "?"
     large = np.zeros((100, 100))
     large[99, 0] = 1.0  # each cell shows the largest of its elements
-    assert heat_map(large, STYLE._replace(unicode=False)).plain.splitlines()[-1].strip()[1] == cells[0][0]
+    assert text_heat_map(large, STYLE._replace(unicode=False)).plain.splitlines()[-1].strip()[1] == cells[0][0]

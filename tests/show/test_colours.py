@@ -5,7 +5,7 @@ import re
 import pytest
 from rich.style import Style
 
-from gradcli.show.arrays import COMPLEX, NEGATIVE, POSITIVE, shade
+from gradcli.show.arrays import COMPLEX_COLOUR, NEGATIVE_COLOUR, POSITIVE_COLOUR, shade
 from gradcli.show.html import STYLE
 
 
@@ -23,7 +23,7 @@ def contrast(colour, other):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("name", [POSITIVE, NEGATIVE, COMPLEX])
+@pytest.mark.parametrize("name", [POSITIVE_COLOUR, NEGATIVE_COLOUR, COMPLEX_COLOUR])
 @pytest.mark.parametrize("background", ["#ffffff", "#000000"])
 def test_numbers_are_readable_on_a_terminal(name, background):
     assert contrast(Style.parse(name).color.get_truecolor().hex, background) > 4

@@ -21,12 +21,12 @@ from gradcli.show.data import (
     number,
     one_line,
     write_cells,
-    write_code,
     write_csv,
     write_json,
     write_npy,
     write_npz,
     write_raw,
+    write_source,
     write_text,
     write_tsv,
 )
@@ -149,7 +149,7 @@ def test_formulas_are_rows_of_text_and_code_is_unchanged():
     result = SimpleNamespace(rows=lambda: [("∂f/∂x", "2*x"), ("∂f/∂y", "1")], code="def f(): ...\n")
     assert write_text(result, Style()) == "∂f/∂x\t2*x\n∂f/∂y\t1\n"
     assert write_text(result, Style(unicode=False)) == "del f/del x\t2*x\ndel f/del y\t1\n"
-    assert write_code(result, Style()) == result.code
+    assert write_source(result, Style()) == result.code
 
 
 def test_a_lock_has_a_line_for_each_check():

@@ -8,8 +8,8 @@ from scipy.sparse import coo_array
 
 from gradcli.results.base import Gradients, Hessian, InputGradient, Jacobian, Products, Value
 from gradcli.results.formats import Style, render
-from gradcli.results.studies import Derivative, Formula, FormulaMatrix, Formulas, LongNumbers
-from gradcli.show.latex import array, names, partial, value
+from gradcli.results.studies import Derivative, FormulaMatrix, Formulas, LongNumbers, PrintedFormula
+from gradcli.show.latex import latex_array, latex_names, latex_number, partial
 
 
 def written(result, precision=None):
@@ -32,15 +32,15 @@ def written(result, precision=None):
     ],
 )
 def test_a_number(x, text):
-    assert value(x, None) == text
+    assert latex_number(x, None) == text
 
 
 def test_arrays_are_columns_and_matrices():
-    assert array(np.array([1.0, 2.0]), None) == r"\begin{bmatrix} 1.0 \\ 2.0 \end{bmatrix}"
-    assert array(np.array([[1.0, 2.0], [3.0, 4.0]]), 3) == r"\begin{bmatrix} 1 & 2 \\ 3 & 4 \end{bmatrix}"
+    assert latex_array(np.array([1.0, 2.0]), None) == r"\begin{bmatrix} 1.0 \\ 2.0 \end{bmatrix}"
+    assert latex_array(np.array([[1.0, 2.0], [3.0, 4.0]]), 3) == r"\begin{bmatrix} 1 & 2 \\ 3 & 4 \end{bmatrix}"
     inner = r"\begin{bmatrix} 1 \end{bmatrix}"
-    assert array(np.ones((2, 1, 1)), 3) == rf"\left[{inner},\; {inner}\right]"
-    assert (array(np.array(1 / 3), 2), array(None, None)) == ("0.33", r"\text{none}")
+    assert latex_array(np.ones((2, 1, 1)), 3) == rf"\left[{inner},\; {inner}\right]"
+    assert (latex_array(np.array(1 / 3), 2), latex_array(None, None)) == ("0.33", r"\text{none}")
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_partial_derivative(name, left):
 
 
 def test_up_to_twelve_names_of_elements_are_listed():
-    assert (names("x", ()), names("x", (1,)), names("x", (2,))) == ("x", "x_{0}", "(x_{0}, x_{1})")
-    assert names("x", (13,)) == r"(x_{0}, x_{1}, x_{2}, \dots, x_{12})"
-    assert names("x", (3, 4)).count(",") == 11 + 12  # between twelve names, and one in each index
+    assert (latex_names("x", ()), latex_names("x", (1,)), latex_names("x", (2,))) == ("x", "x_{0}", "(x_{0}, x_{1})")
+    assert latex_names("x", (13,)) == r"(x_{0}, x_{1}, x_{2}, \dots, x_{12})"
+    assert latex_names("x", (3, 4)).count(",") == 11 + 12  # between twelve names, and one in each index
 
 
 FORMULA = SimpleNamespace(name="x", latex=np.array("2 x", object), agrees=True, texts=np.array("2*x"))
@@ -115,7 +115,7 @@ def test_products_name_their_factors(kind, sign):
 
 
 def derivative(name, latex, value=None):
-    return Derivative(name, Formula(latex, latex), value)
+    return Derivative(name, PrintedFormula(latex, latex), value)
 
 
 def formulas(*derivatives, **more):
@@ -128,7 +128,7 @@ def test_formulas():
     assert written(one._replace(single=False, function="loss")) == [
         r"\frac{\partial \mathrm{loss}}{\partial x} = 2 x = 6.0"
     ]
-    assert written(one._replace(steps=(Formula("", "a = b"), Formula("", "c = d")))) == ["a = b", "c = d"]
+    assert written(one._replace(steps=(PrintedFormula("", "a = b"), PrintedFormula("", "c = d")))) == ["a = b", "c = d"]
     entries = ((derivative("", "1"), derivative("", "0")), (derivative("", "x"), derivative("", "y")))
     square = FormulaMatrix("jacobian", ("[0]", "[1]"), ("x", "y"), entries)
     assert written(formulas(matrix=square)) == [

@@ -16,7 +16,7 @@ import pytest
 import gradcli
 from gradcli.cli.main import main
 from gradcli.results.checks import CheckSummary, Elements, FoundPoint, InputCheck
-from gradcli.show.html import MOST_ROWS, STYLE, element_table
+from gradcli.show.html import MOST_TABLE_ROWS, STYLE, element_rows
 
 CHECKS = """
 import numpy as np
@@ -201,16 +201,16 @@ def test_scrolling_boxes_can_take_the_keyboard_focus(report, trace):
 
 
 def test_only_the_worst_of_very_many_elements_are_shown():
-    n = MOST_ROWS + 7
+    n = MOST_TABLE_ROWS + 7
     numeric = np.ones((1, n))
     claimed = numeric.copy()
     claimed[0, -1] = 3
     names = tuple(((i,), "") for i in range(n))
     every = Elements((((), ""),), names, claimed, numeric, np.full((1, n), 1e-9), np.full((1, n), "pass"))
     item = InputCheck("x", (n,), "fail", 2.0, 2.0, 0.0, 1e-9, None, elements=every, point=np.ones(n))
-    text = element_table(item, every)
-    assert f"The worst {MOST_ROWS} of {n} elements" in text and f"x[{n - 1}]" in text
-    assert text.count("<tr") == MOST_ROWS + 1
+    text = element_rows(item, every)
+    assert f"The worst {MOST_TABLE_ROWS} of {n} elements" in text and f"x[{n - 1}]" in text
+    assert text.count("<tr") == MOST_TABLE_ROWS + 1
 
 
 def test_a_trace_is_readable_without_its_script(trace):

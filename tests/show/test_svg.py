@@ -10,7 +10,7 @@ from gradcli.claims.open import load_program
 from gradcli.program.target import Target
 from gradcli.request import Request
 from gradcli.results.formats import Style
-from gradcli.show.svg import BETWEEN, GAP, draw_layers, order_rows, render_graph, turn
+from gradcli.show.svg import BETWEEN, NEIGHBOUR_GAP, draw_layers, order_rows, svg_of_graph, turn_drawing
 
 BELOW = {"sum": ["mul", "x"], "mul": ["sin", "y"], "sin": ["x"]}
 WIDTHS = {"sum": 80.0, "mul": 60.0, "sin": 60.0, "y": 100.0, "x": 60.0}
@@ -18,12 +18,12 @@ WIDTHS = {"sum": 80.0, "mul": 60.0, "sin": 60.0, "y": 100.0, "x": 60.0}
 
 def test_operands_are_below_their_results_and_boxes_do_not_touch():
     drawing = draw_layers(WIDTHS, BELOW, height=50)
-    levels = {node: round((y - GAP - 25) / (50 + BETWEEN)) for node, (_, y, _) in drawing.boxes.items()}
+    levels = {node: round((y - NEIGHBOUR_GAP - 25) / (50 + BETWEEN)) for node, (_, y, _) in drawing.boxes.items()}
     assert levels == {"sum": 0, "mul": 1, "sin": 2, "y": 2, "x": 3}
     (x, _, width), (other, _, wide) = sorted([drawing.boxes["sin"], drawing.boxes["y"]])
-    assert other - x >= (width + wide) / 2 + GAP
+    assert other - x >= (width + wide) / 2 + NEIGHBOUR_GAP
     assert drawing.size[0] > max(x + width / 2 for x, _, width in drawing.boxes.values())
-    assert drawing.size[1] == 4 * (50 + BETWEEN) + GAP
+    assert drawing.size[1] == 4 * (50 + BETWEEN) + NEIGHBOUR_GAP
 
 
 def test_edges_go_from_the_bottom_of_a_box_to_the_top_of_another():
@@ -52,7 +52,7 @@ def test_layers_are_sorted_until_edges_do_not_cross():
 
 def test_a_turned_drawing_has_operands_on_the_left():
     drawing = draw_layers(dict.fromkeys(WIDTHS, 40.0), BELOW, height=100)
-    turned = turn(drawing, 100)
+    turned = turn_drawing(drawing, 100)
     assert (turned.size, turned.height) == (drawing.size[::-1], 40.0)
     assert all(width == 100 for _, _, width in turned.boxes.values())
     order = [turned.boxes[node][0] for node in ("x", "sin", "mul", "sum")]
@@ -66,7 +66,7 @@ def test_an_empty_graph_is_an_empty_drawing():
 def places(text, names, direction):
     """Return the positions of the boxes of leaves in a drawing."""
     result = graph_program(load_program(Target(text, inline=True)), dict.fromkeys(names, 2.0), Request())
-    drawn = render_graph(result._replace(direction=direction), Style()).decode()
+    drawn = svg_of_graph(result._replace(direction=direction), Style()).decode()
     found = {name: (float(x), float(y)) for x, y, name in re.findall(r'<text x="(.*?)" y="(.*?)".*?>(.*?)<', drawn)}
     return [found[name] for name in names]
 

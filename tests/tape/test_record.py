@@ -16,7 +16,7 @@ from gradcli.tape.record import (
     cast,
     cast_cotangent,
     dispatch,
-    end,
+    end_mode,
     keep_flags,
     name_nodes,
     record,
@@ -194,9 +194,9 @@ def test_a_mode_may_end_before_those_above_it():
     lower, upper = Counting(), Counting()
     begin(lower)
     begin(upper)
-    end(lower)
+    end_mode(lower)
     assert recorder() is upper and upper.below is ENGINE
-    end(upper)
+    end_mode(upper)
     assert recorder() is ENGINE
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gradcli.errors import GradcliError, TargetError, TimeIsUp
-from gradcli.user.instrument import BIND, LAST, instrument, last_names
+from gradcli.user.instrument import BIND_NAME, LAST_NAME, instrument, last_names
 from gradcli.user.loading import Folders, Surroundings, change_to, check_callable, find_in, load_module, root_of
 from gradcli.user.tracebacks import (
     blame_user_code,
@@ -57,7 +57,7 @@ b * 2
 
 def test_assignments_at_the_top_level_are_recorded():
     bound, last = [], []
-    names = {BIND: lambda value, *name: bound.append((*name, value)) or value, LAST: last.append}
+    names = {BIND_NAME: lambda value, *name: bound.append((*name, value)) or value, LAST_NAME: last.append}
     exec(instrument(SCRIPT, "s.py"), {**names, "x": type("Object", (), {})})
     found = {name: value for name, value in bound if name != "lazy"}
     assert [name for name, _ in bound].count("k") == 2

@@ -25,7 +25,7 @@ def test_the_running_python_is_recognised_without_starting_it(here, monkeypatch)
     monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
     monkeypatch.setattr(project, "ask", lambda found: pytest.fail(f"{found.path} was started"))
     assert project.find_interpreter(".") == project.Interpreter(PYTHON, "VIRTUAL_ENV")
-    assert project.choose(["f.py:g"]) is None
+    assert project.choose_python(["f.py:g"]) is None
 
 
 def test_another_environment_is_asked_for_its_version(here):
@@ -33,11 +33,11 @@ def test_another_environment_is_asked_for_its_version(here):
     python = here / ".venv/bin/python"
     python.write_text("#!/bin/sh\necho \"('/elsewhere', (3, 12, 1), 'cpython-312', True)\"\n")
     python.chmod(0o755)
-    assert project.choose(["f.py:g"]) == project.Interpreter(str(python), ".venv")
-    assert project.choose(["x**2"]) is None
+    assert project.choose_python(["f.py:g"]) == project.Interpreter(str(python), ".venv")
+    assert project.choose_python(["x**2"]) is None
     python.write_text("#!/bin/sh\necho \"('/elsewhere', (3, 9, 1), 'cpython-39', True)\"\n")
     with pytest.raises(GradcliError, match=r"is Python 3\.9\.1; gradcli needs 3\.11"):
-        project.choose(["f.py:g"])
+        project.choose_python(["f.py:g"])
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,13 @@
 """Explanations of gradcli why from records made by hand, without running a script or an engine."""
 
 from gradcli.why.cause import explain_record
-from gradcli.why.record import Event, Note, Pass, Record, Run, Size, Step, Value
+from gradcli.why.record import ArraySize, Event, NodeRun, Note, Record, RecordedPass, RecordedStep, RecordedValue
 
-FINE, ZERO, NAN = Size("ok", 1.0, -1.0, 1.0), Size("zero", 0.0), Size("nan", float("inf"), bad=1, total=2)
+FINE, ZERO, NAN = (
+    ArraySize("ok", 1.0, -1.0, 1.0),
+    ArraySize("zero", 0.0),
+    ArraySize("nan", float("inf"), bad=1, total=2),
+)
 FLOAT32 = 1.2e-7
 
 
@@ -18,22 +22,26 @@ class Script:
         return ("script.py", self.line)
 
     def leaf(self, name, **more):
-        self.names[name] = value = Value(
+        self.names[name] = value = RecordedValue(
             self.line + 1, wants=True, chain=((self.place(), "<module>"),), name=name, **more
         )
         return value
 
     def op(self, operation, *inputs, wants=True, kind="f", state="ok", shape=(), **more):
         place = self.place()
-        step = Step(self.line, operation, inputs, place=place, **more)
-        value = Value(self.line, kind, state, wants and kind == "f", not wants, shape, ((place, "<module>"),), step)
+        step = RecordedStep(self.line, operation, inputs, place=place, **more)
+        value = RecordedValue(
+            self.line, kind, state, wants and kind == "f", not wants, shape, ((place, "<module>"),), step
+        )
         step.outputs = (value,)
         self.steps.append(step)
         return value
 
     def backward(self, root, *runs, leaves=()):
-        which = Pass(self.line + 1, "backward", (root,), place=self.place(), runs=list(runs), leaves=set(leaves))
-        for value in {to for run in runs for to, _ in run.sent if isinstance(to, Value)}:
+        which = RecordedPass(
+            self.line + 1, "backward", (root,), place=self.place(), runs=list(runs), leaves=set(leaves)
+        )
+        for value in {to for run in runs for to, _ in run.sent if isinstance(to, RecordedValue)}:
             value.filled, value.gradient = which, value.gradient or FINE
         self.passes.append(which)
         return which
@@ -50,7 +58,7 @@ class Script:
 
 def node(key, step_of, sent, received=FINE, name="", eps=FLOAT32, note=None):
     step = step_of.step
-    return Run(key, name or f"{step.name.title()}Backward0", step, received, tuple(sent), eps, note)
+    return NodeRun(key, name or f"{step.name.title()}Backward0", step, received, tuple(sent), eps, note)
 
 
 # -- None -----------------------------------------------------------------------------------------------------
@@ -100,12 +108,12 @@ def test_numbers_are_followed_through_the_source_text(tmp_path):
     file = tmp_path / "script.py"
     file.write_text("a = x.item()\nb = a + 1\nunrelated = 3.0\nloss = w * b\nother = w * unrelated\n")
     for line, rule in ((4, "detached"), (5, "never-used")):
-        x, w = Value(1, wants=True, name="x"), Value(2, wants=True, name="w")
-        item = Step(3, "item", (x,), place=(str(file), 1))
-        item.outputs = (Value(4, "p", step=item),)
-        last = Step(5, "mul", (w,), place=(str(file), line), is_open=True)
-        last.outputs = (Value(6, wants=True, leaf=False, step=last),)
-        which = Pass(7, "backward", last.outputs, leaves={w})
+        x, w = RecordedValue(1, wants=True, name="x"), RecordedValue(2, wants=True, name="w")
+        item = RecordedStep(3, "item", (x,), place=(str(file), 1))
+        item.outputs = (RecordedValue(4, "p", step=item),)
+        last = RecordedStep(5, "mul", (w,), place=(str(file), line), is_open=True)
+        last.outputs = (RecordedValue(6, wants=True, leaf=False, step=last),)
+        which = RecordedPass(7, "backward", last.outputs, leaves={w})
         found = explain_record(Record([item, last], [which], {"x": x, "w": w}, []), ["x"])
         assert [item.rule for item in found] == [rule]
 
@@ -210,16 +218,16 @@ def test_zeros_are_reported_only_if_every_path_sends_them():
 def test_zero_is_relative_to_rounding():
     def states(size, gradient, parts):
         script = Script()
-        x = script.leaf("x", gradient=Size("ok", gradient, gradient, gradient))
+        x = script.leaf("x", gradient=ArraySize("ok", gradient, gradient, gradient))
         loss = script.op("sub", x, x)
-        script.backward(loss, node(0, loss, [(x, Size("ok", part, -part, part)) for part in parts], received=size))
+        script.backward(loss, node(0, loss, [(x, ArraySize("ok", part, -part, part)) for part in parts], received=size))
         return script.why()
 
-    big = Size("ok", 1.0, 1.0, 1.0)
+    big = ArraySize("ok", 1.0, 1.0, 1.0)
     assert states(big, 1e-7, [1.0, 1.0]) == [("x", "zero", "cancelled", 2)]
     assert states(big, 1e-3, [1.0, 1.0]) == []
     assert states(big, 1e-7, [1e-7]) == [("x", "zero", "cancelled", 2)]
-    assert states(Size("ok", 1e-7, 1e-7, 1e-7), 1e-7, [1e-7]) == []
+    assert states(ArraySize("ok", 1e-7, 1e-7, 1e-7), 1e-7, [1e-7]) == []
 
 
 def test_a_gradient_from_an_earlier_pass_is_not_zero():

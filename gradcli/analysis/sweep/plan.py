@@ -22,11 +22,23 @@ from ...program.base import Program, silence_prints
 from ...program.target import Target
 from ...results.base import Swept
 from .rows import Interpreted, Portions, Question, portion, result_names
-from .run import FORMS, Folder, Record, Report, Sweep, SweepOptions, do_part, form_of, heading, identity, join_parts
+from .run import (
+    FORMS,
+    Folder,
+    PartsRecord,
+    Report,
+    Sweep,
+    SweepOptions,
+    do_part,
+    heading,
+    identity_of_sweep,
+    join_part_files,
+    result_form,
+)
 from .tables import NumpyPoints, ParquetPoints, Points, TextPoints, need
 
 STREAM = "-"
-TABLES: dict[str, Callable[[str, str], Points]] = {
+TABLE_READERS: dict[str, Callable[[str, str], Points]] = {
     ".csv": partial(TextPoints, ","),
     ".tsv": partial(TextPoints, "\t"),
     ".npy": NumpyPoints,
@@ -43,13 +55,13 @@ def open_points(path: str, title: str = "", delimiter: str | None = None) -> Poi
         raise GradcliError(f"no such file: {path}", hint=nearest_file(path) or order, kind="file")
     if os.path.isdir(path):
         raise GradcliError(f"{path} is a directory", hint="name a file in it", kind="file")
-    if delimiter is not None and TABLES.get(kind) in (NumpyPoints, ParquetPoints):
+    if delimiter is not None and TABLE_READERS.get(kind) in (NumpyPoints, ParquetPoints):
         raise GradcliError(f"--delimiter: {path} is not a text file", hint="leave it out")
-    if kind not in TABLES and delimiter is None:
+    if kind not in TABLE_READERS and delimiter is None:
         hint = "the types are .csv, .tsv, .parquet, .npy, - or a pipe for CSV, and any text with --delimiter"
         raise GradcliError(f"{path}: unknown type of table '{kind or path}'", hint=hint, kind="file")
     with reading(title or path):
-        points = TABLES[kind](path, title) if delimiter is None else TextPoints(delimiter, path, title)
+        points = TABLE_READERS[kind](path, title) if delimiter is None else TextPoints(delimiter, path, title)
     twice = next((name for name, count in Counter(points.names).items() if count > 1), None)
     if twice is not None:
         raise GradcliError(f"{points.title} has two columns '{twice}'", kind="file")
@@ -97,7 +109,7 @@ def unknown_columns(points: Points, names: Sequence[str]) -> GradcliError:
     return GradcliError(message, hint=near or others, kind="name")
 
 
-def inputs_of(program: Program, columns: Sequence[str]) -> list[str] | None:
+def input_names(program: Program, columns: Sequence[str]) -> list[str] | None:
     """Return the names of a program's inputs; None if they are known only once all have values."""
     names = program.input_names(columns)
     if names is not None:
@@ -112,12 +124,12 @@ def plan_sweep(
 ) -> Sweep:
     """Plan a sweep. Raises GradcliError for names, rows and outputs that cannot be used."""
     request = target.request
-    ending = form_of(options.table, request.format)
+    ending = result_form(options.table, request.format)
     if options.dask is not None:
         need("distributed", "dask", "--dask")
     if os.path.exists(options.table) and os.path.samefile(options.table, points.path):
         raise GradcliError(f"-o {options.table}: this file is the table of points", hint="name another file")
-    known = inputs_of(program, points.names)
+    known = input_names(program, points.names)
     columns = choose_inputs(program, given, points, known)
     check_known(request.wrt or (), columns if known is None else known, "--wrt")
     handed = () if options.no_keep else columns
@@ -149,7 +161,7 @@ def run_sweep(sweep: Sweep, path: str, report: Report, stream: Callable[[bytes],
         with tempfile.TemporaryDirectory(prefix="gradcli-") as place:
             bad = sum(stream_parts(sweep._replace(folder=place), report, stream))
     else:
-        bad = fill_file(sweep, identity(sweep, path), report)
+        bad = fill_file(sweep, identity_of_sweep(sweep, path), report)
     seconds = time.perf_counter() - begun
     return Swept(sweep.target.text, sweep.stop - sweep.start, bad, seconds, options.table)
 
@@ -157,7 +169,7 @@ def run_sweep(sweep: Sweep, path: str, report: Report, stream: Callable[[bytes],
 def fill_file(sweep: Sweep, wanted: dict[str, Any], report: Report) -> int:
     """Compute the missing parts of a file, join all, and count the non-finite rows. wanted: their identity."""
     options = sweep.options
-    record, folder = Record(options.table, sweep.folder), Folder(sweep.folder, sweep.ending)
+    record, folder = PartsRecord(options.table, sweep.folder), Folder(sweep.folder, sweep.ending)
     if options.restart or not record.found:
         folder.remove()
     else:
@@ -183,7 +195,7 @@ def fill_file(sweep: Sweep, wanted: dict[str, Any], report: Report) -> int:
     from ...files import replacing
 
     with replacing(options.table) as file:
-        join_parts([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
+        join_part_files([folder.place(k, done[k]) for k in range(sweep.parts)], file, sweep.ending, sweep.names)
     folder.remove()
     return sum(done.values())
 

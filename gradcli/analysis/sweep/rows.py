@@ -20,12 +20,13 @@ from ...tape.tensor import Tensor
 Columns = Mapping[str, np.ndarray]  # arrays by name, all with one item per row of a block
 EvaluateBlock = Callable[[Columns], dict[str, np.ndarray]]  # from inputs to results, named as in `result_names`
 
-ROWS = 65_536  # rows of a block: enough to hide the cost of a call of the engine (200 µs), few enough for the cache
+BLOCK_ROWS = 65_536
+"""Rows of a block: enough to hide the cost of a call of the engine (200 µs), few enough for the cache."""
 LOOPED = 64  # rows of a block if each row needs its own run
-PART_ROWS = 2 * ROWS
+PART_ROWS = 2 * BLOCK_ROWS
 PART_SECONDS = 1.0  # intended time for a part of the result, estimated from a few rows
 BYTES = 1 << 26  # memory that a block may take; matters if rows are wide
-SAMPLE = 65  # rows with which to measure how much memory a row takes
+SAMPLE_ROWS = 65  # rows with which to measure how much memory a row takes
 UNMEASURED = 10  # up to this many rows run one at a time: measuring memory takes as long as five blocks
 
 
@@ -176,7 +177,7 @@ class Interpreted:
                 slopes = {item.name: item.slope for item in gradients.inputs}
                 row += [np.ravel(np.asarray(gradients.value))[0], *(slopes[name] for name in q.wrt)]
                 if q.diag:
-                    row += diagonals(q, given, out)
+                    row += second_diagonals(q, given, out)
             rows.append(row)
         return [np.stack(column) for column in zip(*rows, strict=True)]
 
@@ -187,7 +188,7 @@ class Interpreted:
         return numeric_row(q.program, given, Request(wrt=q.wrt, out=out), q.diag)
 
 
-def diagonals(q: Question, given: Values, out: str | None) -> list[np.ndarray]:
+def second_diagonals(q: Question, given: Values, out: str | None) -> list[np.ndarray]:
     from ..transform import compute_hessian
 
     blocks = compute_hessian(q.program, given, Request(wrt=q.wrt, out=out)).blocks
@@ -226,7 +227,7 @@ def portion(question: Question, first: Columns, rows: int) -> Portions:
     if seconds < PART_SECONDS:
         seconds = time_of(evaluate, first)  # without the setup of the first call
     if not evaluate.looped and rows > UNMEASURED:
-        few = min(SAMPLE, rows)
+        few = min(SAMPLE_ROWS, rows)
         block = rows_in_memory(evaluate, first, few)
         few = min(block, few)
         seconds = min(seconds, time_of(evaluate, {name: np.repeat(x, few, axis=0) for name, x in first.items()}) / few)
@@ -251,7 +252,7 @@ def rows_in_memory(evaluate: EvaluateBlock, first: Columns, most: int) -> int:
         return 1
     more = peak_memory(evaluate, {name: np.repeat(x, count, axis=0) for name, x in first.items()}) + count * read
     room = BYTES // max((more - one) // (count - 1), 1)
-    return min(ROWS, 1 << room.bit_length() - 1)
+    return min(BLOCK_ROWS, 1 << room.bit_length() - 1)
 
 
 def peak_memory(evaluate: EvaluateBlock, columns: Columns) -> int:

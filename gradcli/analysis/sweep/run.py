@@ -27,7 +27,7 @@ GROUP_ROWS, GROUP_BYTES = 1 << 20, 1 << 26  # limits for a row group of Parquet,
 Table = Mapping[str, Any]  # some rows of the result: columns by name, as arrays or as Arrow has them
 
 
-def form_of(path: str, form: str | None) -> str:
+def result_form(path: str, form: str | None) -> str:
     """Return the ending that decides the format of a result. form: the value of -f, if any. Raises GradcliError."""
     ending = os.path.splitext(path)[1].lower()
     if form in ("csv", "tsv"):
@@ -81,7 +81,7 @@ class Folder:
                     write_parquet(file, counted(), kinds)
                 else:
                     for table in counted():
-                        file.write(as_text(table, separator, load_arrow(size)))
+                        file.write(rows_as_csv(table, separator, load_arrow(size)))
             os.replace(temporary, self.place(number, sum(counts)))
         finally:
             with contextlib.suppress(OSError):
@@ -92,7 +92,7 @@ class Folder:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def as_text(table: Table, separator: str, arrow: Any = None) -> bytes:
+def rows_as_csv(table: Table, separator: str, arrow: Any = None) -> bytes:
     """Write rows as CSV. arrow: pyarrow, if loaded; with it, floats alone take an eighth of the time."""
     columns = list(table.values())
     if arrow is not None and all(map(holds_floats, columns)):
@@ -125,7 +125,7 @@ def write_floats(column: np.ndarray, arrow: Any) -> Any:
 
 
 def heading(names: Iterable[str], separator: str) -> bytes:
-    return as_text({name: [name] for name in names}, separator)
+    return rows_as_csv({name: [name] for name in names}, separator)
 
 
 def as_cells(column: Any, arrow: Any) -> list:
@@ -194,7 +194,7 @@ def write_parquet(file: BinaryIO, tables: Iterable[Table], kinds: Mapping[str, A
         writer.close()
 
 
-def join_parts(paths: list[str], file: BinaryIO, ending: str, names: Iterable[str]) -> None:
+def join_part_files(paths: list[str], file: BinaryIO, ending: str, names: Iterable[str]) -> None:
     separator = FORMS[ending]
     if separator is not None:
         file.write(heading(names, separator))
@@ -275,10 +275,12 @@ class Sweep(NamedTuple):
 def do_part(sweep: Sweep, number: int, evaluate: EvaluateBlock, report: Report | None = None) -> int:
     folder = Folder(sweep.folder, sweep.ending)
     text_size = (sweep.stop - sweep.start) * len(sweep.names) * CELL_BYTES
-    return folder.write(number, results(sweep, number, evaluate, report), sweep.points.kinds, text_size)
+    return folder.write(number, part_results(sweep, number, evaluate, report), sweep.points.kinds, text_size)
 
 
-def results(sweep: Sweep, number: int, evaluate: EvaluateBlock, report: Report | None) -> Iterator[tuple[Table, int]]:
+def part_results(
+    sweep: Sweep, number: int, evaluate: EvaluateBlock, report: Report | None
+) -> Iterator[tuple[Table, int]]:
     """Compute a part. Yield its blocks, each with the number of rows that are not finite."""
     start, stop = sweep.bounds(number)
     for block in sweep.points.read(start, stop, sweep.portions.block):
@@ -312,12 +314,12 @@ def mark_bad(x: np.ndarray, bad: np.ndarray) -> None:
         bad |= ~np.isfinite(x).reshape(len(x), -1).all(1)
 
 
-def identity(sweep: Sweep, points: str) -> dict[str, Any]:
+def identity_of_sweep(sweep: Sweep, points: str) -> dict[str, Any]:
     """Return what the result depends on, by option. points: the path of the table as the user gave it."""
     target, q = sweep.target, sweep.question
     program: list[Any] = [target.text, target.inline, *target.request.argv]
     if target.text == "-":
-        program.append(source_of(q.program))
+        program.append(program_source(q.program))
     if not target.inline and os.path.isfile(target.path):
         with open(target.path, "rb") as file:
             program.append(hashlib.sha256(file.read()).hexdigest())
@@ -344,11 +346,11 @@ def identity(sweep: Sweep, points: str) -> dict[str, Any]:
     }
 
 
-def source_of(program: Any) -> str:
+def program_source(program: Any) -> str:
     return program.parsed.source
 
 
-class Record:
+class PartsRecord:
     """The file in the folder of parts that records what they are made from."""
 
     def __init__(self, output: str, folder: str):

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import GradcliError, count_of, need_extra
-from ...lang.reword import readable
+from ...lang.reword import readable_message
 from ...lang.tables import MAX_TEXT, ROW_NUMBERS, is_heading, read_number, read_rows, reading
 
 WORTH_ARROW = 1 << 20  # smaller texts are faster without pyarrow, which takes 0.1 s to start
 
 
-class Block(NamedTuple):
+class TableBlock(NamedTuple):
     """Some rows of a table.
 
     inputs: arrays of floats with one item per row; object arrays of arrays if the rows' shapes differ. kept: columns to
@@ -31,10 +31,10 @@ class Block(NamedTuple):
     kept: dict[str, Any]
     rows: int
 
-    def cut(self, start: int, stop: int) -> Block:
+    def cut(self, start: int, stop: int) -> TableBlock:
         inputs = {name: x[start:stop] for name, x in self.inputs.items()}
         kept = {name: x[start:stop] for name, x in self.kept.items()}
-        return Block(inputs, kept, min(stop, self.rows) - start)
+        return TableBlock(inputs, kept, min(stop, self.rows) - start)
 
 
 def need(module: str, extra: str, what: str) -> Any:
@@ -67,8 +67,8 @@ class Points:
     inputs: Sequence[str] = ()
     kept: Sequence[str] = ()
     mark = "."
-    cursor: tuple[int, Block | None, Any] = (-1, None, None)  # the next row, rows read ahead, and the reader
-    latest: tuple[int, Block] | None = None  # the last piece of text, with its place in the file
+    cursor: tuple[int, TableBlock | None, Any] = (-1, None, None)  # the next row, rows read ahead, and the reader
+    latest: tuple[int, TableBlock] | None = None  # the last piece of text, with its place in the file
 
     def __init__(self, path: str, title: str = ""):
         self.path, self.title = path, title or path
@@ -86,7 +86,7 @@ class Points:
     def check(self) -> None:
         raise NotImplementedError
 
-    def read(self, start: int, stop: int, step: int) -> Iterator[Block]:
+    def read(self, start: int, stop: int, step: int) -> Iterator[TableBlock]:
         """Yield rows `start` to `stop` in blocks of `step`. Raises GradcliError, also if the file has changed."""
         while start < stop:
             with reading(f"{self.title}, from row {start + 1} on,"):
@@ -96,7 +96,7 @@ class Points:
             start += block.rows
             yield block
 
-    def take(self, start: int, count: int, step: int) -> Block:
+    def take(self, start: int, count: int, step: int) -> TableBlock:
         """Return `count` rows, quickly if they follow those read last. May raise whatever a reader raises."""
         place, held, pieces = self.cursor
         if place != start:
@@ -106,14 +106,14 @@ class Points:
             if piece is None:
                 raise EOFError("it ends before its last row")
             if held is not None:
-                held = join(held, piece)
+                held = join_blocks(held, piece)
             elif first + piece.rows > start:
                 held = piece.cut(max(start - first, 0), piece.rows)
         rest = held.cut(count, held.rows) if held.rows > count else None
         self.cursor = (start + count, rest, pieces)
         return held.cut(0, count)
 
-    def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
+    def pieces(self, start: int, step: int) -> Iterator[tuple[int, TableBlock]]:
         """Yield pieces of the file with the number of their first row; the first piece holds row `start`.
 
         step: rows per piece, if the format allows a choice.
@@ -143,11 +143,11 @@ class NumpyPoints(Points):
             if kind.kind not in "biuf":
                 raise GradcliError(f"{self.path}: column '{name}' contains {kind}, not real numbers", kind="value")
 
-    def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
+    def pieces(self, start: int, step: int) -> Iterator[tuple[int, TableBlock]]:
         for first in range(start, self.rows, step):
             rows = np.fromfile(self.path, self.dtype, step, offset=self.begin + first * self.dtype.itemsize)
             kept = {name: np.array(rows[name]) for name in self.kept}
-            yield first, Block({name: np.array(rows[name], float) for name in self.inputs}, kept, len(rows))
+            yield first, TableBlock({name: np.array(rows[name], float) for name in self.inputs}, kept, len(rows))
 
 
 class ParquetPoints(Points):
@@ -177,13 +177,13 @@ class ParquetPoints(Points):
                 message = f"{self.title}: column '{name}' contains {kind}, not real numbers or lists of them"
                 raise GradcliError(message, kind="value")
 
-    def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
+    def pieces(self, start: int, step: int) -> Iterator[tuple[int, TableBlock]]:
         group = int(np.searchsorted(self.starts, start, "right")) - 1
         groups, first = list(range(group, len(self.starts) - 1)), int(self.starts[group])
         columns = list(dict.fromkeys([*self.inputs, *self.kept]))
         for batch in self.open().iter_batches(step, groups, columns, use_threads=False):
             inputs = {name: column_as_array(batch.column(name)) for name in self.inputs}
-            yield first, Block(inputs, {name: batch.column(name) for name in self.kept}, batch.num_rows)
+            yield first, TableBlock(inputs, {name: batch.column(name) for name in self.kept}, batch.num_rows)
             first += batch.num_rows
 
 
@@ -225,7 +225,7 @@ def arrow_floats(array: Any) -> np.ndarray:
     return np.asarray(numbers[array.offset : array.offset + len(array)], float)
 
 
-PIECE = 4 << 20  # bytes to read at a time
+PIECE_BYTES = 4 << 20  # bytes to read at a time
 
 
 class TextPoints(Points):
@@ -257,7 +257,7 @@ class TextPoints(Points):
         """Yield pieces of whole rows, from a place in the file on: the place and the bytes of each."""
         with open(self.path, "rb") as file:
             file.seek(place)
-            while data := file.read(PIECE):
+            while data := file.read(PIECE_BYTES):
                 lines = [data, file.readline()]
                 quotes, size = sum(line.count(b'"') for line in lines), sum(map(len, lines))
                 while quotes % 2 and size < MAX_TEXT and (line := file.readline()):
@@ -284,22 +284,22 @@ class TextPoints(Points):
             self.places.append((self.rows, place))
             self.rows += block.rows
             for name, column in block.kept.items():
-                self.kinds[name] = narrow(self.kinds[name], column)
+                self.kinds[name] = narrowest_kind(self.kinds[name], column)
 
-    def pieces(self, start: int, step: int) -> Iterator[tuple[int, Block]]:
+    def pieces(self, start: int, step: int) -> Iterator[tuple[int, TableBlock]]:
         row, begin = self.places[bisect_right(self.places, (start, self.begin << 60)) - 1]
         for place, data in self.chunks(begin):
             block = self.parse(place, data, row)
             yield row, block
             row += block.rows
 
-    def parse(self, place: int, data: bytes, row: int) -> Block:
+    def parse(self, place: int, data: bytes, row: int) -> TableBlock:
         if self.latest is None or self.latest[0] != place:
             text = data.decode()
             self.latest = (place, self.parse_numbers(data, text) or self.parse_cells(text, row))
         return self.latest[1]
 
-    def parse_numbers(self, data: bytes, text: str) -> Block | None:
+    def parse_numbers(self, data: bytes, text: str) -> TableBlock | None:
         """Parse a piece in which each input is an unquoted number or empty; None for other pieces."""
         if '"' in text or ("(" in text and "nan(" in text.lower()):  # Arrow reads nan(1) as nan
             return None
@@ -308,7 +308,7 @@ class TextPoints(Points):
             return self.parse_with_arrow(arrow, data)
         return None if self.kept else self.parse_with_numpy(text)
 
-    def parse_with_arrow(self, arrow: Any, data: bytes) -> Block | None:
+    def parse_with_arrow(self, arrow: Any, data: bytes) -> TableBlock | None:
         """Parse with Arrow, with the same result in a seventh of the time; None if Arrow cannot."""
         if set(self.inputs).intersection(self.kept):
             return None
@@ -332,9 +332,9 @@ class TextPoints(Points):
             name: arrow_floats(table.column(columns[name]).fill_null(np.nan).combine_chunks()) for name in self.inputs
         }
         kept = {name: np.array(table.column(columns[name]).to_pylist(), object) for name in self.kept}
-        return Block(inputs, kept, table.num_rows)
+        return TableBlock(inputs, kept, table.num_rows)
 
-    def parse_with_numpy(self, text: str) -> Block | None:
+    def parse_with_numpy(self, text: str) -> TableBlock | None:
         text = with_points(text, self.mark)
         lines = [line for line in text.replace("\r", "\n").split("\n") if line.strip(" ")]
         between = len(self.names) - 1
@@ -347,9 +347,9 @@ class TextPoints(Points):
             return None
         if len(table) != len(lines):
             return None
-        return Block({name: np.array(table[:, i]) for i, name in enumerate(self.inputs)}, {}, len(lines))
+        return TableBlock({name: np.array(table[:, i]) for i, name in enumerate(self.inputs)}, {}, len(lines))
 
-    def parse_cells(self, text: str, row: int) -> Block:
+    def parse_cells(self, text: str, row: int) -> TableBlock:
         """Parse a piece cell by cell. Raises GradcliError for the first row that cannot be read."""
         rows: list[list[str]] = []
         try:
@@ -357,7 +357,7 @@ class TextPoints(Points):
                 if len(cells) > 1 or "".join(cells).strip():
                     rows.append(cells)
         except csv.Error as error:
-            raise self.unreadable(row + len(rows), readable(error)) from None
+            raise self.unreadable(row + len(rows), readable_message(error)) from None
         numbers: dict[str, list] = {name: [] for name in self.inputs}
         for i, cells in enumerate(rows):
             if len(cells) != len(self.names):
@@ -366,13 +366,13 @@ class TextPoints(Points):
             by_name = dict(zip(self.names, cells, strict=True))
             for k, name in enumerate(self.inputs):
                 try:
-                    numbers[name].append(parse_cell(by_name[name], self.mark))
+                    numbers[name].append(parse_sweep_cell(by_name[name], self.mark))
                 except ValueError:
                     why = f"'{by_name[name]}' in column '{name}' is not a number"
                     others = "; other cells have decimal commas" if self.mark == "," else ""
                     raise self.unreadable(row + i, why + others, k) from None
         kept = {name: np.array([cells[self.names.index(name)] for cells in rows], object) for name in self.kept}
-        return Block({name: as_rows(column) for name, column in numbers.items()}, kept, len(rows))
+        return TableBlock({name: as_rows(column) for name, column in numbers.items()}, kept, len(rows))
 
     def unreadable(self, row: int, why: str, cell: int = -1) -> GradcliError:
         """Return the error for a row that cannot be read. row: its number, from 0 below the heading."""
@@ -394,7 +394,7 @@ def with_points(text: str, mark: str) -> str:
     return text if mark == "." else text.replace(".", "\0").replace(",", ".")
 
 
-def parse_cell(cell: str, mark: str) -> Any:
+def parse_sweep_cell(cell: str, mark: str) -> Any:
     """Parse a cell: a number as `read_number` reads it, or a list. Raises ValueError."""
     cell = cell.strip()
     if not cell.startswith("["):
@@ -405,7 +405,7 @@ def parse_cell(cell: str, mark: str) -> Any:
         raise ValueError from None
 
 
-def join(first: Block, second: Block) -> Block:
+def join_blocks(first: TableBlock, second: TableBlock) -> TableBlock:
     def both(a: Any, b: Any) -> Any:
         if hasattr(a, "to_pylist"):
             return import_module("pyarrow").concat_arrays([a, b])
@@ -415,10 +415,10 @@ def join(first: Block, second: Block) -> Block:
 
     inputs = {name: both(x, second.inputs[name]) for name, x in first.inputs.items()}
     kept = {name: both(x, second.kept[name]) for name, x in first.kept.items()}
-    return Block(inputs, kept, first.rows + second.rows)
+    return TableBlock(inputs, kept, first.rows + second.rows)
 
 
-def narrow(kind: type, column: np.ndarray) -> type:
+def narrowest_kind(kind: type, column: np.ndarray) -> type:
     """Return the first of int (64 bits), float and str, from `kind` on, that fits all texts of a column."""
     while kind is not str:
         try:

@@ -24,12 +24,12 @@ from ...program.target import Target
 from ...tape.dtypes import set_default_dtype
 from ..numeric_program import NumericProgram
 from .rows import EvaluateBlock, Interpreted
-from .run import FORMS, Done, Sweep, do_part, source_of
+from .run import FORMS, Done, Sweep, do_part, program_source
 from .tables import TextPoints, need
 
-LOCAL = "local"
+LOCAL_CLUSTER = "local"
 CONNECT_SECONDS = 20
-ATTEMPTS = 5  # to compute a part, if its worker dies
+PART_ATTEMPTS = 5  # to compute a part, if its worker dies
 
 surroundings = contextlib.ExitStack()  # contexts that the program of this process needs
 made: dict[str, EvaluateBlock] = {}  # the evaluator of the current sweep, by the hash of the sweep
@@ -40,7 +40,7 @@ def sendable(sweep: Sweep) -> Sweep:
     """Prepare a sweep for other processes, which load the program again, from any folder."""
     target = sweep.target._replace(stdout=None)
     if target.text == "-" and not target.inline:  # standard input is read only once
-        target = target._replace(text=source_of(sweep.question.program), inline=True)
+        target = target._replace(text=program_source(sweep.question.program), inline=True)
     elif not target.inline and os.path.exists(target.path):
         target = target._replace(text=os.path.abspath(target.text))
     sweep.points.path = os.path.abspath(sweep.points.path)
@@ -54,11 +54,11 @@ def do_sent_part(sweep: Sweep, number: int) -> Done:
     with np.errstate(all="ignore"):
         if key not in made:
             made.clear()
-            made[key] = Interpreted(sweep.question._replace(program=load(sweep.target)))
+            made[key] = Interpreted(sweep.question._replace(program=load_in_worker(sweep.target)))
         return number, do_part(sweep, number, made[key])
 
 
-def load(target: Target) -> Any:
+def load_in_worker(target: Target) -> Any:
     """Load a program with its default type and its meaning of `import torch`."""
     surroundings.close()
     if target.request.torch and target.name is not None:
@@ -117,10 +117,10 @@ def connect(distributed: Any, address: str, jobs: int | None, stack: contextlib.
     """Connect to the scheduler at an address or in a file, or to a local cluster that ends with the stack."""
     import logging
 
-    if address == LOCAL:
+    if address == LOCAL_CLUSTER:
         import dask
 
-        stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": ATTEMPTS}))
+        stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": PART_ATTEMPTS}))
         options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": logging.CRITICAL}
         cluster = distributed.LocalCluster(n_workers=jobs or os.cpu_count(), **options)
         return distributed.Client(stack.enter_context(cluster))

@@ -11,7 +11,7 @@ from ...errors import GradcliError, describe_error, need_extra, unknown_name
 from ...lang.tables import nearest_file
 from ...program.target import Target, load_named
 from ...request import Request
-from ...user.address import KINDS
+from ...user.address import ADDRESS_KINDS
 from ...user.tracebacks import blame_user_code
 from ..claim import Arrays, CallError, Capabilities, Claim, failing_as, in_shape
 
@@ -23,7 +23,7 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
     need_extra("ase", "ase", text)
     from ase.io import read
 
-    target, match = Target(text, request), KINDS["ase"].match(text)
+    target, match = Target(text, request), ADDRESS_KINDS["ase"].match(text)
     if target.name is None or match is None or not (structure := match["structure"]):
         hint = "write ase:FILE.py:CALCULATOR STRUCTURE; ase.io.read reads the structure"
         raise GradcliError(f"{text} does not name a calculator and a structure", hint=hint)

@@ -43,7 +43,7 @@ class Fmu(Claim):
             words = " ".join(f"{name}={value:g}" for name, value in own.items())
             raise GradcliError(f"{title} needs a value for an input", hint=f"its defaults are: {words}", kind="name")
         refuse_unknown([] if out is None else [out], outputs, f"--out: {title} has no", "its outputs are")
-        super().__init__(title, {name: as_number(title, name, x) for name, x in inputs.items()})
+        super().__init__(title, {name: as_fmu_number(title, name, x) for name, x in inputs.items()})
         self.wrt = [name for name in self.at if wrt is None or name in wrt]
         self.outputs = outputs if out is None else [out]
         self.layout = tuple(OutputPart(Path([n]), (), False) for n in self.outputs) if len(self.outputs) > 1 else ()
@@ -67,7 +67,7 @@ class Fmu(Claim):
         return np.array(parts if len(self.outputs) > 1 else parts[0], float)
 
 
-def as_number(title: str, name: str, x: Any) -> np.ndarray:
+def as_fmu_number(title: str, name: str, x: Any) -> np.ndarray:
     raw = np.asarray(x)
     if raw.ndim or raw.dtype.kind not in "biuf":
         raise GradcliError(f"{title}: '{name}' must be a single real number", kind="shape")

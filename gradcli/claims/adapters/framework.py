@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import GradcliError, check_known, describe_error
 from ...program.arguments import (
-    WHOLE,
+    WHOLE_ANNOTATIONS,
     Arguments,
     Path,
     annotation_name,
@@ -25,7 +25,7 @@ from ...program.arguments import (
     expand_paths,
     is_named,
     is_under,
-    is_whole,
+    is_whole_number,
     layout_of,
     named_parameters,
     takes_only_rest,
@@ -344,7 +344,7 @@ def framework_call(
     try:
         return made(())
     except CallError as error:
-        whole = [name for name, x in given.items() if is_whole(x) and (wrt is None or not is_named(name, wrt))]
+        whole = [name for name, x in given.items() if is_whole_number(x) and (wrt is None or not is_named(name, wrt))]
         for names in [*([name] for name in whole), *([whole] if len(whole) > 1 else [])]:
             with contextlib.suppress(CallError):
                 call = made(names)
@@ -362,5 +362,5 @@ def framework_arguments(engine: str, function: Any, given: Mapping[str, Any], ti
     weights = {name: x for name, x in given.items() if name in others}  # their names may have dots
     given = {**by_path({name: x for name, x in given.items() if name not in others}), **weights}
     check_known(given, [*(p.name for p in parameters), *others], "value")
-    whole = {p.name for p in parameters if annotation_name(p.annotation) in WHOLE or type(p.default) is int}
+    whole = {p.name for p in parameters if annotation_name(p.annotation) in WHOLE_ANNOTATIONS or type(p.default) is int}
     return bind(function, parameters, {**default_arrays(parameters, given), **given}, title, whole, others)

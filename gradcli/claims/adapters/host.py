@@ -12,18 +12,18 @@ import json
 import os
 import sys
 
-ARRAYS = {"float64": ctypes.c_double, "float32": ctypes.c_float}
+C_TYPES = {"float64": ctypes.c_double, "float32": ctypes.c_float}
 
 
 def c_type(name):
-    return ARRAYS.get(name) or getattr(ctypes, f"c_{name}")
+    return C_TYPES.get(name) or getattr(ctypes, f"c_{name}")
 
 
-def text_of(array, size):
+def base64_text(array, size):
     return base64.b64encode(memoryview(array).cast("B")[:size]).decode("ascii")
 
 
-class Library:
+class HostLibrary:
     def __init__(self, path):
         self.functions = ctypes.CDLL(path)
 
@@ -50,7 +50,7 @@ class Library:
             else:
                 arguments.append(c_type(kind)(value if change is None else change))
         returned = function(*arguments)
-        return {"returned": returned, "arrays": [text_of(array, size) for array, size in arrays]}
+        return {"returned": returned, "arrays": [base64_text(array, size) for array, size in arrays]}
 
     def call_all(self, request):
         """Return the answers of several calls. rows: how their arguments differ from those of the request."""
@@ -117,7 +117,7 @@ def main(kind, *place):
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            host = host or {"library": Library, "model": Model}[kind](*place)
+            host = host or {"library": HostLibrary, "model": Model}[kind](*place)
             answer = getattr(host, request["method"])(request)
         except Exception as error:
             answer, host = {"error": f"{error}", "type": type(error).__name__}, None

@@ -24,7 +24,7 @@ from .framework import FrameworkCall, join_real, to_double
 CALLS_AS_WRITTEN = 4  # calls before a function is compiled, a choice; the comparison calls it four times more
 DERIVATIVES_AS_WRITTEN = 16  # the same for derivatives without loops: few checks need more, and compiling is slow
 COMPARISON = 5  # calls of a comparison: two at each of two points, and one to trace
-SPARE = 10 * COMPARISON  # a comparison needs a budget with this many calls left: a choice
+SPARE_CALLS = 10 * COMPARISON  # a comparison needs a budget with this many calls left: a choice
 ROUNDINGS = 1024.0  # rounding units by which compiled code may differ, which sums in another order: a choice
 MOST_UNIT = 1e-7  # the largest rounding unit in this comparison, for types shorter than float32
 RULES = ("custom_vjp", "custom_jvp")
@@ -35,7 +35,7 @@ LOOPS = {"while", "scan", "cond"}  # primitives that JAX compiles anew in each c
 Linearized = tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]
 
 
-class Choice:
+class CompiledChoice:
     """Functions as written, replaced by compiled ones after some calls if these give the same values.
 
     run: calls the functions at a point. wait: the number of calls before they are compiled.
@@ -51,7 +51,7 @@ class Choice:
         points = [as_jax(at), as_jax(nearby_point(at))]
         with contextlib.suppress(Exception):  # the code cannot be traced, or raises near the point
             once, again, other = ([self.run(f, x) for x in points] for f in (self.written, self.written, compiled))
-            if same(once, again, 0.0) and same(once, other, ROUNDINGS):
+            if same_trees(once, again, 0.0) and same_trees(once, other, ROUNDINGS):
                 self.chosen = compiled
 
 
@@ -79,9 +79,9 @@ class Adapter(FrameworkCall):
     def shortened(self, x: Any) -> Any:
         return x.astype(self.short) if self.short and jnp.issubdtype(x.dtype, jnp.floating) else x
 
-    def choose(self, choice: Choice, at: Arrays) -> Sequence[Callable]:
+    def choose(self, choice: CompiledChoice, at: Arrays) -> Sequence[Callable]:
         """Return the functions to call. A comparison counts as calls, and needs enough of the budget."""
-        if choice.wait == 0 and self.budget.left >= SPARE:
+        if choice.wait == 0 and self.budget.left >= SPARE_CALLS:
             self.budget.made += COMPARISON
             choice.compile(at)
         choice.wait -= 1
@@ -94,11 +94,11 @@ class Adapter(FrameworkCall):
         return jax.default_device(jax.devices(device)[0])
 
     @functools.cached_property
-    def values_by(self) -> Choice:
-        return Choice([self.evaluate_as_written], lambda functions, x: functions[0](x), CALLS_AS_WRITTEN)
+    def values_by(self) -> CompiledChoice:
+        return CompiledChoice([self.evaluate_as_written], lambda functions, x: functions[0](x), CALLS_AS_WRITTEN)
 
     @functools.cached_property
-    def reverse_by(self) -> Choice:
+    def reverse_by(self) -> CompiledChoice:
         def run(functions: Sequence[Callable], x: Any) -> Any:
             out, vjp = functions[0](x)
             return out, functions[1](vjp, drawn(out))
@@ -107,15 +107,15 @@ class Adapter(FrameworkCall):
             lambda x: jax.vjp(self.evaluate_as_written, x),
             lambda vjp, cotangent: vjp(cotangent)[0],
         ]
-        return Choice(written, run, self.derivatives_as_written)
+        return CompiledChoice(written, run, self.derivatives_as_written)
 
     @functools.cached_property
-    def forward_by(self) -> Choice:
+    def forward_by(self) -> CompiledChoice:
         def run(functions: Sequence[Callable], x: Any) -> Any:
             return functions[0](x, {name: drawn(array) for name, array in x.items()})
 
         written = [lambda x, tangents: jax.jvp(self.evaluate_as_written, (x,), (tangents,))[1]]
-        return Choice(written, run, self.derivatives_as_written)
+        return CompiledChoice(written, run, self.derivatives_as_written)
 
     @property
     def derivatives_as_written(self) -> int:
@@ -224,7 +224,7 @@ class Adapter(FrameworkCall):
             title = f"{type(rule).__name__} of {callable_name(rule)}"
             with contextlib.suppress(CallError):
                 part = Adapter(rule, Arguments(given, wrt), title, dtype="float32" if self.single else None)
-                yield part, functools.partial(describe_rule, title, rule)
+                yield part, functools.partial(describe_jax_rule, title, rule)
 
     def pull_part(self, k: int, cotangent: Any, at: Any) -> Any:
         return jax.vjp(lambda x: self.inexact_parts(x)[k], at)[1](cotangent)[0]
@@ -289,7 +289,7 @@ def is_inexact(x: Any) -> bool:
     return bool(leaves) and all(jnp.issubdtype(jnp.result_type(leaf), jnp.inexact) for leaf in leaves)
 
 
-def describe_rule(title: str, rule: Any) -> str:
+def describe_jax_rule(title: str, rule: Any) -> str:
     back = rule.jvp if isinstance(rule, jax.custom_jvp) else rule.bwd
     if str(back.__module__).startswith("jax."):  # made by defjvps
         back = next(filter(None, inspect.getclosurevars(back).nonlocals.get("jvps", ())), rule.__wrapped__)
@@ -318,7 +318,7 @@ def drawn(like: Any) -> Any:
     return jnp.asarray(real + 1j * imaginary if jnp.iscomplexobj(like) else real, like.dtype)
 
 
-def same(first: Any, second: Any, units: float) -> bool:
+def same_trees(first: Any, second: Any, units: float) -> bool:
     """Report whether trees have equal arrays, up to `units` of each element and one unit of the largest."""
 
     def alike(x: np.ndarray, y: np.ndarray) -> bool:
@@ -359,10 +359,10 @@ def meets_integers(equation: Any) -> bool:
 def inexact_in(result: Any) -> list[tuple[Path, Any]]:
     """Return the floating-point arrays in an output with their paths, including those in registered pytrees."""
     leaves = jax.tree_util.tree_leaves_with_path(result)
-    arrays = [(Path(map(key_of, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
+    arrays = [(Path(map(key_of_path, path)), jnp.asarray(x)) for path, x in leaves if not isinstance(x, str)]
     return [(path, x) for path, x in arrays if jnp.issubdtype(x.dtype, jnp.inexact)]
 
 
-def key_of(step: Any) -> int | str:
+def key_of_path(step: Any) -> int | str:
     key = next(getattr(step, name) for name in ("key", "idx", "name") if hasattr(step, name))
     return key if isinstance(key, int) else str(key)

@@ -12,12 +12,12 @@ import numpy as np
 
 from ..claim import Arrays, CallError
 from ..random_function import RandomFunction
-from .jax import enable_x64
+from .jax import as_jax, enable_x64
 
 CHUNK = 1024  # samples of one compiled call, always the same number, so that a function is compiled once: a choice
-PAIRS = 8  # calls for two samples that are compiled together: a choice
+PAIR_CALLS = 8  # calls for two samples that are compiled together: a choice
 COMPARED = 4  # samples of a compiled call that are compared with single calls: a choice
-ALIKE = 1e-6  # their largest relative difference: compiled code may round differently
+SAMPLES_ALIKE = 1e-6  # their largest relative difference: compiled code may round differently
 
 
 class Samples(RandomFunction):
@@ -59,7 +59,9 @@ class Samples(RandomFunction):
                     written = self.together(leaves, key, CHUNK)
         except Exception:  # the function cannot be traced
             return False
-        return np.allclose(compiled[: len(written)], written, rtol=ALIKE, atol=ALIKE * float(np.abs(written).max()))
+        return np.allclose(
+            compiled[: len(written)], written, rtol=SAMPLES_ALIKE, atol=SAMPLES_ALIKE * float(np.abs(written).max())
+        )
 
     def samples(self, leaves: Arrays, seed: int, count: int) -> np.ndarray:
         with enable_x64(True):
@@ -69,8 +71,8 @@ class Samples(RandomFunction):
         with enable_x64(True):
             if not self.compiles or self.by_key:
                 return super().pairs(leaves, seed, calls)
-            keys, inputs = jax.random.split(self.make(seed), -(-calls // PAIRS)), as_jax(leaves)
-            parts = [self.numbers(self.pair_program(inputs, key), leaves, (2 * PAIRS,)) for key in keys]
+            keys, inputs = jax.random.split(self.make(seed), -(-calls // PAIR_CALLS)), as_jax(leaves)
+            parts = [self.numbers(self.pair_program(inputs, key), leaves, (2 * PAIR_CALLS,)) for key in keys]
             return np.concatenate(parts)[: 2 * calls]
 
     @functools.cached_property
@@ -79,7 +81,7 @@ class Samples(RandomFunction):
         over_keys = jax.vmap(lambda leaves, key: self.call_on(leaves, key, 2), in_axes=(None, 0))
 
         def joined(leaves: Mapping[str, Any], key: Any) -> Any:
-            results = over_keys(leaves, jax.random.split(key, PAIRS))
+            results = over_keys(leaves, jax.random.split(key, PAIR_CALLS))
             return jax.tree_util.tree_map(lambda x: x.reshape(-1, *x.shape[2:]), results)
 
         return jax.jit(joined)
@@ -121,20 +123,16 @@ class Samples(RandomFunction):
         return self.numbers(self.result_of(as_jax(leaves), key), leaves, ())
 
     def together(self, leaves: Arrays, key: Any, count: int) -> np.ndarray:
-        return self.fit(as_numpy(self.call_on(as_jax(leaves), key, count)), (count,))
+        return self.fit(tree_as_numpy(self.call_on(as_jax(leaves), key, count)), (count,))
 
     def numbers(self, result: Any, leaves: Arrays, lead: tuple[int, ...]) -> np.ndarray:
         if not self.is_loss:
-            return self.fit(as_numpy(result), lead)
+            return self.fit(tree_as_numpy(result), lead)
         return np.concatenate([np.asarray(result[name], float).reshape((*lead, -1)) for name in leaves], axis=-1)
 
     def call_on(self, leaves: Mapping[str, Any], key: Any, count: int | None) -> Any:
         return self.call_with(self.arguments.fill_in(leaves, jnp.asarray), key, count)
 
 
-def as_jax(leaves: Arrays) -> dict[str, Any]:
-    return {name: jnp.asarray(x) for name, x in leaves.items()}
-
-
-def as_numpy(result: Any) -> Any:
+def tree_as_numpy(result: Any) -> Any:
     return jax.tree_util.tree_map(np.asarray, result)

@@ -18,20 +18,20 @@ from ..declared import Declared, NotDeclaredError, first_that_works
 DEEP = 3  # levels of containers in which the parameters are searched: the argument, a state, a dict
 
 
-def is_number(x: Any) -> bool:
+def is_inexact_leaf(x: Any) -> bool:
     return hasattr(x, "dtype") and jax.numpy.issubdtype(x.dtype, jax.numpy.inexact)
 
 
-def leaves_of(tree: Any) -> list[Any]:
+def leaves_of_tree(tree: Any) -> list[Any]:
     """Return the arrays of a tree that a loss can be differentiated by."""
-    return [x for x in jax.tree_util.tree_leaves(tree) if is_number(x)]
+    return [x for x in jax.tree_util.tree_leaves(tree) if is_inexact_leaf(x)]
 
 
-def shapes_of(tree: Any) -> list[tuple[int, ...]]:
-    return [tuple(x.shape) for x in leaves_of(tree)]
+def shapes_of_tree(tree: Any) -> list[tuple[int, ...]]:
+    return [tuple(x.shape) for x in leaves_of_tree(tree)]
 
 
-def vector(x: Any) -> np.ndarray:
+def jax_vector(x: Any) -> np.ndarray:
     flat = np.asarray(x).astype(np.complex128 if np.iscomplexobj(x) else np.float64).reshape(-1)
     return flat.view(np.float64) if np.iscomplexobj(flat) else flat
 
@@ -61,7 +61,7 @@ class JaxStep:
     def __init__(self, moment: Any, loss: Callable):
         self.moment, self.loss = moment, loss
         paths = jax.tree_util.tree_flatten_with_path(moment.gradients)[0]
-        self.names = {key_of(path): x for path, x in paths if is_number(x)}
+        self.names = {name_of_path(path): x for path, x in paths if is_inexact_leaf(x)}
         wanted = [tuple(x.shape) for x in self.names.values()]
         own = [call for call in moment.calls if any(map(self.is_model, find(call, wanted)))]
         self.candidates = [*({id(x): x for call in own[-1:] for x in find(call, wanted)}.values())]
@@ -74,10 +74,10 @@ class JaxStep:
 
     def is_model(self, x: Any) -> bool:
         """Report whether an argument of the right shapes has the values of the parameters, if these are known."""
-        leaves = leaves_of(x)
+        leaves = leaves_of_tree(x)
         if self.moment.params is not None:
-            return same(leaves, leaves_of(self.moment.params))
-        return not same(leaves, list(self.names.values()))
+            return same_arrays(leaves, leaves_of_tree(self.moment.params))
+        return not same_arrays(leaves, list(self.names.values()))
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -85,18 +85,18 @@ class JaxStep:
 
     @cached_property
     def observed(self) -> dict[str, np.ndarray]:
-        return {name: vector(x) for name, x in self.names.items()}
+        return {name: jax_vector(x) for name, x in self.names.items()}
 
     @cached_property
     def parameters(self) -> dict[str, np.ndarray]:
-        return {name: vector(x) for name, x in zip(self.names, leaves_of(self.candidates[0]), strict=True)}
+        return {name: jax_vector(x) for name, x in zip(self.names, leaves_of_tree(self.candidates[0]), strict=True)}
 
     @cached_property
     def before(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]] | None:
         kept = self.moment.progress.before
-        if kept is None or kept[1] is None or shapes_of(kept[0]) != list(self.shapes.values()):
+        if kept is None or kept[1] is None or shapes_of_tree(kept[0]) != list(self.shapes.values()):
             return None
-        first, second = ({n: vector(x) for n, x in zip(self.names, leaves_of(t), strict=True)} for t in kept)
+        first, second = ({n: jax_vector(x) for n, x in zip(self.names, leaves_of_tree(t), strict=True)} for t in kept)
         return first, second
 
     @property
@@ -123,7 +123,7 @@ class JaxStep:
         return first_that_works(self, itertools.product(self.candidates, (True, False)), evaluate)
 
     def evaluate(self, which: Sequence[int], wide: bool, at: str) -> Declared:
-        with precision(wide):
+        with jax_precision(wide):
             leaves, rebuild = opened(self.model)
             if at == "before" and self.before is not None:
                 values = list(self.before[1].values())
@@ -134,7 +134,7 @@ class JaxStep:
             names: list[str] = []
 
             def losses(arrays: list[Any]) -> list[Any]:
-                terms = terms_of(self.loss(rebuild(arrays), batches), self.loss.__name__)
+                terms = terms_of_jax_loss(self.loss(rebuild(arrays), batches), self.loss.__name__)
                 names[:] = list(terms)
                 return list(terms.values())
 
@@ -143,7 +143,7 @@ class JaxStep:
             for k, name in enumerate(names):
                 seeds = [jax.numpy.ones_like(v) if i == k else jax.numpy.zeros_like(v) for i, v in enumerate(values)]
                 parts = pull(seeds)[0]
-                gradients[name] = {n: vector(g) for n, g in zip(self.names, parts, strict=True)}
+                gradients[name] = {n: jax_vector(g) for n, g in zip(self.names, parts, strict=True)}
             numbers = {name: float(v) for name, v in zip(names, values, strict=True)}
         if not any(g.any() for term in gradients.values() for g in term.values()):
             hint = "compute it from the parameters that it gets"
@@ -153,16 +153,16 @@ class JaxStep:
         return Declared(numbers, gradients, True)
 
     def description(self) -> str:
-        forms = list(dict.fromkeys(form_of(batch.value) for batch in self.batches))
+        forms = list(dict.fromkeys(form_text(batch.value) for batch in self.batches))
         count = "1 batch" if len(self.batches) == 1 else f"{len(self.batches)} batches"
         return f"{count} of {forms[0]}" if forms else "0 batches"
 
 
-def same(some: Sequence[Any], others: Sequence[Any]) -> bool:
+def same_arrays(some: Sequence[Any], others: Sequence[Any]) -> bool:
     return all(np.array_equal(np.asarray(x), np.asarray(y)) for x, y in zip(some, others, strict=True))
 
 
-def key_of(path: Any) -> str:
+def name_of_path(path: Any) -> str:
     return jax.tree_util.keystr(path, simple=True, separator=".") or "x"
 
 
@@ -171,7 +171,7 @@ def find(call: Any, wanted: list[tuple[int, ...]]) -> list[Any]:
     found = []
     for argument in (*call.args, *call.kwargs.values()):
         inner = list(parts_with(argument, wanted, DEEP))
-        found += [argument, *inner] if shapes_of(argument) == wanted else [*inner, *([argument] if inner else [])]
+        found += [argument, *inner] if shapes_of_tree(argument) == wanted else [*inner, *([argument] if inner else [])]
     return found
 
 
@@ -187,7 +187,7 @@ def parts_with(x: Any, wanted: list[tuple[int, ...]], depth: int) -> Iterator[An
 
 def shapes_safely(x: Any) -> list[tuple[int, ...]] | None:
     with contextlib.suppress(Exception):
-        return shapes_of(x)
+        return shapes_of_tree(x)
     return None
 
 
@@ -198,7 +198,7 @@ def rest_of(call: Any, wanted: list[tuple[int, ...]], state: Any) -> CallBatch:
     def is_rest(x: Any) -> bool:
         if is_of_nnx(x):
             return False
-        own = shapes_of(x) == wanted or any(True for _ in parts_with(x, wanted, DEEP))
+        own = shapes_of_tree(x) == wanted or any(True for _ in parts_with(x, wanted, DEEP))
         return not own and (form.num_leaves == 0 or jax.tree_util.tree_structure(x) != form)
 
     args = [x for x in call.args if is_rest(x) and not callable(x)]
@@ -211,7 +211,7 @@ def is_of_nnx(x: Any) -> bool:
 
 
 @contextlib.contextmanager
-def precision(wide: bool) -> Iterator[None]:
+def jax_precision(wide: bool) -> Iterator[None]:
     if not wide:
         yield
         return
@@ -221,7 +221,7 @@ def precision(wide: bool) -> Iterator[None]:
 
 
 def widened(x: Any, wide: bool) -> Any:
-    if not (wide and is_number(x)):
+    if not (wide and is_inexact_leaf(x)):
         return x
     kind = np.complex128 if jax.numpy.issubdtype(x.dtype, jax.numpy.complexfloating) else np.float64
     return jax.numpy.asarray(np.asarray(x).astype(kind))
@@ -235,7 +235,7 @@ def opened(model: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
 
         graph, model = nnx.split(model)
     leaves, structure = jax.tree_util.tree_flatten(model)
-    places = [k for k, x in enumerate(leaves) if is_number(x)]
+    places = [k for k, x in enumerate(leaves) if is_inexact_leaf(x)]
 
     def rebuild(arrays: list[Any]) -> Any:
         every = list(leaves)
@@ -251,7 +251,7 @@ def opened(model: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     return [leaves[k] for k in places], rebuild
 
 
-def terms_of(result: Any, name: str) -> dict[str, Any]:
+def terms_of_jax_loss(result: Any, name: str) -> dict[str, Any]:
     """Return the terms of a declared loss by name; "" for one number. Raises GradcliError."""
     if result is None:
         raise NotDeclaredError
@@ -265,11 +265,11 @@ def terms_of(result: Any, name: str) -> dict[str, Any]:
     return {str(term): value for term, value in terms.items()}
 
 
-def form_of(x: Any) -> str:
+def form_text(x: Any) -> str:
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return f"{'×'.join(map(str, x.shape))} {x.dtype}".strip()
     if isinstance(x, Mapping):
-        return f"({', '.join(f'{key}: {form_of(part)}' for key, part in x.items())})"
+        return f"({', '.join(f'{key}: {form_text(part)}' for key, part in x.items())})"
     if isinstance(x, list | tuple):
-        return f"({', '.join(map(form_of, x))})"
+        return f"({', '.join(map(form_text, x))})"
     return type(x).__name__

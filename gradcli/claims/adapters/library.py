@@ -20,7 +20,7 @@ import numpy as np
 from ...errors import GradcliError, refuse_unknown
 from ...program.arguments import missing_values
 from ...request import Request
-from ...user.address import KINDS
+from ...user.address import ADDRESS_KINDS
 from ..claim import Arrays, CallError, Capabilities, Claim, GoneError
 from . import ANSWER_SECONDS
 from .process import Process, host_words
@@ -48,12 +48,12 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
 
 
 def split_address(text: str) -> tuple[str, str]:
-    match = KINDS["library"].match(text)
+    match = ADDRESS_KINDS["library"].match(text)
     assert match is not None
     return match["path"], match["declaration"]
 
 
-class Parameter(NamedTuple):
+class CParameter(NamedTuple):
     """kind: whole, number, input (const double *) or output (double *). type: its name in NumPy or ctypes."""
 
     name: str
@@ -66,7 +66,7 @@ class Declaration(NamedTuple):
 
     name: str
     returns: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[CParameter, ...]
 
 
 def read_declaration(text: str) -> Declaration:
@@ -86,7 +86,7 @@ def read_declaration(text: str) -> Declaration:
     return Declaration(match["name"], RESULT_TYPES[returns], parameters)
 
 
-def read_parameter(word: str, text: str) -> Parameter:
+def read_parameter(word: str, text: str) -> CParameter:
     bare = re.sub(r"\*\s*(?:const|restrict|__restrict|__restrict__)\s*", "*", word)
     match = PARAMETER.match(bare)
     if not match:
@@ -96,10 +96,12 @@ def read_parameter(word: str, text: str) -> Parameter:
         raise GradcliError(f"'{text}': '{word}' is not an array of double or float")
     if kind in REAL_TYPES:
         is_input = bool(re.search(r"\bconst\b", match["type"]))
-        return Parameter(match["name"], ("input" if is_input else "output") if is_array else "number", REAL_TYPES[kind])
+        return CParameter(
+            match["name"], ("input" if is_input else "output") if is_array else "number", REAL_TYPES[kind]
+        )
     if kind not in INTEGER_TYPES:
         raise GradcliError(f"'{text}': '{word}' has an unknown type: {kind}")
-    return Parameter(match["name"], "whole", INTEGER_TYPES[kind])
+    return CParameter(match["name"], "whole", INTEGER_TYPES[kind])
 
 
 def plain_type(words: str) -> str:
@@ -107,7 +109,7 @@ def plain_type(words: str) -> str:
     return " ".join(QUALIFIERS.sub(" ", words).split()).removesuffix(" int")
 
 
-MOST_MOVED = 16  # elements that move in points that are sent together: a choice
+MOST_SENT_TOGETHER = 16  # elements that move in points that are sent together: a choice
 ANSWER_TOGETHER = 1.0  # seconds: points whose calls take longer together are sent one by one
 REVERSE = ("{}_b", "{}b", "{}_bar", "{}bar", "d{}", "d_{}", "grad_{}", "{}_grad", "g{}", "g_{}", "{}_g")
 """Names of the cotangent or the gradient of {}."""
@@ -161,12 +163,12 @@ class Library(Claim):
                 points[p.name] = (x if p.kind == "number" else np.atleast_1d(x)).astype(p.type)
         return points
 
-    def output_of(self, out: str | None) -> Parameter:
+    def output_of(self, out: str | None) -> CParameter:
         """Return the parameter that is the output; a returned number has the function's name."""
         written = [p for p in self.f.parameters if p.kind == "output" and p.name not in self.at]
         candidates = written
         if self.f.returns in REAL_TYPES.values():
-            candidates = [Parameter(self.f.name, "number", self.f.returns)]
+            candidates = [CParameter(self.f.name, "number", self.f.returns)]
         if out is not None:
             candidates = [p for p in candidates if p.name == out]
         if len(candidates) != 1:
@@ -253,7 +255,7 @@ class Library(Claim):
 
     def arguments(self, function: Declaration, values: Mapping[str, Any]) -> list[Any]:
         given = {**self.sizes(function), **values}
-        return [[p.type, as_argument(p, given[p.name]), p.kind == "output"] for p in function.parameters]
+        return [[p.type, as_json_argument(p, given[p.name]), p.kind == "output"] for p in function.parameters]
 
     def results(self, function: Declaration, answer: Mapping[str, Any]) -> tuple[Any, dict[str, np.ndarray]]:
         if "error" in answer:
@@ -276,7 +278,7 @@ class Library(Claim):
         """Return f at several points; if calls are fast and few elements move, ask for all of them in one request."""
         rows = [self.changes({name: x[i] for name, x in stacks.items()}) for i in range(count)]
         moved = max((len(change) for row in rows for change in row if isinstance(change, list)), default=0)
-        if count > 1 and moved <= MOST_MOVED and self.seconds * count < ANSWER_TOGETHER:
+        if count > 1 and moved <= MOST_SENT_TOGETHER and self.seconds * count < ANSWER_TOGETHER:
             self.budget.require(count)
             request = {"function": self.f.name, "returns": self.f.returns, "rows": rows}
             with contextlib.suppress(CallError, GoneError):  # calls one by one show which of them failed
@@ -342,7 +344,7 @@ class Library(Claim):
         return self.derivative(self.forward, arrays, tangents)[self.result.name]
 
 
-def as_argument(p: Parameter, x: Any) -> Any:
+def as_json_argument(p: CParameter, x: Any) -> Any:
     """Return a value for JSON; an array is a text in base64."""
     if p.kind == "whole":
         return x

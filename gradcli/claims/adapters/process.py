@@ -19,7 +19,7 @@ from ...errors import visible
 from ..claim import GoneError
 
 LONGEST_ANSWER = 1 << 29  # bytes: a choice
-HOST = os.path.join(os.path.dirname(__file__), "host.py")
+HOST_FILE = os.path.join(os.path.dirname(__file__), "host.py")
 LINES_KEPT = 8  # printed lines that the error message shows if the process dies
 LONGEST_IN_FULL = 1 << 16  # longer lines on standard error are printed in parts
 LATE_SECONDS, REQUESTS_WATCHED = 0.01, 8
@@ -119,7 +119,7 @@ class Process:
         self.asked = 0
         self.rest = {process.stdout.fileno(): bytearray(), process.stderr.fileno(): bytearray()}
         self.running = process
-        weakref.finalize(self, end, process, os.getpid())
+        weakref.finalize(self, end_process, process, os.getpid())
         return process
 
     def read(self, fd: int) -> Any:
@@ -179,13 +179,13 @@ class Process:
 
     def close(self) -> None:
         if self.running is not None:
-            end(self.running, self.owner)
+            end_process(self.running, self.owner)
         self.running = None
 
 
 def host_words(kind: str, path: str, *more: str) -> list[str]:
     """Return the command that runs foreign code in host.py."""
-    return [sys.executable, "-I", HOST, kind, os.path.abspath(path), *more]
+    return [sys.executable, "-I", HOST_FILE, kind, os.path.abspath(path), *more]
 
 
 def object_in(line: bytearray) -> dict[str, Any] | None:
@@ -198,7 +198,7 @@ def object_in(line: bytearray) -> dict[str, Any] | None:
     return document if isinstance(document, dict) else None
 
 
-def end(process: Any, owner: int) -> None:
+def end_process(process: Any, owner: int) -> None:
     """Close the pipes to a process and end it; in a forked process, close only its copies of the pipes."""
     for pipe in (process.stdin, process.stdout, process.stderr):
         with contextlib.suppress(OSError):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import GradcliError, TargetError, check_known
 from ...program.arguments import is_named, is_under
-from ...program.base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, tensor
+from ...program.base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, new_tensor
 from ...tape.function import Function, once_differentiable
 from ...tape.modes import state
 from ...tape.tensor import Tensor
@@ -39,7 +39,7 @@ class ElsewhereProgram(Program):
         check_known(unknown, call.at, "--wrt")
         chosen = [name for name in call.at if name in call.wrt]
         leaves = {name: as_leaf(call.at[name], call.at[name].dtype, name) for name in chosen}
-        output = Call.apply(call, chosen, *leaves.values())
+        output = ElsewhereCall.apply(call, chosen, *leaves.values())
         prepare.tensors(leaves)
         return Run(leaves, output, dict(leaves))
 
@@ -47,23 +47,23 @@ class ElsewhereProgram(Program):
         return None if self.known is None else list(self.known)
 
 
-class Call(Function):
+class ElsewhereCall(Function):
     """One call elsewhere, with Tensors for some of its inputs."""
 
     @staticmethod
     def forward(ctx: Any, call: Claim, names: list[str], *xs: Tensor) -> Tensor:
         ctx.call, ctx.names, ctx.shapes = call, names, [x._data.shape for x in xs]
         ctx.save_for_backward(*xs)
-        return tensor(call.value({**call.at, **arrays_of(names, xs)}))
+        return new_tensor(call.value({**call.at, **arrays_of(names, xs)}))
 
     @staticmethod
     def backward(ctx: Any, cotangent: Tensor) -> Any:
         """Return the products, as calls elsewhere if they may be differentiated again."""
         capabilities = ctx.call.capabilities
         if not (state.grad and capabilities.second and capabilities.pull):
-            return products(ctx, cotangent)
+            return elsewhere_products(ctx, cotangent)
         product = ctx.call.pull_function(np.asarray(cotangent.detach()._data))
-        joined = Call.apply(product, list(product.at), *ctx.saved_tensors, cotangent)
+        joined = ElsewhereCall.apply(product, list(product.at), *ctx.saved_tensors, cotangent)
         ends = np.cumsum([int(np.prod(shape)) for shape in ctx.shapes]).tolist()
         parts = [joined[begin:end] for begin, end in pairwise([0, *ends])] if len(ends) > 1 else [joined]
         return None, None, *(part.reshape(shape) for part, shape in zip(parts, ctx.shapes, strict=True))
@@ -75,18 +75,18 @@ class Call(Function):
             raise TargetError(f"{call.title} gives no Jacobian-vector products", hint="gradcli vjp uses reverse mode")
         given = {name: t for name, t in zip(ctx.names, tangents, strict=True) if t is not None}
         arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
-        return tensor(call.push(arrays, arrays_of(given, given.values())))
+        return new_tensor(call.push(arrays, arrays_of(given, given.values())))
 
 
 @functools.partial(once_differentiable, message="a function that runs elsewhere has only first derivatives")
-def products(ctx: Any, cotangent: Tensor) -> tuple:
+def elsewhere_products(ctx: Any, cotangent: Tensor) -> tuple:
     call, raw = ctx.call, np.asarray(cotangent.detach()._data)
     arrays = {**call.at, **arrays_of(ctx.names, ctx.saved_tensors)}
-    results = call.pull(arrays, raw) if call.capabilities.pull else by_columns(call, arrays, raw)
-    return None, None, *(tensor(results[name]) for name in ctx.names)
+    results = call.pull(arrays, raw) if call.capabilities.pull else products_by_columns(call, arrays, raw)
+    return None, None, *(new_tensor(results[name]) for name in ctx.names)
 
 
-def by_columns(call: Claim, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+def products_by_columns(call: Claim, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:
     results = {}
     for name in call.wrt:
         shape = arrays[name].shape

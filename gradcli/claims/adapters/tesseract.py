@@ -45,7 +45,9 @@ class Tesseract(Claim):
         if not known:  # the server has no schema
             paths = {n: ".".join(f"[{x}]" if isinstance(x, int) else x for x in Path.parse(n)) for n in inputs}
         self.paths = paths
-        super().__init__(title, {name: as_dtype(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()})
+        super().__init__(
+            title, {name: in_declared_dtype(x, outlines.get(name, ("", {}))[1]) for name, x in inputs.items()}
+        )
         self.wrt = self.choose(known, request.wrt)
         self.refuse_unknown(object_at(schemas, "Apply_InputSchema"))
         self.out, self.outputs = out, list(differentiable(schemas, "ApplyOutputSchema"))
@@ -86,7 +88,7 @@ class Tesseract(Claim):
             if self.out is not None and self.out not in known:
                 raise self.no_output(known)
             self.outputs = paths if self.out is None else [known[self.out]]
-            self.shapes = {name: decode(at_path(answer, name), name).shape for name in self.outputs}
+            self.shapes = {name: decode_array(at_path(answer, name), name).shape for name in self.outputs}
         return answer
 
     def no_output(self, known: Iterable[str]) -> GradcliError:
@@ -105,7 +107,7 @@ class Tesseract(Claim):
 
     def join_result(self, answer: Mapping[str, Any]) -> np.ndarray:
         """Return outputs as one array: a single one in its shape, several flattened and joined."""
-        parts = [decode(at_path(answer, name), name) for name in self.outputs]
+        parts = [decode_array(at_path(answer, name), name) for name in self.outputs]
         for name, part in zip(self.outputs, parts, strict=True):
             if part.shape != self.shapes[name]:
                 raise CallError(f"'{name}' has shape {part.shape}; at the first point it had {self.shapes[name]}")
@@ -123,7 +125,7 @@ class Tesseract(Claim):
         wanted = {name: self.paths[name] for name in self.wrt}
         body = {"vjp_inputs": list(wanted.values()), "vjp_outputs": self.outputs, "cotangent_vector": vector}
         answer = self.document(VJP, {"inputs": self.nest(arrays), **body})
-        return {name: decode(at_path(answer, path), f"{VJP}: '{name}'") for name, path in wanted.items()}
+        return {name: decode_array(at_path(answer, path), f"{VJP}: '{name}'") for name, path in wanted.items()}
 
     def jvp(self, arrays: Arrays, tangents: Arrays) -> np.ndarray:
         if not self.shapes:
@@ -146,7 +148,7 @@ def object_at(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else {}
 
 
-def as_dtype(x: Any, outline: Mapping[str, Any]) -> np.ndarray:
+def in_declared_dtype(x: Any, outline: Mapping[str, Any]) -> np.ndarray:
     raw = np.asarray(x)
     wanted = str(outline.get("dtype", "float64")) if outline and isinstance(outline, dict) else ""
     if wanted in ("float16", "float32", "float64"):
@@ -159,7 +161,7 @@ def encode(x: np.ndarray) -> Any:
     return {"object_type": "array", "shape": list(x.shape), "dtype": str(x.dtype), "data": data}
 
 
-def decode(document: Any, what: str) -> np.ndarray:
+def decode_array(document: Any, what: str) -> np.ndarray:
     try:
         if not isinstance(document, dict):
             return np.array(document, float)

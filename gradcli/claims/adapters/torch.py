@@ -22,13 +22,13 @@ from ..claim import Arrays, CallError, Claim, Difference
 from .framework import FrameworkCall
 from .torch_calls import (
     as_given,
-    differences,
+    differences_of_calls,
     functions_in,
-    gradients,
+    gradient_arrays,
     is_torch_float,
     nodes_of,
     operator_behind,
-    tensor,
+    tensor_copy,
 )
 
 
@@ -46,8 +46,8 @@ class TypesComputed(TorchFunctionMode):
         return result
 
 
-OPERATORS = (torch._library.custom_ops.CustomOpDef, torch._ops.OpOverload, torch._ops.OpOverloadPacket)
-WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128}
+TORCH_OPERATORS = (torch._library.custom_ops.CustomOpDef, torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+WIDER_TYPES = {torch.float32: torch.float64, torch.complex64: torch.complex128}
 SMALL_INPUTS = 10_000
 """Below this many elements, one thread is used: several threads took 9 ms instead of 60 us on a busy machine."""
 
@@ -73,7 +73,7 @@ class Adapter(FrameworkCall):
     def signature(cls, function: Any, title: str) -> tuple[list[inspect.Parameter], list[str]] | None:
         function = as_callable(function, title)
         if isinstance(function, torch.nn.Module):
-            signature = super().signature(forward_of(function), title)
+            signature = super().signature(forward_with_names(function), title)
             return signature and (signature[0], [name for name, p in function.named_parameters() if p.requires_grad])
         return super().signature(function, title)
 
@@ -92,7 +92,7 @@ class Adapter(FrameworkCall):
 
     @staticmethod
     def array(x: np.ndarray) -> Any:
-        return tensor(x)
+        return tensor_copy(x)
 
     def shortened(self, x: torch.Tensor) -> torch.Tensor:
         return x.to(getattr(torch, self.short)) if self.short and x.is_floating_point() else x
@@ -108,12 +108,12 @@ class Adapter(FrameworkCall):
         return self.compute(at)
 
     def as_argument(self, x: np.ndarray) -> torch.Tensor:
-        return as_given(tensor(x).requires_grad_()) if self.records else tensor(x)
+        return as_given(tensor_copy(x).requires_grad_()) if self.records else tensor_copy(x)
 
     def record(self, at: Arrays, chosen: Collection[str] | None = None) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
         """Return leaves (those chosen, or all, require grad) and the joined output with its graph."""
         with torch.enable_grad():
-            leaves = {n: tensor(x).requires_grad_(chosen is None or n in chosen) for n, x in at.items()}
+            leaves = {n: tensor_copy(x).requires_grad_(chosen is None or n in chosen) for n, x in at.items()}
             result = self.result({name: as_given(x) for name, x in leaves.items()})
             if isinstance(result, float | np.ndarray):
                 what, method = ("a float", "item") if isinstance(result, float) else ("an array", "numpy")
@@ -129,7 +129,7 @@ class Adapter(FrameworkCall):
 
     def linearize(self, at: Arrays) -> tuple[np.ndarray, Callable[[np.ndarray], dict[str, np.ndarray]]]:
         leaves, out = self.record(at)
-        return tensor_data(out), functools.partial(pull, leaves, out)
+        return tensor_data(out), functools.partial(pull_leaves, leaves, out)
 
     def pull_of(self, arrays: Arrays, cotangent: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray] | None:
         at = self.claimed(arrays)
@@ -137,7 +137,7 @@ class Adapter(FrameworkCall):
         with self.running(self.is_narrow(at)):
             leaves, out = self.record(at, names)
             with self.failing_backward():
-                return pull({n: leaves[n] for n in names}, out, cotangent) if functions_in(out.grad_fn) else None
+                return pull_leaves({n: leaves[n] for n in names}, out, cotangent) if functions_in(out.grad_fn) else None
 
     @functools.cached_property
     def drops_tangents(self) -> bool:
@@ -151,7 +151,7 @@ class Adapter(FrameworkCall):
         if self.drops_tangents:
             raise NotImplementedError("forward mode does not support code from torch.compile or operators")
         with forward_ad.dual_level():
-            duals = {n: forward_ad.make_dual(self.as_argument(x), tensor(tangents[n])) for n, x in at.items()}
+            duals = {n: forward_ad.make_dual(self.as_argument(x), tensor_copy(tangents[n])) for n, x in at.items()}
             out = self.join_result(self.result(duals))
             tangent = forward_ad.unpack_dual(out).tangent
             return np.zeros_like(tensor_data(out)) if tangent is None else tensor_data(tangent)
@@ -186,7 +186,7 @@ class Adapter(FrameworkCall):
             return tuple(torch.zeros_like(x) if g is None else g for x, g in zip(xs, grads, strict=True))
 
     def as_called(self) -> Iterator[Difference]:
-        return differences(self)
+        return differences_of_calls(self)
 
     def surrogates_at(self, at: Arrays) -> Iterator[Claim | None]:
         from .torch_surrogate import surrogates_of
@@ -211,7 +211,7 @@ def in_precision(reached: Sequence[torch.Tensor], narrow: bool, size: int) -> It
     size: elements of the inputs.
     """
     default, threads = torch.get_default_dtype(), torch.get_num_threads()
-    device, wide = torch.get_default_device(), {} if narrow else WIDE
+    device, wide = torch.get_default_device(), {} if narrow else WIDER_TYPES
     kept = [(x, x.data) for x in reached if x.dtype in wide or device.type not in ("cpu", x.device.type)]
     try:
         if size < SMALL_INPUTS:
@@ -227,12 +227,12 @@ def in_precision(reached: Sequence[torch.Tensor], narrow: bool, size: int) -> It
             x.data = data
 
 
-def pull(leaves: Mapping[str, torch.Tensor], out: torch.Tensor, cotangent: np.ndarray) -> dict[str, np.ndarray]:
+def pull_leaves(leaves: Mapping[str, torch.Tensor], out: torch.Tensor, cotangent: np.ndarray) -> dict[str, np.ndarray]:
     """Return by leaf the product of a cotangent with the derivative, in reverse mode."""
     xs = list(leaves.values())
     if not out.requires_grad:
-        return gradients(leaves, [None] * len(xs))
-    seed = tensor(cotangent).to(out.dtype).reshape(out.shape)
+        return gradient_arrays(leaves, [None] * len(xs))
+    seed = tensor_copy(cotangent).to(out.dtype).reshape(out.shape)
     try:
         grads = torch.autograd.grad(out, xs, seed, retain_graph=True, allow_unused=True)
     except RuntimeError as error:
@@ -245,7 +245,7 @@ def pull(leaves: Mapping[str, torch.Tensor], out: torch.Tensor, cotangent: np.nd
             x.grad = None
         out.backward(seed, retain_graph=True)
         grads = tuple(x.grad for x in xs)
-    return gradients(leaves, grads)
+    return gradient_arrays(leaves, grads)
 
 
 class ModuleCall(Adapter):
@@ -268,7 +268,7 @@ class ModuleCall(Adapter):
 
     def result(self, leaves: Mapping[str, Any]) -> Any:
         filled = self.filled(leaves)
-        narrow = any(x.dtype in WIDE for x in leaves.values())
+        narrow = any(x.dtype in WIDER_TYPES for x in leaves.values())
         module = self.modules[narrow]
         weights = {name: torch.as_tensor(filled[name]) for name in self.names}
         buffers = {name: x.clone() for name, x in module.named_buffers()}
@@ -278,7 +278,7 @@ class ModuleCall(Adapter):
             return torch.func.functional_call(module, {**weights, **buffers}, args, kwargs)
 
         with contextlib.suppress(TypeError, ValueError):
-            call.__signature__ = inspect.signature(forward_of(module))  # type: ignore[attr-defined]
+            call.__signature__ = inspect.signature(forward_with_names(module))  # type: ignore[attr-defined]
         return call_with(call, inputs)
 
 
@@ -295,7 +295,7 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
             names = code.co_varnames[: code.co_argcount]
             rest = frame.f_locals[code.co_varnames[code.co_argcount]] if code.co_flags & inspect.CO_VARARGS else ()
             values = [*(frame.f_locals[name] for name in names), *rest]
-            if not has_setup(function):
+            if not has_torch_setup(function):
                 function = getattr(values.pop(0), "_forward_cls", function)
             title, backward = f"{function.__name__}Backward", function.backward
             if (operator := operator_behind(function)) is not None:
@@ -326,7 +326,7 @@ def calls_in(call: Adapter) -> list[tuple[Any, tuple, str, str]]:
     return calls
 
 
-def forward_of(module: Any) -> Callable:
+def forward_with_names(module: Any) -> Callable:
     """Return the forward method with the names of a module's inputs: of a compiled module, that of the original."""
     return getattr(module, "_orig_mod", module).forward
 
@@ -334,8 +334,8 @@ def forward_of(module: Any) -> Callable:
 def as_callable(function: Any, title: str) -> Any:
     """Return a function for a Function or an operator, and a module for a class of modules. Raises CallError."""
     if isinstance(function, type) and issubclass(function, torch.autograd.Function):
-        return as_function(function)
-    if isinstance(function, OPERATORS):
+        return custom_as_function(function)
+    if isinstance(function, TORCH_OPERATORS):
         return as_operator(function)
     if not isinstance(function, type) or not issubclass(function, torch.nn.Module):
         return function
@@ -354,13 +354,13 @@ def lacks_backward(function: Any) -> bool:
     return function.backward is base.backward and function.vjp is base.vjp
 
 
-def has_setup(function: Any) -> bool:
+def has_torch_setup(function: Any) -> bool:
     return function.setup_context is not torch.autograd.Function.setup_context
 
 
-def as_function(function: Any) -> Callable:
+def custom_as_function(function: Any) -> Callable:
     """Return a function for a Function, with None for the outputs that it marks as non-differentiable."""
-    parameters = forward_parameters(function, has_setup(function))
+    parameters = forward_parameters(function, has_torch_setup(function))
     marked: list[set[int]] = []
 
     def apply(*args: Any) -> Any:
@@ -382,7 +382,7 @@ def as_operator(operator: Any) -> Callable:
     operator = getattr(operator, "_opoverload", operator)
     operator = getattr(operator, "default", operator)  # if it is a packet of overloads
     named = operator._schema.arguments
-    call: Any = with_parameters(operator, [as_parameter(x) for x in named])
+    call: Any = with_parameters(operator, [as_python_parameter(x) for x in named])
     call.constants = [x.name for x in named if "Tensor" not in str(x.type)]
     return call
 
@@ -395,7 +395,7 @@ def with_parameters(function: Callable, parameters: Sequence[inspect.Parameter])
     return call
 
 
-def as_parameter(argument: Any) -> inspect.Parameter:
+def as_python_parameter(argument: Any) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY if argument.kwarg_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
     annotation = int if "int" in str(argument.type) else inspect.Parameter.empty
     default = argument.default_value if argument.has_default_value() else inspect.Parameter.empty

@@ -40,7 +40,7 @@ class RemoteCall:
         self.module, self.random, self.output = (lambda: model), random, output
 
 
-IGNORED = -100
+IGNORED_LABEL = -100
 """The label that losses of PyTorch leave out by default."""
 
 
@@ -49,12 +49,12 @@ def counts_of(batches: Sequence[Any]) -> list[tuple[str, float]]:
     leaves = [tensors_of(batch) for batch in batches]
     places = [k for k, x in enumerate(leaves[0]) if x.dim() > 1 and not x.is_floating_point()] if leaves else []
     alike = all(len(some) == len(leaves[0]) for some in leaves)
-    with_ignored = [k for k in places if alike and any(bool((some[k] == IGNORED).any()) for some in leaves)]
+    with_ignored = [k for k in places if alike and any(bool((some[k] == IGNORED_LABEL).any()) for some in leaves)]
     labels = [some[k] for k in (with_ignored or places)[-1:] for some in leaves] if alike else []
     found = {"rows": sum(len(x) for some in leaves for x in [y for y in some if y.dim()][:1])}
     if labels:
-        found["labels"] = sum(int((x != IGNORED).sum()) for x in labels)
-        found["shifted labels"] = sum(int((x[:, 1:] != IGNORED).sum()) for x in labels)
+        found["labels"] = sum(int((x != IGNORED_LABEL).sum()) for x in labels)
+        found["shifted labels"] = sum(int((x[:, 1:] != IGNORED_LABEL).sum()) for x in labels)
         found["positions"] = sum(x.numel() for x in labels)
     return [(name, float(n)) for name, n in found.items() if n]
 
@@ -66,16 +66,16 @@ def tensors_of(x: Any) -> list[Any]:
     return [y for part in parts for y in tensors_of(part)] if isinstance(parts, list | tuple) else []
 
 
-def form_of(x: Any, depth: int = 3) -> str:
+def batch_form(x: Any, depth: int = 3) -> str:
     """Describe the form of a batch: (x: 8×12 int64, y: 8 float32)."""
     if isinstance(x, torch.Tensor | np.ndarray):
         shape = "×".join(map(str, x.shape))
         return f"{shape} {str(x.dtype).removeprefix('torch.')}".strip()
     if depth and hasattr(x, "keys"):
-        return f"({', '.join(f'{key}: {form_of(x[key], depth - 1)}' for key in x.keys())})"  # noqa: SIM118 - any mapping
+        return f"({', '.join(f'{key}: {batch_form(x[key], depth - 1)}' for key in x.keys())})"  # noqa: SIM118 - any mapping
     if depth and isinstance(x, list | tuple):
         names = getattr(x, "_fields", [""] * len(x))
-        parts = [form_of(part, depth - 1) for part in x]
+        parts = [batch_form(part, depth - 1) for part in x]
         texts = [f"{name}: {part}" if name else part for name, part in zip(names, parts, strict=True)]
         return f"({', '.join(texts)})" if len(x) <= 8 else f"{len(x)} of {texts[0]}"
     return type(x).__name__

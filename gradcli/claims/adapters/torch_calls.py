@@ -32,16 +32,16 @@ class RecordedCall:
         self.wrt = [name for name in call.at if name in call.wrt]
         with torch.enable_grad(), torch.random.fork_rng(devices=[]):
             torch.default_generator.manual_seed(0)  # dropout drops the same elements in every run
-            leaves = {n: tensor(x).requires_grad_(n in self.wrt) for n, x in call.claimed(call.at).items()}
+            leaves = {n: tensor_copy(x).requires_grad_(n in self.wrt) for n, x in call.claimed(call.at).items()}
             self.given = {n: layout(n, x) if n in self.wrt else as_given(x) for n, x in leaves.items()}
             before = {n: (x.detach().clone(), x.grad_fn) for n, x in self.given.items()}
             result = call.result(self.given)
         self.outs = [x for _, x in arrays_in(result, is_torch_float) if x.requires_grad]
         self.kept = {n: x.detach().clone() for n, x in self.given.items()}
         self.changed = [n for n in self.wrt if self.given[n].grad_fn is not before[n][1]]
-        self.written = [n for n in self.wrt if n not in self.changed and not same(self.kept[n], before[n][0])]
+        self.written = [n for n in self.wrt if n not in self.changed and not same_tensors(self.kept[n], before[n][0])]
         # the gradient of a changed input or of expanded elements is that of its leaf
-        whole = [n for n in self.wrt if n not in self.changed and same(before[n][0], leaves[n])]
+        whole = [n for n in self.wrt if n not in self.changed and same_tensors(before[n][0], leaves[n])]
         self.inputs = [(self.given if n in whole else leaves)[n] for n in self.wrt]
 
     @property
@@ -61,10 +61,10 @@ class RecordedCall:
         return list(torch.autograd.grad(outs, self.inputs, given, retain_graph=True, allow_unused=True))
 
     def arrays(self, cotangents: Cotangents) -> Grads:
-        return gradients(dict(zip(self.wrt, self.inputs, strict=True)), self.pull(cotangents))
+        return gradient_arrays(dict(zip(self.wrt, self.inputs, strict=True)), self.pull(cotangents))
 
 
-def differences(call: FrameworkCall) -> Iterator[Difference]:
+def differences_of_calls(call: FrameworkCall) -> Iterator[Difference]:
     """Yield the first difference between ways of calling the rules of a call."""
     with call.running(call.single):
         try:
@@ -82,7 +82,7 @@ class Ways:
 
     def __init__(self, call: FrameworkCall):
         self.call, self.record = call, RecordedCall(call)
-        self.cotangents = [drawn(out, k) for k, out in enumerate(self.record.outs)]
+        self.cotangents = [drawn_like(out, k) for k, out in enumerate(self.record.outs)]
         self.first = self.record.arrays([x.clone() for x in self.cotangents]) if self.record.has_rules else {}
 
     def compare(self, rule: str, expected: Grads, got: Grad, again: Grad, *words: str) -> Iterator[Difference]:
@@ -96,11 +96,11 @@ class Ways:
                 if name in record.written and grad is not None:
                     text = f"forward overwrites {name} without telling autograd"
                     yield Difference("writes-into", f"{text}: work on a clone(), or call ctx.mark_dirty({name})")
-            if not all(map(same, given, self.cotangents)):
+            if not all(map(same_tensors, given, self.cotangents)):
                 text = "backward overwrites its incoming gradient, which other nodes may still need"
                 yield Difference("writes-into", f"{text}: work on grad_output.clone(), or use operations without _")
             for name, x in record.given.items():
-                if not same(x, record.kept[name]):
+                if not same_tensors(x, record.kept[name]):
                     yield Difference("writes-into", f"backward overwrites the input {name}: work on a clone()")
 
     def second_backward(self) -> Iterator[Difference]:
@@ -133,7 +133,9 @@ class Ways:
 
     def with_cotangents(self, some: Cotangents, here: str) -> Iterator[Difference]:
         """Yield differences from the gradients for contiguous cotangents, with zeros instead of None."""
-        usual = [torch.zeros_like(x) if g is None else plain(g) for x, g in zip(self.cotangents, some, strict=True)]
+        usual = [
+            torch.zeros_like(x) if g is None else contiguous_copy(g) for x, g in zip(self.cotangents, some, strict=True)
+        ]
         rule, there = ("unused-output", "zeros") if any(g is None for g in some) else ("layout", "contiguous gradients")
         plainly, so = lambda: self.record.arrays(usual), lambda: self.record.arrays(some)
         yield from self.compare(rule, plainly(), so, plainly, here, f"with {there}")
@@ -162,8 +164,8 @@ class Ways:
             other = RecordedCall(call, layout)
             if all(map(same_layout, other.given.values(), record.given.values())):
                 return
-            equal = all(map(same, other.given.values(), record.given.values()))
-            again = lambda: RecordedCall(call, lambda n, x: plain(layout(n, x)))  # noqa: E731
+            equal = all(map(same_tensors, other.given.values(), record.given.values()))
+            again = lambda: RecordedCall(call, lambda n, x: contiguous_copy(layout(n, x)))  # noqa: E731
             usual = record if equal else again()
             expected = self.first if equal else usual.arrays(self.cotangents)
         except Exception:  # refusing a layout with an error is right
@@ -174,13 +176,13 @@ class Ways:
         yield from self.compare("layout", expected, other_grads, grads, here, CONTIGUOUS)
 
 
-def drawn(like: torch.Tensor, seed: int) -> torch.Tensor:
+def drawn_like(like: torch.Tensor, seed: int) -> torch.Tensor:
     rng = np.random.default_rng(seed)
     real, imaginary = rng.standard_normal((2, *like.shape))
     return torch.as_tensor(real + 1j * imaginary if like.is_complex() else real).to(like.dtype)
 
 
-def transposed(x: torch.Tensor) -> torch.Tensor:
+def transposed_layout(x: torch.Tensor) -> torch.Tensor:
     axes = list(range(x.dim()))[::-1]
     other = x.permute(axes).contiguous().permute(axes)
     return x if other.is_contiguous() else other
@@ -202,7 +204,7 @@ def filled(x: torch.Tensor) -> torch.Tensor:
 LAYOUTS = {
     "expanded from one number (stride 0, as the gradient of a sum)": filled,
     "expanded along its first axis (stride 0)": expanded,
-    "transposed": transposed,
+    "transposed": transposed_layout,
     "a slice with steps of 2 and an offset": sliced,
 }
 """Memory layouts that occur in programs: from sum, mean, transposition, slices and unbind."""
@@ -211,7 +213,7 @@ LAYOUTS = {
 WITH_EQUAL_NUMBERS = (filled, expanded)
 
 
-def plain(x: torch.Tensor) -> torch.Tensor:
+def contiguous_copy(x: torch.Tensor) -> torch.Tensor:
     return x.clone(memory_format=torch.contiguous_format)
 
 
@@ -224,7 +226,7 @@ def laid_out_like(x: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
     return memory.requires_grad_(x.requires_grad).clone().as_strided(x.shape, like.stride(), like.storage_offset())
 
 
-def same(x: torch.Tensor, y: torch.Tensor) -> bool:
+def same_tensors(x: torch.Tensor, y: torch.Tensor) -> bool:
     return torch.equal(x, y) or bool(((x == y) | (x.isnan() & y.isnan())).all())
 
 
@@ -232,7 +234,7 @@ def same_layout(x: torch.Tensor, y: torch.Tensor) -> bool:
     return (x.stride(), x.storage_offset()) == (y.stride(), y.storage_offset())
 
 
-def gradients(inputs: Mapping[str, torch.Tensor], grads: Iterable[torch.Tensor | None]) -> Grads:
+def gradient_arrays(inputs: Mapping[str, torch.Tensor], grads: Iterable[torch.Tensor | None]) -> Grads:
     """Return gradients as arrays by name, with zeros for None."""
     triples = ((name, x, g) for (name, x), g in zip(inputs.items(), grads, strict=True))
     return {name: tensor_data(torch.zeros_like(x) if g is None else g) for name, x, g in triples}
@@ -266,7 +268,7 @@ def as_given(x: torch.Tensor) -> torch.Tensor:
     return x.clone() if x.is_leaf else x
 
 
-def tensor(x: np.ndarray) -> torch.Tensor:
+def tensor_copy(x: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.array(x)).to(torch.get_default_device())
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-NARROW = (torch.float32, torch.float16, torch.bfloat16)
-WIDE = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
+NARROW_TYPES = (torch.float32, torch.float16, torch.bfloat16)
+TYPE_CASTS = {torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16}
 NOT_CONVERTED = {torch.autograd.grad, torch.autograd.backward, torch.Tensor.backward}
 """Functions whose arguments are nodes of the graph: a converted argument would be another node."""
 RANDOM = {
@@ -23,7 +23,7 @@ RANDOM_INSIDE = {"gumbel_softmax", "rrelu", "alpha_dropout", "feature_alpha_drop
 WRAPPERS = ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "OptimizedModule")
 
 
-def unwrap(module: Any) -> Any:
+def unwrap_module(module: Any) -> Any:
     """Return the module inside the wrappers of torch.compile and of several processes."""
     while type(module).__name__ in WRAPPERS:
         module = module._orig_mod if hasattr(module, "_orig_mod") else module.module
@@ -81,9 +81,9 @@ class StandIns(TorchFunctionMode):
         if draws:
             return self.draw(function, name, args, kwargs)
         changed = self.changed_tensor(name, args, kwargs)
-        if changed is not None and changed.dtype in NARROW:
+        if changed is not None and changed.dtype in NARROW_TYPES:
             return self.write_into(function, changed, args, kwargs)
-        function = torch.Tensor.double if function in WIDE else function
+        function = torch.Tensor.double if function in TYPE_CASTS else function
         try:
             return function(*tree_map(self.widen, args), **tree_map(self.widen, kwargs))
         except (RuntimeError, NotImplementedError) as error:
@@ -99,7 +99,7 @@ class StandIns(TorchFunctionMode):
 
         def convert(x: Any) -> Any:
             if isinstance(x, torch.dtype):
-                return kind if x in (*NARROW, torch.float64) else x
+                return kind if x in (*NARROW_TYPES, torch.float64) else x
             x = self.stand_in(x)
             return x.to(kind) if isinstance(x, torch.Tensor) and x.is_floating_point() else x
 
@@ -117,13 +117,13 @@ class StandIns(TorchFunctionMode):
 
     def widen(self, x: Any) -> Any:
         if isinstance(x, torch.dtype):
-            return torch.float64 if x in NARROW else x
+            return torch.float64 if x in NARROW_TYPES else x
         x = self.stand_in(x)
-        return x.double() if isinstance(x, torch.Tensor) and x.dtype in NARROW else x
+        return x.double() if isinstance(x, torch.Tensor) and x.dtype in NARROW_TYPES else x
 
     def as_float32(self, x: Any) -> Any:
         if isinstance(x, torch.dtype):
-            return torch.float32 if x in NARROW else x
+            return torch.float32 if x in NARROW_TYPES else x
         x = self.stand_in(x)
         return x.float() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
 
@@ -223,7 +223,7 @@ class Replay:
         found = self.of_batch(args, kwargs)
         self.current = self.current if found is None else found
         left = self.calls[self.current] if self.current < len(self.calls) else []
-        mine = next((call for call in left if unwrap(call.module()) is unwrap(module)), None)
+        mine = next((call for call in left if unwrap_module(call.module()) is unwrap_module(module)), None)
         if mine is None:
             return None
         left.remove(mine)

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from ..claim import Arrays, CallError
 from ..random_function import TRIAL, RandomFunction
 from .torch import in_precision, tensors_behind
-from .torch_calls import gradients, tensor
+from .torch_calls import gradient_arrays, tensor_copy
 
 MAPPED = 1024  # samples of the smallest call by vmap, which takes about as long as one of a few: a choice
 MAKES_TENSORS = {
@@ -27,7 +27,7 @@ def generator_from(seed: int) -> torch.Generator:
     return torch.Generator(device=torch.get_default_device()).manual_seed(seed)
 
 
-class Batched(TorchFunctionMode):
+class BatchedCreation(TorchFunctionMode):
     """A context in which new tensors are batched by vmap, so that code may fill them with random numbers in place."""
 
     def __init__(self, zero: torch.Tensor):
@@ -70,7 +70,7 @@ class Samples(RandomFunction):
 
     def draw(self, leaves: Arrays, rng: Any, count: int) -> np.ndarray:
         if not (self.one or self.is_loss):
-            return self.fit(plain(self.recorded(leaves, rng, count)), (count,))
+            return self.fit(plain_arrays(self.recorded(leaves, rng, count)), (count,))
         if self.maps is not False and not self.roles.random and count > 1:
             try:
                 mapped = self.mapped(leaves, count)
@@ -89,14 +89,14 @@ class Samples(RandomFunction):
         alone = torch.func.grad(self.loss_of) if self.is_loss else self.result_of
 
         def call(inputs: Mapping[str, torch.Tensor], zero: torch.Tensor) -> Any:
-            with Batched(zero):
+            with BatchedCreation(zero):
                 return alone(inputs)
 
-        wide = {name: (x := tensor(value)).expand(count, *x.shape) for name, value in leaves.items()}
+        wide = {name: (x := tensor_copy(value)).expand(count, *x.shape) for name, value in leaves.items()}
         with warnings.catch_warnings(), without_validation():
             warnings.simplefilter("ignore")  # vmap warns of operations that it runs in a loop
-            result = plain(torch.vmap(call, randomness="different")(wide, torch.zeros(count)))
-        return join(result, leaves, (count,)) if self.is_loss else self.fit(result, (count,))
+            result = plain_arrays(torch.vmap(call, randomness="different")(wide, torch.zeros(count)))
+        return join_gradients(result, leaves, (count,)) if self.is_loss else self.fit(result, (count,))
 
     def result_of(self, inputs: Mapping[str, torch.Tensor]) -> Any:
         return self.call_on(inputs, None, None)
@@ -110,22 +110,22 @@ class Samples(RandomFunction):
         return result.reshape(())
 
     def sample(self, leaves: Arrays, rng: Any) -> np.ndarray:
-        return self.fit(plain(self.recorded(leaves, rng)), ())
+        return self.fit(plain_arrays(self.recorded(leaves, rng)), ())
 
     def gradient(self, leaves: Arrays, rng: Any) -> np.ndarray:
         """Return the gradient of one value of the loss."""
         with torch.enable_grad():
-            inputs = {name: tensor(x).requires_grad_() for name, x in leaves.items()}
+            inputs = {name: tensor_copy(x).requires_grad_() for name, x in leaves.items()}
             loss = self.loss_of(inputs, rng)
             if not loss.requires_grad:
                 raise CallError(f"{self.title} returned a number without a graph; it must return gradients, or a loss")
             grads = torch.autograd.grad(loss, list(inputs.values()), allow_unused=True)
-        return join(gradients(inputs, grads), leaves, ())
+        return join_gradients(gradient_arrays(inputs, grads), leaves, ())
 
     def recorded(self, leaves: Arrays, rng: Any, count: int | None = None) -> Any:
         """Call the function, on inputs that require grad if it needs them."""
         try:
-            return self.call_on({n: tensor(x).requires_grad_(self.records) for n, x in leaves.items()}, rng, count)
+            return self.call_on({n: tensor_copy(x).requires_grad_(self.records) for n, x in leaves.items()}, rng, count)
         except RuntimeError as error:
             if self.records or "require" not in str(error) or "grad" not in str(error):
                 raise
@@ -133,7 +133,7 @@ class Samples(RandomFunction):
         return self.recorded(leaves, rng, count)
 
     def call_on(self, inputs: Mapping[str, torch.Tensor], rng: Any, count: int | None) -> Any:
-        return self.call_with(self.arguments.fill_in(inputs, tensor), rng, count)
+        return self.call_with(self.arguments.fill_in(inputs, tensor_copy), rng, count)
 
 
 @contextlib.contextmanager
@@ -148,15 +148,15 @@ def without_validation() -> Iterator[None]:
         kind.set_default_validate_args(before)
 
 
-def join(grads: Arrays, leaves: Arrays, lead: tuple[int, ...]) -> np.ndarray:
+def join_gradients(grads: Arrays, leaves: Arrays, lead: tuple[int, ...]) -> np.ndarray:
     """Return gradients by input as rows of numbers."""
     return np.concatenate([np.asarray(grads[name], float).reshape((*lead, -1)) for name in leaves], axis=-1)
 
 
-def plain(result: Any) -> Any:
+def plain_arrays(result: Any) -> Any:
     """Return a result with arrays in place of tensors."""
     if isinstance(result, torch.Tensor):
         return result.detach().cpu().numpy()
     if isinstance(result, Mapping):
-        return {key: plain(x) for key, x in result.items()}
-    return type(result)(map(plain, result)) if type(result) in (tuple, list) else result
+        return {key: plain_arrays(x) for key, x in result.items()}
+    return type(result)(map(plain_arrays, result)) if type(result) in (tuple, list) else result

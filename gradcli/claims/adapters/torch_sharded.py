@@ -25,13 +25,13 @@ def is_split(p: Any) -> bool:
 
 def handles_of(roots: Sequence[Any]) -> Iterator[Any]:
     """Yield the handles of FullyShardedDataParallel, which keep the parameters of a unit in one vector."""
-    for module in unique(m for root in roots for m in root.modules()):
+    for module in unique_objects(m for root in roots for m in root.modules()):
         handle = getattr(module, "_handle", None) if type(module).__name__ == "FullyShardedDataParallel" else None
         if handle is not None:
             yield handle
 
 
-def unique(some: Iterator[Any]) -> list[Any]:
+def unique_objects(some: Iterator[Any]) -> list[Any]:
     return list({id(x): x for x in some}.values())
 
 
@@ -40,7 +40,7 @@ def unshard(optimized: Sequence[Any], roots: Sequence[Any], shards: Sequence[Seq
 
     shards: of each process, the units in the same order.
     """
-    modules = unique(m for root in roots for m in root.modules())
+    modules = unique_objects(m for root in roots for m in root.modules())
     units = list(zip(*shards, strict=True))
     split, made = [p for p in optimized if is_split(p)], []
     for p, parts in zip(split, units[: len(split)], strict=True):

@@ -14,12 +14,12 @@ import torch
 
 from ...errors import GradcliError, count_of
 from ..declared import Declared, NotDeclaredError, first_that_works
-from .torch_batches import CallArguments, RemoteBatch, RemoteCall, counts_of, form_of
-from .torch_replay import Draws, Replay, ReplayedBatches, StandIns, swapped, uncompiled, unwrap
+from .torch_batches import CallArguments, RemoteBatch, RemoteCall, batch_form, counts_of
+from .torch_replay import Draws, Replay, ReplayedBatches, StandIns, swapped, uncompiled, unwrap_module
 from .torch_sharded import shards_of, unshard
 
 
-def vector(x: Any) -> np.ndarray:
+def torch_vector(x: Any) -> np.ndarray:
     """Return a tensor as a real float64 vector."""
     x = x.detach()
     x = x.to_dense() if x.is_sparse else x
@@ -38,10 +38,10 @@ class TorchStep:
         self.batches, self.batch_calls = batches_of(
             self.calls, training.unused(moment.progress) if not moment.calls else []
         )
-        self.candidates = candidates(self.calls, self.optimized) or [tuple(self.optimized)]
+        self.candidates = candidate_models(self.calls, self.optimized) or [tuple(self.optimized)]
         self.model, self.spread = self.candidates[0], True
         self.shards = shards_of(self.optimized, self.called) if moment.world > 1 else []
-        self.names = {} if self.shards else names_of(self.model, self.optimized, loss)
+        self.names = {} if self.shards else names_of_parameters(self.model, self.optimized, loss)
         self.chosen, self.draws = False, Draws()
         self.owners: list[int] = []
         self.others: list[dict[str, tuple[float, float]]] = []
@@ -59,11 +59,14 @@ class TorchStep:
     @functools.cached_property
     def observed(self) -> dict[str, np.ndarray]:
         scale = float(getattr(self.moment.optimizer, "grad_scale", None) or 1.0)
-        return {n: np.zeros(count(p)) if p.grad is None else vector(p.grad) / scale for n, p in self.names.items()}
+        return {
+            n: np.zeros(count_real_numbers(p)) if p.grad is None else torch_vector(p.grad) / scale
+            for n, p in self.names.items()
+        }
 
     @functools.cached_property
     def parameters(self) -> dict[str, np.ndarray]:
-        return {name: vector(self.value_of(p)) for name, p in self.names.items()}
+        return {name: torch_vector(self.value_of(p)) for name, p in self.names.items()}
 
     @functools.cached_property
     def before(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]] | None:
@@ -72,8 +75,10 @@ class TorchStep:
         if kept is None or not all(id(p) in kept for p in self.names.values()):
             return None
         pairs = {name: kept[id(p)] for name, p in self.names.items()}
-        gradients = {name: np.zeros(count(x)) if g is None else vector(g) for name, (g, x) in pairs.items()}
-        return gradients, {name: vector(x) for name, (_, x) in pairs.items()}
+        gradients = {
+            name: np.zeros(count_real_numbers(x)) if g is None else torch_vector(g) for name, (g, x) in pairs.items()
+        }
+        return gradients, {name: torch_vector(x) for name, (_, x) in pairs.items()}
 
     @property
     def loss_scale(self) -> float | None:
@@ -169,7 +174,7 @@ class TorchStep:
                 if at == "first":
                     self.prime_casts(batches, instead, present)
                 result = self.loss(self.model, batches)
-            terms = terms_of(result, self.loss.__name__)
+            terms = terms_of_torch_loss(result, self.loss.__name__)
             gradients = self.differentiate(terms, instead, 1.0 if wide else self.loss_scale or 1.0)
         known = None
         if replay is not None and replay.same + replay.differs:
@@ -199,7 +204,9 @@ class TorchStep:
             if isinstance(value, torch.Tensor) and value.requires_grad:
                 (value * scale).backward(retain_graph=k + 1 < len(terms))
             gradients[term] = {
-                name: np.zeros(count(p)) if instead[id(p)].grad is None else vector(instead[id(p)].grad) / scale
+                name: np.zeros(count_real_numbers(p))
+                if instead[id(p)].grad is None
+                else torch_vector(instead[id(p)].grad) / scale
                 for name, p in self.names.items()
             }
         return gradients
@@ -237,7 +244,9 @@ class TorchStep:
     ) -> Iterator[tuple[Any, StandIns]]:
         """Put stand-ins into the model while its loss is evaluated."""
         modules = list(
-            {id(m): m for root in (*self.candidates, *self.called) if is_module(root) for m in root.modules()}.values()
+            {
+                id(m): m for root in (*self.candidates, *self.called) if is_torch_module(root) for m in root.modules()
+            }.values()
         )
         parameters = {id(p): p for m in modules for p in m._parameters.values() if p is not None}
         parameters |= {id(p): p for p in self.optimized}
@@ -247,7 +256,7 @@ class TorchStep:
         mode, dtype = StandIns({**instead, **others}, wide, self.draws), torch.get_default_dtype()
         training = self.tools.training
         current, training.current = training.current, replay
-        kept = [(p, p.grad) for p in leaves()] if self.tools.in_process else []
+        kept = [(p, p.grad) for p in all_parameters()] if self.tools.in_process else []
         try:
             torch.set_default_dtype(torch.float64 if wide else dtype)
             with swapped(modules, instead, others), uncompiled(modules), torch.enable_grad(), mode:
@@ -306,9 +315,9 @@ class TorchStep:
         self.owners = [0] * len(self.batches)
         if self.shards:
             self.optimized = unshard(self.optimized, self.called, [self.shards, *(share["shards"] for share in shares)])
-            self.candidates = list({id(m): m for m in map(unwrap, self.candidates)}.values())
+            self.candidates = list({id(m): m for m in map(unwrap_module, self.candidates)}.values())
             self.model = self.candidates[0]
-            self.names = names_of(self.model, self.optimized, self.loss)
+            self.names = names_of_parameters(self.model, self.optimized, self.loss)
         for rank, share in enumerate(shares, 1):
             self.others.append(share["gradient"])
             for value, random, calls in share["batches"]:
@@ -329,7 +338,7 @@ class TorchStep:
     # what was recorded, in words
 
     def description(self) -> str:
-        forms = [form_of(batch.value) for batch in self.batches]
+        forms = [batch_form(batch.value) for batch in self.batches]
         distinct = list(dict.fromkeys(forms))
         form = distinct[0] if distinct else ""
         more = f" and {count_of(len(distinct) - 1, 'other form')}" if len(distinct) > 1 else ""
@@ -337,11 +346,11 @@ class TorchStep:
         return f"{batches} of {form}{more}"
 
 
-def count(x: Any) -> int:
+def count_real_numbers(x: Any) -> int:
     return x.numel() * (2 if x.is_complex() else 1)
 
 
-def terms_of(result: Any, name: str) -> dict[str, Any]:
+def terms_of_torch_loss(result: Any, name: str) -> dict[str, Any]:
     """Return the terms of a declared loss by name; "" for one number. Raises GradcliError."""
     if result is None:
         raise NotDeclaredError
@@ -391,7 +400,7 @@ def batches_of(calls: Sequence[Any], unseen: Sequence[Any]) -> tuple[list[Any], 
     return [CallArguments(call) for call in with_arguments], [[call] for call in with_arguments]
 
 
-def candidates(calls: Sequence[Any], optimized: Sequence[Any]) -> list[Any]:
+def candidate_models(calls: Sequence[Any], optimized: Sequence[Any]) -> list[Any]:
     """Return the modules that may be the model, the likeliest one first.
 
     That is a module of Lightning around the called one, the called module that has most of the parameters, or the
@@ -404,29 +413,29 @@ def candidates(calls: Sequence[Any], optimized: Sequence[Any]) -> list[Any]:
 
     called = list({id(m): m for call in calls if (m := call.module()) is not None and share(m)}.values())
     called.sort(key=lambda m: -share(m))
-    around = [m for m in (x for x in gc.get_objects() if is_module(x)) if share(m) == len(wanted)]
+    around = [m for m in (x for x in gc.get_objects() if is_torch_module(x)) if share(m) == len(wanted)]
     around.sort(key=lambda m: sum(1 for _ in m.modules()))
     lightning = [m for m in around if any(base.__name__ == "LightningModule" for base in type(m).__mro__)]
     whole = [m for m in called if share(m) == len(wanted)]
     order = [*lightning, *whole, *around, *called]
-    return list({id(m): m for m in map(unwrap, order)}.values())
+    return list({id(m): m for m in map(unwrap_module, order)}.values())
 
 
-def is_module(x: Any) -> bool:
+def is_torch_module(x: Any) -> bool:
     try:
         return isinstance(x, torch.nn.Module)
     except ReferenceError:  # a weak proxy
         return False
 
 
-def leaves() -> list[Any]:
+def all_parameters() -> list[Any]:
     return [x for x in gc.get_objects() if type(x) is torch.nn.Parameter]
 
 
-def names_of(model: Any, optimized: Sequence[Any], loss: Callable) -> dict[str, Any]:
+def names_of_parameters(model: Any, optimized: Sequence[Any], loss: Callable) -> dict[str, Any]:
     """Return the parameters of an optimizer by their names in the model, or in the file of the loss, in its order."""
     ids = {id(p) for p in optimized}
-    parameters = model.named_parameters() if is_module(model) else ()
+    parameters = model.named_parameters() if is_torch_module(model) else ()
     named = {name.replace("_orig_mod.", ""): p for name, p in parameters if id(p) in ids}
     for name, x in getattr(loss, "__globals__", {}).items():
         if id(x) in ids and id(x) not in {id(p) for p in named.values()}:

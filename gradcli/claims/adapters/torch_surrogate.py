@@ -13,16 +13,16 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from ...program.arguments import tensor_data
 from ..claim import Arrays, CallError, Capabilities, Claim
 
-STEPS = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside", "fake_quantize"})
+STEP_NAMES = frozenset({"round", "floor", "ceil", "trunc", "fix", "sign", "sgn", "heaviside", "fake_quantize"})
 """PyTorch's functions that are constant between jumps, by the ends of their names."""
 
 
 DETACHED = frozenset({"detach"})
-WAYS = (STEPS, DETACHED, STEPS | DETACHED)
+WAYS = (STEP_NAMES, DETACHED, STEP_NAMES | DETACHED)
 """What a surrogate may replace, the most specific first."""
 
 
-class Kept(TorchFunctionMode):
+class KeptSteps(TorchFunctionMode):
     """A context that keeps what a function's steps or detached values are in its first run.
 
     Later runs return the same detached values, and step(u) = u + c with the c of the first run. replaced: the names of
@@ -64,7 +64,7 @@ class Surrogate(Claim):
     def __init__(self, call: Any, at: Mapping[str, np.ndarray], replaced: frozenset[str]):
         """Keep the values that a call of PyTorch computes at a point. Raises CallError."""
         super().__init__(call.title, at)
-        self.call, self.wrt, self.mode = call, call.wrt, Kept(replaced)
+        self.call, self.wrt, self.mode = call, call.wrt, KeptSteps(replaced)
         self.evaluate(self.at)
         self.mode.start_again()
         self.names = tuple(dict.fromkeys(name for name, _ in self.mode.kept))

@@ -69,7 +69,7 @@ class UmBridge(Claim):
             raise CallError(f"{title} does not support Evaluate")
         if not (vjp or jvp or request.numeric):
             raise CallError(f"{title} gives no derivative: it supports neither Gradient nor ApplyJacobian")
-        super().__init__(title, in_order(title, inputs, self.sizes("InputSizes", "inputSizes")))
+        super().__init__(title, vectors_in_order(title, inputs, self.sizes("InputSizes", "inputSizes")))
         self.capabilities = Capabilities(vjp=vjp, jvp=jvp, costly=True)
         self.names = list(self.at)
         self.wrt = [name for name in self.names if request.wrt is None or name in request.wrt]
@@ -139,7 +139,7 @@ class UmBridge(Claim):
         return np.concatenate([self.sum("ApplyJacobian", "vec", arrays, part) for part in terms])
 
 
-def in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[str, np.ndarray]:
+def vectors_in_order(title: str, inputs: Arrays, sizes: Sequence[int] | None) -> dict[str, np.ndarray]:
     """Return the inputs x0, x1, ... as vectors in order. Raises GradcliError for missing and unknown ones."""
     count = len(inputs) if sizes is None else len(sizes)
     names = [f"x{i}" for i in range(count)]

@@ -11,15 +11,15 @@ from ...errors import GradcliError
 from ...lang.values import read_values
 from ...request import Request
 from ...results.base import Gradients, Hessian, Jacobian, Products, nan_in
-from ...results.formats import ARRAYS, CODE, PICTURES
+from ...results.formats import ARRAY_FORMATS, CODE, PICTURE_FORMATS
 from .. import messages
 from ..option_table import dimensions_of, shapes_of
-from ..options import COMMON, Call, add_check, formulas_of, target_command
+from ..options import COMMON, Call, add_check, comparison_of, target_command
 
 if TYPE_CHECKING:
     from ...results.studies import Formulas, LongNumbers
 
-MOST_LISTED = 50
+MOST_SHOWN_PARAMETERS = 50
 """If a script's parameters have more elements than this, a terminal shows only their sizes."""
 
 
@@ -49,10 +49,10 @@ def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> 
     if detect_anomaly and not asked.strict and nan_in(result) is not None:
         result = result._replace(anomaly=first_nan(program, values, request()) or ("", None))
     count = sum(item.value.size for item in result.inputs)
-    if program.is_script and count > MOST_LISTED and asked.wrt is None:
+    if program.is_script and count > MOST_SHOWN_PARAMETERS and asked.wrt is None:
         result = result._replace(summary=True)
     if asked.symbolic:
-        formulas = formulas_of(call, program)
+        formulas = comparison_of(call, program)
         inputs = {item.name: item.value for item in result.inputs}
         slopes = {item.name: item.slope for item in result.inputs}
         result = result._replace(symbolic=formulas.gradient(inputs, slopes))
@@ -65,7 +65,7 @@ def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> 
     "gradcli jacobian 'softmax(x)' x='randn(30)' --plot",
     "wrt out columns strict numeric engine config library_grad library_vjp library_jvp output_shape arg mode "
     "chunk_size sparse symbolic max_symbols check plot",
-    formats=(*ARRAYS, *PICTURES),
+    formats=(*ARRAY_FORMATS, *PICTURE_FORMATS),
 )
 def jacobian(call: Call, *, check: bool) -> Jacobian:
     """Print the Jacobian of TARGET: one block of shape output.shape + input.shape for each input."""
@@ -81,11 +81,11 @@ def jacobian(call: Call, *, check: bool) -> Jacobian:
     result = compute_jacobian(program, values, call.asked(), printed=call.output.prints_all)
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
-    for option, given in (("--symbolic", asked.symbolic), ("--plot", asked.plot or form in PICTURES)):
+    for option, given in (("--symbolic", asked.symbolic), ("--plot", asked.plot or form in PICTURE_FORMATS)):
         if given and not result.is_dense:
             raise GradcliError(f"{option} needs a dense Jacobian", hint="leave out --sparse")
     if asked.symbolic:
-        formulas = formulas_of(call, program)
+        formulas = comparison_of(call, program)
         result = result._replace(symbolic=formulas.jacobian(result.inputs, result.blocks))
     result = add_check(call, result) if check else result
     return result._replace(drawn=asked.plot and form == "table")
@@ -107,7 +107,7 @@ def hessian(call: Call) -> Hessian:
     result = compute_hessian(program, values, call.asked(), printed=call.output.prints_all)
     if call.request.symbolic:
         blocks = {f"{a}/{b}": block for a, row in result.blocks.items() for b, block in row.items()}
-        formulas = formulas_of(call, program)
+        formulas = comparison_of(call, program)
         result = result._replace(symbolic=formulas.hessian(result.inputs, blocks))
     return result
 

@@ -22,7 +22,7 @@ from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_TARGE
 from ...lang.limits import CPU_SECONDS, Bound, enforce
 from ...request import SHORT_TYPES, Request
 from ...results.checks import CheckList, CheckReport, CheckSummary, ListedCheck
-from ...results.formats import FORMATS, PICTURES, TEXT, Style, render
+from ...results.formats import FORMATS, PICTURE_FORMATS, TEXT, Style, render
 from ...show.checks import details, summary_line
 from .. import messages
 from ..option_table import shapes_of
@@ -44,7 +44,7 @@ EXIT_SKIP = 125
     "samples order calls fix no_as_called taylor check_symbolic check_digits rtol atol eps nondet_tol "
     "check_strict show keyword list stop jobs search save_points config stress junit allow_inconclusive exit_zero "
     "bisect",
-    formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURES),
+    formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURE_FORMATS),
     common=COMMON.replace("dtype", "check_dtype"),
     metavar="TARGET... [NAME=VALUE]...",
 )
@@ -93,7 +93,7 @@ def gradcheck(
     began = time.perf_counter()
     output = call.output
     output.check()
-    if output.form in PICTURES and not call.request.taylor:
+    if output.form in PICTURE_FORMATS and not call.request.taylor:
         raise GradcliError(f"gradcheck draws .{output.form} files with --taylor only")
     for path in (junit, save_points):
         if path is not None:
@@ -112,7 +112,7 @@ def gradcheck(
     if list:
         return list_checks(call, checks)
     summary, interrupted = run_checks(call, checks, began, stop)
-    messages.summarize(summary_line(summary), not (summary.count("fail") or summary.count("error")))
+    messages.say_counts(summary_line(summary), not (summary.count("fail") or summary.count("error")))
     if saved is not None and (text := saved.text_with([*summary.checks])) is not None:
         write_file(saved.path, text)
     if junit:
@@ -222,10 +222,10 @@ def exit_code(summary: CheckSummary, allow_inconclusive: bool) -> int:
     return EXIT_INCONCLUSIVE if summary.count("inconclusive") and not allow_inconclusive else 0
 
 
-LONG = 1.0
+LONG_CHECK = 1.0
 """Seconds after which the progress of a check is shown."""
 OFTEN = 0.1
-MANY = 5
+MANY_CHECKS = 5
 
 
 class Waiting:
@@ -250,7 +250,7 @@ class Waiting:
             return
         now = time.monotonic()
         start, first = self.starts.setdefault((place, what, total), (now, done))
-        if now - start < LONG or now - self.last < (OFTEN if total else LONG):
+        if now - start < LONG_CHECK or now - self.last < (OFTEN if total else LONG_CHECK):
             return
         self.last = now
         left = (now - start) * (total - done) / max(done - first, 1)
@@ -261,7 +261,7 @@ class Waiting:
         self.line.write(text)
 
     def count(self) -> None:
-        if len(self.names) >= MANY:
+        if len(self.names) >= MANY_CHECKS:
             self.line.write(f"checking {len(self.done)}/{len(self.names)}")
 
     @property
@@ -375,7 +375,7 @@ def refuse_small_step(eps: float | None, values: Mapping[str, Any]) -> None:
             raise GradcliError(message, hint="leave out --eps, or use a step such as 1e-06")
 
 
-APART = """words expression format output precision color quiet verbose jobs junit list stop keyword
+OUTSIDE_REPLAY = """words expression format output precision color quiet verbose jobs junit list stop keyword
 allow_inconclusive exit_zero bisect seed samples timeout show write fix candidates seconds"""
 """Options that do not change what is checked, or that a replay line contains anyway."""
 
@@ -383,7 +383,7 @@ allow_inconclusive exit_zero bisect seed samples timeout show write fix candidat
 def repeated_options() -> str:
     """Return the options that change what is checked, as typed; shapes first."""
     context, words = click.get_current_context(), []
-    names = context.params.keys() - set(APART.split())
+    names = context.params.keys() - set(OUTSIDE_REPLAY.split())
     options = [p for p in context.command.params if isinstance(p, click.Option) and p.name in names]
     for option in sorted(options, key=lambda option: option.name != "shapes"):
         name, flag = str(option.name), max(option.opts, key=len)

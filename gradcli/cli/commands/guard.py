@@ -50,9 +50,9 @@ def lock(call: Call, *, verify: str | None) -> Lock | Verification:
     the check is same. Otherwise it is changed, and the exit code is 1; the report shows both numbers with their errors.
     A check is new if the file lacks it, and gone if only the file has it. Without TARGET, the one in the file is used.
     """
-    from ...check.lock import lock as lock_checks
     from ...check.lock import read_lock
     from ...check.lock import verify as verify_checks
+    from ...check.lock import write_lock as lock_checks
     from .gradcheck import names_of_targets, select_checks
 
     call.output.check()
@@ -123,7 +123,7 @@ def mutate(target: str, at_least: float, timeout: float | None, python: str | No
     (killed) the mutant. Mutants exist only in memory, and no file changes. The exit code is 1 if a mutant with an error
     above --at-least survives.
     """
-    from ...guard.mutate import mutate as run_mutants
+    from ...guard.mutate import run_mutants as run_mutants
 
     output, command = output_of("mutate", TEXT, quiet=quiet, **shown), click.get_current_context().obj
     if not command:
@@ -136,7 +136,7 @@ def mutate(target: str, at_least: float, timeout: float | None, python: str | No
     return show_result(output, mutation)
 
 
-FORMATS = (*TEXT, "csv", "github", "junit", "sarif", "concise", "gitlab", "html")
+REPORT_FORMATS = (*TEXT, "csv", "github", "junit", "sarif", "concise", "gitlab", "html")
 WITH_USES = ("table", "tsv", "csv", "json")
 """Formats that show the role and the uses of a derivative; the others show only its check."""
 
@@ -166,7 +166,7 @@ WITH_USES = ("table", "tsv", "csv", "json")
 @OPTIONS["command_python"]
 @OPTIONS["allow_inconclusive"]
 @option("-q --quiet", "Report only the derivatives that fail.")
-@format_option(FORMATS, "table; with -o, tsv")
+@format_option(REPORT_FORMATS, "table; with -o, tsv")
 @OPTIONS["json"]
 @file_option("-o --output FILE", "Write the report to FILE [standard error].")
 @OPTIONS["color"]
@@ -226,7 +226,7 @@ def watch(
     activate(command, python)
     results_to_stderr()  # standard output is the command's
     shown["format"] = shown["format"] or (None if shown["output"] else "table")
-    output = output_of("watch", FORMATS, **shown)
+    output = output_of("watch", REPORT_FORMATS, **shown)
     limits = (points, calls, timeout or 30.0, check_time)
     run = watch_command(command, *limits, wanted, wanted is None or rules, show_steps if wanted else None)
     for trouble in run.troubles:

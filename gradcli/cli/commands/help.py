@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 def ops(call: Call) -> Operations:
     """List the functions of the language with their derivatives, or describe the functions NAME."""
-    from ...lang.operations import describe
+    from ...lang.operations import describe_entry
     from ...results.studies import Operations
     from ...rules import full_table
     from ...rules.table import NAMES
@@ -42,7 +42,7 @@ def ops(call: Call) -> Operations:
         if name not in public:
             raise GradcliError(f"no function '{name}'", hint=did_you_mean(name, public), kind="name")
     chosen = [public[name] for name in names or sorted(public.keys() & table.keys())]
-    return Operations(tuple(describe(entry) for entry in chosen), bool(names))
+    return Operations(tuple(describe_entry(entry) for entry in chosen), bool(names))
 
 
 @click.command(cls=Command, epilog="Examples: gradcli schema; gradcli schema grad; gradcli schema error -o error.json")

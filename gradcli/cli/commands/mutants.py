@@ -10,7 +10,7 @@ from ...results.studies import MutantRun
 from .. import messages
 from ..output import StatusLine, duration
 
-FIRST, NEXT = 5.0, 30.0
+FIRST_NOTE, NEXT_NOTE = 5.0, 30.0
 """Seconds until the first note, and between later ones; shorter runs print none."""
 
 
@@ -34,7 +34,7 @@ class MutantProgress(Watcher):
 
     def waits(self, seconds: float) -> None:
         self.line.write(self.text(seconds))
-        if self.clock() - self.noted > (FIRST if self.noted == self.began else NEXT):
+        if self.clock() - self.noted > (FIRST_NOTE if self.noted == self.began else NEXT_NOTE):
             self.note(self.text(seconds))
 
     def text(self, seconds: float) -> str:
@@ -53,7 +53,7 @@ class MutantProgress(Watcher):
 
     def ends(self, run: MutantRun) -> None:
         self.runs.append(run)
-        if self.clock() - self.began > FIRST and (len(self.runs) == 1 or not run.killed):
+        if self.clock() - self.began > FIRST_NOTE and (len(self.runs) == 1 or not run.killed):
             self.note(f"{'killed' if run.killed else 'survived'}: {run.name}")
         self.line.write(self.text(0.0))
 

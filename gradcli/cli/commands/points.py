@@ -13,7 +13,7 @@ import numpy as np
 from ...claims.open import load_program
 from ...errors import GradcliError, count_of
 from ...lang.values import read_value, split_value
-from ...results.formats import ARRAYS, PICTURES, TEXT
+from ...results.formats import ARRAY_FORMATS, PICTURE_FORMATS, TEXT
 from .. import messages, output
 from ..options import Call, open_program, target_command
 from ..output import check_writable
@@ -27,7 +27,7 @@ CURVE_POINTS = {1: 200, 2: 60}
 """Points along each input, by the number of inputs."""
 RANGE = re.compile(r"[^=\[(@\"]*=[^=\[(@\"]*:")
 """NAME=FROM:TO. A colon may also be part of an index, of a file name after @, or of a string."""
-FARTHEST = 1e300
+FARTHEST_END = 1e300
 """The largest end of a range; the length of a longer range could overflow."""
 
 
@@ -35,7 +35,7 @@ FARTHEST = 1e300
     "Examples: gradcli eval 'x**2 * sin(y)' x=2 y=3; gradcli eval 'a @ x' a=@a.npy x='[1, 2, 3]' --strict; "
     "gradcli eval 'exp(-a*x)' x=0:5 a=2 --points 11; gradcli eval 'erf(x)' x=0.5 --digits 40",
     "over points digits out engine columns strict",
-    formats=ARRAYS,
+    formats=ARRAY_FORMATS,
 )
 def eval(call: Call, *, over: tuple[str, ...], points: int | None) -> Value | Tabulated | LongNumbers:
     """Print the value of TARGET at a point, or at points over ranges x=FROM:TO of one or two inputs."""
@@ -62,7 +62,7 @@ def eval(call: Call, *, over: tuple[str, ...], points: int | None) -> Value | Ta
     "Examples: gradcli plot 'sin(x) / x' x=-10:10; gradcli plot 'exp(-a*x)' x=0:5 a=2 -f tsv; "
     "gradcli plot 'x*exp(-x^2-y^2)' x=-2:2 y=-2:2; gradcli plot 'tanh(w)' --over w=-pi:pi --json",
     "over points out columns numeric engine config arg",
-    formats=(*TEXT, "csv", *PICTURES),
+    formats=(*TEXT, "csv", *PICTURE_FORMATS),
 )
 def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
     """Draw TARGET and its derivative over a range of one input, or a map with gradients over two inputs.
@@ -86,7 +86,7 @@ def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
     "Examples: gradcli precision '(1 - cos(x))/x**2' x=1e-12:1; gradcli precision 'log(1 + exp(x))' "
     "x=-50:800; gradcli precision 'sqrt(x**2 + y**2)' x=1e-200:1e200 y=1 --json; gradcli precision 'exp(x) - 1' x=1e-9",
     "over wrt out range_points",
-    formats=(*TEXT, *PICTURES),
+    formats=(*TEXT, *PICTURE_FORMATS),
 )
 def precision(call: Call, *, over: tuple[str, ...], points: int) -> Precision:
     """Print how many digits of TARGET's value and gradient are right, at NAME=VALUE or along NAME=FROM:TO.
@@ -150,7 +150,7 @@ def bounds(low: Any, high: Any, text: str, point: bool = False) -> tuple[float, 
     if any(x.size != 1 or x.dtype.kind not in "iuf" or not np.isfinite(x).all() for x in ends):
         raise GradcliError(f"{text}: both ends must be finite numbers", kind="value")
     a, b = (float(x.ravel()[0]) for x in ends)
-    if max(-a, b) > FARTHEST:
+    if max(-a, b) > FARTHEST_END:
         raise GradcliError(f"{text}: both ends must be between -1e300 and 1e300", kind="value")
     if a > b or (a == b and not point):
         raise GradcliError(f"{text}: the first end must be less than the second", kind="value")
@@ -197,7 +197,7 @@ def sweep(call: Call, **chosen: Any) -> Swept | None:
         if points.mark == ",":
             messages.note(f"{points.title}: the commas in its numbers are read as decimal points")
         rows_on_terminal = table == "-" and messages.is_terminal(output.results())
-        with Progress(plan.stop - plan.start, shown=not rows_on_terminal) as progress:
+        with SweepProgress(plan.stop - plan.start, shown=not rows_on_terminal) as progress:
             try:
                 result = run_sweep(plan, path, progress.update, output.write)
             except KeyboardInterrupt:
@@ -213,7 +213,7 @@ def sweep(call: Call, **chosen: Any) -> Swept | None:
     return None
 
 
-class Progress:
+class SweepProgress:
     """Shows rows, rate, rows that are not finite, and the remaining time while a block runs.
 
     With -q, or if standard error is not a terminal, it shows nothing and does not load rich. shown: False if the rows
@@ -224,7 +224,7 @@ class Progress:
         self.rows, self.shown, self.bad = rows, shown, 0
         self.bar: Any = None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> SweepProgress:
         if self.shown and messages.shows_progress():
             from rich import progress as rich
             from rich.console import Console

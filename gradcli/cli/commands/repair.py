@@ -50,7 +50,7 @@ def fix(call: Call, *, write: bool) -> int:
         messages.say(line)
     for report in result.unrepaired if output.form == "diff" else ():
         messages.say(str(report).rstrip())
-    return exit_code(reports)
+    return exit_code_of_repairs(reports)
 
 
 def refuse_alone(reports: list[CheckReport]) -> None:
@@ -59,7 +59,7 @@ def refuse_alone(reports: list[CheckReport]) -> None:
         raise GradcliError(f"{reports[0].name} is wrong, but cannot be edited: {reports[0].no_patch}", kind="target")
 
 
-def exit_code(reports: list[CheckReport]) -> int:
+def exit_code_of_repairs(reports: list[CheckReport]) -> int:
     """Return 1 if a derivative stays wrong, else 3 for an error, 4 for an inconclusive check, else 0."""
     wrong = [report for report in reports if report.verdict == "fail" and report.patch is None]
     if wrong:

@@ -9,7 +9,7 @@ import click
 from ...errors import GradcliError
 from ...program.target import load_script
 from ...results.causes import Explanation
-from ...results.formats import PICTURES, TEXT, Style
+from ...results.formats import PICTURE_FORMATS, TEXT, Style
 from ...results.graphs import Graph, Trace
 from .. import messages, output
 from ..options import Call, target_command
@@ -20,7 +20,7 @@ from ..output import Output
     "Examples: gradcli graph 'x**2 * sin(y)' x=2 y=3; gradcli graph train.py --values; "
     "gradcli graph train.py -o graph.svg",
     "wrt out columns gradient hook values direction all",
-    formats=(*TEXT, "dot", "mermaid", *PICTURES),
+    formats=(*TEXT, "dot", "mermaid", *PICTURE_FORMATS),
 )
 def graph(call: Call, *, with_values: bool, all: bool, direction: str | None) -> Graph:
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.

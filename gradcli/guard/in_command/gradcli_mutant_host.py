@@ -19,14 +19,14 @@ import time
 import types
 import warnings
 
-POINTS = 20
-SECONDS = 20.0
-MOST_WRITTEN = 24  # elements of a call that a test may spell out
-CALLS = 25  # calls of the original to record
-RANDOM_POINTS = 3  # points for random functions, of which there are many samples at each
-SAMPLES, SAMPLES_ONE = 10_000, 500  # samples of a random function, in one call or one by one
+TRIED_POINTS = 20
+MUTANT_SECONDS = 20.0
+MOST_SPELT = 24  # elements of a call that a test may spell out
+RECORDED_CALLS = 25  # calls of the original to record
+RANDOM_FUNCTION_POINTS = 3  # points for random functions, of which there are many samples at each
+RANDOM_SAMPLES, RANDOM_SAMPLES_ONE = 10_000, 500  # samples of a random function, in one call or one by one
 KEEPS_MEANS = (None, "shift", "transpose", "last", "element")  # kinds of mutants that may keep the mean of samples
-SIGMAS = 5.0  # standard errors up to which means of samples are equal
+SAMPLE_SIGMAS = 5.0  # standard errors up to which means of samples are equal
 
 
 class Job:
@@ -58,7 +58,7 @@ class Job:
 
     def enter(self, values):
         self.count += 1
-        if len(self.calls) < CALLS:
+        if len(self.calls) < RECORDED_CALLS:
             import inspect
 
             self.code = sys._getframe(2).f_code
@@ -75,7 +75,7 @@ def start(at_end):
     for loader in (importlib.machinery.SourceFileLoader, importlib.abc.ExecutionLoader):
         loader.get_code = wrap_loader(job, loader.get_code)
     if which == "record":
-        at_end(functools.partial(finish, job))
+        at_end(functools.partial(finish_measurements, job))
     run_as_main(job)
 
 
@@ -118,14 +118,14 @@ def enter(values):
     Job.current.enter(values)
 
 
-def apply(x):
+def apply_mutant(x):
     """Return the mutant's version of a result."""
     return change(x, Job.current.kind)
 
 
-def finish(job):
+def finish_measurements(job):
     """Write the measurements on the recorded calls, for the process that started the command."""
-    report = {"loaded": job.loaded, "calls": job.count, "sizes": [], "random": any(map(is_random, job.calls))}
+    report = {"loaded": job.loaded, "calls": job.count, "sizes": [], "random": any(map(takes_generator, job.calls))}
     if job.calls:
         try:
             report["sizes"] = measure(job)
@@ -148,7 +148,7 @@ def map_parts(change, x):
 
 def copy_arrays(x):
     """Copy the arrays of an argument, and its generators of random numbers, which a call changes, too."""
-    return map_parts(lambda y: y.copy() if is_array(y) else copy_generator(y), x)
+    return map_parts(lambda y: y.copy() if is_numpy_array(y) else copy_generator(y), x)
 
 
 def is_generator(x):
@@ -157,7 +157,7 @@ def is_generator(x):
     return isinstance(x, kinds) or (type(x).__module__.partition(".")[0] == "torch" and hasattr(x, "get_state"))
 
 
-def is_random(call):
+def takes_generator(call):
     return any(is_generator(x) for x in call.values())
 
 
@@ -182,7 +182,7 @@ def seed_streams():
         torch.manual_seed(0)
 
 
-def is_array(x):
+def is_numpy_array(x):
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(x, numpy.ndarray)
 
@@ -192,7 +192,7 @@ def change(x, kind):
     if isinstance(x, dict):
         return {key: change(y, kind) for key, y in x.items()}
     if isinstance(x, (tuple, list)):
-        first = int(len(x) > 1 and not size_of(x[0]) and any(size_of(y) for y in x[1:]))
+        first = int(len(x) > 1 and not rank_of_array(x[0]) and any(rank_of_array(y) for y in x[1:]))
         parts = [*x[:first], *(change(y, kind) for y in x[first:])]
         return type(x)._make(parts) if hasattr(x, "_make") else type(x)(parts)
     if isinstance(x, bool) or not (hasattr(x, "__mul__") and hasattr(x, "__neg__")):
@@ -202,12 +202,12 @@ def change(x, kind):
         return x * (1 + 10.0 ** -int(number))
     if word in ("sign", "zero"):
         return x * (-1 if word == "sign" else 0)
-    if size_of(x) and hasattr(x, "reshape"):
+    if rank_of_array(x) and hasattr(x, "reshape"):
         return rearrange(x, word)
     return 2 * x if word == "element" else x
 
 
-def size_of(x):
+def rank_of_array(x):
     return len(getattr(x, "shape", ()))
 
 
@@ -234,25 +234,25 @@ def measure(job):
     """Return the relative difference of every mutant from the original, at random points near the calls."""
     import numpy
 
-    rng, until = random.Random(0), time.perf_counter() + SECONDS
+    rng, until = random.Random(0), time.perf_counter() + MUTANT_SECONDS
     sources = [job.original, *(m["source"] for m in job.mutants)]
     original, *others = (function_with(job, job.find_code(compile(text, job.file, "exec"))) for text in sources)
     sizes = [{"relative": None, "test": None} for _ in others]
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        for number in range(RANDOM_POINTS if is_random(job.calls[0]) else POINTS):
+        for number in range(RANDOM_FUNCTION_POINTS if takes_generator(job.calls[0]) else TRIED_POINTS):
             call = job.calls[number % len(job.calls)]
             point = map_parts(functools.partial(move_numbers, rng), call)
-            expected = attempt(original, point)
+            expected = attempt_call(original, point)
             if expected is None:
-                expected = attempt(original, point := call)
+                expected = attempt_call(original, point := call)
             if expected is None or time.perf_counter() > until:
                 continue
-            samples = samples_of(original, point) if is_random(point) else None
+            samples = samples_of(original, point) if takes_generator(point) else None
             for mutant, other, entry in zip(job.mutants, others, sizes, strict=True):
                 job.kind = mutant["kind"]
-                got = attempt(other, point)
-                error = None if got is None else distance(got[0], expected[0])
+                got = attempt_call(other, point)
+                error = None if got is None else relative_distance(got[0], expected[0])
                 if error and mutant["kind"] in KEEPS_MEANS and samples is not None:
                     error = distance_of_means(samples_of(other, point), samples, error)
                 job.kind = None
@@ -271,7 +271,7 @@ def function_with(job, code):
     return made
 
 
-def attempt(function, point, copies=True):
+def attempt_call(function, point, copies=True):
     """Return a tuple with the function's result for arguments by name; None if it raises.
 
     copies: pass copies of arrays and generators, and start global streams of random numbers anew.
@@ -293,20 +293,20 @@ def move_numbers(rng, x):
 
     if isinstance(x, float):
         return float(f"{x * (1 + 0.3 * rng.gauss(0, 1)):.3g}") if x else x
-    if is_array(x) and x.dtype.kind == "f":
+    if is_numpy_array(x) and x.dtype.kind == "f":
         draws = numpy.random.default_rng(rng.randrange(2**32))
         scale = float(numpy.abs(x[numpy.isfinite(x)]).mean()) if numpy.isfinite(x).any() else 0.0
         changed = x * (1 + 0.3 * draws.standard_normal(x.shape)) + 0.1 * scale * draws.standard_normal(x.shape)
-        if x.size <= MOST_WRITTEN:
+        if x.size <= MOST_SPELT:
             changed = numpy.array([float(f"{y:.3g}") for y in changed.reshape(-1)]).reshape(x.shape)
         return changed.astype(x.dtype)
     return x
 
 
-def leaves(x):
+def numbers_inside_of(x):
     numbers = isinstance(x, (tuple, list)) and all(isinstance(y, (int, float)) for y in x)
     if isinstance(x, (dict, tuple, list)) and not numbers:
-        return [leaf for y in (x.values() if isinstance(x, dict) else x) for leaf in leaves(y)]
+        return [leaf for y in (x.values() if isinstance(x, dict) else x) for leaf in numbers_inside_of(y)]
     flat = as_numbers(x)
     return [] if flat is None else [flat]
 
@@ -325,11 +325,11 @@ def as_numbers(x):
     return None
 
 
-def distance(got, expected):
+def relative_distance(got, expected):
     """Return the largest difference of two results, each relative to the largest element of its array."""
     import numpy
 
-    ours, theirs = leaves(got), leaves(expected)
+    ours, theirs = numbers_inside_of(got), numbers_inside_of(expected)
     if [x.shape for x in ours] != [x.shape for x in theirs]:
         return 1.0
     worst = 0.0
@@ -352,7 +352,7 @@ def distance_of_means(ours, theirs, otherwise):
         return otherwise
     gaps, size = ours - theirs, float(abs(theirs.mean(axis=0)).max(initial=0.0))
     off = abs(gaps.mean(axis=0))
-    if not (off > SIGMAS * gaps.std(axis=0) / len(gaps) ** 0.5).any():
+    if not (off > SAMPLE_SIGMAS * gaps.std(axis=0) / len(gaps) ** 0.5).any():
         return 0.0
     return float(off.max()) / size if size else 1.0
 
@@ -363,18 +363,18 @@ def samples_of(function, point):
 
     counts = [name for name, x in point.items() if type(x) is int and x > 1]
     if counts:
-        got = attempt(function, {**point, counts[-1]: SAMPLES})
-        rows = [] if got is None else leaves(got[0])
-        return numpy.concatenate([x.reshape(SAMPLES, -1) for x in rows], axis=1) if rows_fit(rows) else None
+        got = attempt_call(function, {**point, counts[-1]: RANDOM_SAMPLES})
+        rows = [] if got is None else numbers_inside_of(got[0])
+        return numpy.concatenate([x.reshape(RANDOM_SAMPLES, -1) for x in rows], axis=1) if rows_fit(rows) else None
     own = copy_arrays(point)
-    results = [attempt(function, own, copies=False) for _ in range(SAMPLES_ONE)]
+    results = [attempt_call(function, own, copies=False) for _ in range(RANDOM_SAMPLES_ONE)]
     if any(x is None for x in results):
         return None
-    return numpy.array([numpy.concatenate(leaves(x[0])) for x in results])
+    return numpy.array([numpy.concatenate(numbers_inside_of(x[0])) for x in results])
 
 
 def rows_fit(rows):
-    return bool(rows) and all(len(x) % SAMPLES == 0 for x in rows)
+    return bool(rows) and all(len(x) % RANDOM_SAMPLES == 0 for x in rows)
 
 
 def write_call(job, point, expected):
@@ -383,21 +383,23 @@ def write_call(job, point, expected):
 
     names, *others = inspect.getargs(job.code)
     given = {name: point[name] for name in names}
-    size = sum(x.size if is_array(x) else 1 for x in given.values()) + sum(len(x) for x in leaves(expected))
-    if len(job.names) > 1 or any(point[name] for name in others if name) or size > MOST_WRITTEN:
+    size = sum(x.size if is_numpy_array(x) else 1 for x in given.values()) + sum(
+        len(x) for x in numbers_inside_of(expected)
+    )
+    if len(job.names) > 1 or any(point[name] for name in others if name) or size > MOST_SPELT:
         return None
     try:
-        return {"call": {name: text_of(x) for name, x in given.items()}, "result": text_of(expected)}
+        return {"call": {name: spelt(x) for name, x in given.items()}, "result": spelt(expected)}
     except ValueError:
         return None
 
 
-def text_of(x):
+def spelt(x):
     """Return Python's text of numbers, strings, arrays, and lists and tuples of these. Raises ValueError."""
     if isinstance(x, (tuple, list)):
-        inner = ", ".join(map(text_of, x))
+        inner = ", ".join(map(spelt, x))
         return f"[{inner}]" if isinstance(x, list) else f"({inner},)"
-    if is_array(x) and x.dtype.kind in "fiub":
+    if is_numpy_array(x) and x.dtype.kind in "fiub":
         return f"np.array({x.tolist()!r})"
     if x is None or isinstance(x, (bool, int, float, str)):
         return repr(x.item() if hasattr(x, "item") else x)

@@ -22,17 +22,17 @@ PATCHES = {}
 EXECUTORS = "concurrent.futures.thread"
 
 
-class Finder:
+class PatchFinder:
     """Finds modules in PATCHES, and those with solvers, by the other finders, and patches them after loading."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
         patch = PATCHES.get(name)
         if patch is None and Watch.current is not None:
-            patch = solvers.patch_of(name)
+            patch = solvers.patch_of_solvers(name)
         if patch is None:
             return None
-        others = (finder for finder in sys.meta_path if finder is not Finder and hasattr(finder, "find_spec"))
+        others = (finder for finder in sys.meta_path if finder is not PatchFinder and hasattr(finder, "find_spec"))
         spec = next(filter(None, (finder.find_spec(name, path, target) for finder in others)), None)
         if spec is not None and spec.loader is not None:
             load = spec.loader.exec_module
@@ -57,7 +57,7 @@ def start(at_end):
         start_watch(settings, at_end)
     if settings["loss"] is not None:
         start_training(settings, at_end)
-    sys.meta_path.insert(0, Finder)
+    sys.meta_path.insert(0, PatchFinder)
     sys.excepthook = functools.partial(show_error, sys.excepthook)
 
 
@@ -80,13 +80,13 @@ def start_training(settings, at_end):
 
 def write_summaries():
     training.write_summary()
-    jax_training.write_summary()
+    jax_training.write_jax_summary()
 
 
 def forget_steps():
     """Start a fork without the steps of its parent."""
-    training.forget()
-    jax_training.forget()
+    training.forget_training()
+    jax_training.forget_jax_steps()
 
 
 def before_frameworks_end():

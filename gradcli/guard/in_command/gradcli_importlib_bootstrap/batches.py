@@ -9,7 +9,7 @@ import sys
 
 MOST_WAITING = 64  # fetched batches that no call has used; loaders rarely fetch more of them ahead
 MOST_NESTED = 4
-ORDER = itertools.count()
+BATCH_ORDER = itertools.count()
 
 
 class Batch:
@@ -25,7 +25,7 @@ class Batch:
         self.time = time
         self.value, self.tensors = copy_batch(value, copied), tensors_in(value)
         self.loop, self.number, self.random, self.used = loop, loop.fetched, random, 0
-        self.order = next(ORDER)
+        self.order = next(BATCH_ORDER)
 
     @property
     def is_last(self):
@@ -139,7 +139,7 @@ class Batches:
         self.waiting = [batch for batch in self.waiting if batch.used or batch not in skipped]
 
 
-def parts_of(x):
+def parts_of_batch(x):
     """Return the parts of a container, or None for something else."""
     if isinstance(x, (list, tuple)):
         return x
@@ -161,7 +161,7 @@ def tensors_in(x, depth=MOST_NESTED):
             return [torch.as_tensor(x)]
         except (TypeError, ValueError):
             return []
-    parts = parts_of(x) if depth else None
+    parts = parts_of_batch(x) if depth else None
     return [] if parts is None else [y for part in parts for y in tensors_in(part, depth - 1)]
 
 
@@ -169,7 +169,7 @@ def map_tensors(x, convert, depth=MOST_NESTED):
     """Return nested containers of the same kinds, with converted tensors; everything else is kept."""
     if isinstance(x, sys.modules["torch"].Tensor):
         return convert(x)
-    if not depth or parts_of(x) is None:
+    if not depth or parts_of_batch(x) is None:
         return x
     if isinstance(x, (list, tuple)):
         parts = [map_tensors(part, convert, depth - 1) for part in x]

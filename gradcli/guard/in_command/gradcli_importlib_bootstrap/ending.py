@@ -23,9 +23,9 @@ import warnings
 from .notes import Watch
 from .processes import held_termination
 
-OLDEST = (3, 11)
+OLDEST_PYTHON = (3, 11)
 TRIAL_SECONDS = 10.0  # a trial that takes longer is slow, not stuck
-LOOK_SECONDS = 0.05  # seconds between two looks at a trial
+TRIAL_LOOK_SECONDS = 0.05  # seconds between two looks at a trial
 UNFORKABLE = ("jax", "numba.np.ufunc.omppool")  # modules that do not work in a fork, or end it
 OPENMP = re.compile(r"/lib(gomp|iomp5|omp)[^/]*\.so")
 FUTEX = {"x86_64": 202, "aarch64": 98}.get(os.uname().machine)
@@ -69,13 +69,13 @@ def judge_in_fork(watch, report):
             for end in (questions[1], answers[0]):  # so that the end of the other process is noticed
                 os.close(end)
             quiet_openmp()
-            silence()
+            silence_streams()
             if os.read(questions[0], 1) == b"t" and not works_in_fork(watch):
                 os.write(answers[1], b"n")
             else:
                 os.write(answers[1], b"y")
                 close_pipes(report)
-                judge(watch, report, apart=True)
+                check_all_uses(watch, report, apart=True)
         except BaseException:
             write_trouble(report)
         finally:
@@ -100,7 +100,7 @@ def judge_here(watch, report):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            judge(watch, report, apart=False)
+            check_all_uses(watch, report, apart=False)
     except BaseException:
         write_trouble(report)
     finally:
@@ -115,7 +115,7 @@ def refuse_exit(status):
     raise SystemExit(status)
 
 
-def silence():
+def silence_streams():
     """Connect the standard streams of a fork to nothing, so that nobody waits for their end."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -157,7 +157,7 @@ def works_in_fork(watch):
             os.kill(number, signal.SIGKILL)
             os.waitpid(number, 0)
             return not stuck
-        time.sleep(LOOK_SECONDS)
+        time.sleep(TRIAL_LOOK_SECONDS)
     return True
 
 
@@ -203,8 +203,8 @@ def is_waiting(path):
 
 def load_gradcli(settings):
     """Load gradcli from the folder of the watching one, with the packages that it lends."""
-    if sys.version_info < OLDEST:
-        raise RuntimeError(f"this needs Python {'.'.join(map(str, OLDEST))} or later")
+    if sys.version_info < OLDEST_PYTHON:
+        raise RuntimeError(f"this needs Python {'.'.join(map(str, OLDEST_PYTHON))} or later")
     if "gradcli" not in sys.modules:
         place = settings["gradcli"]
         file = os.path.join(place, "__init__.py")
@@ -214,7 +214,7 @@ def load_gradcli(settings):
     importlib.import_module("gradcli.__main__").lend(*settings["lent"])
 
 
-def judge(watch, report, apart):
+def check_all_uses(watch, report, apart):
     """Load gradcli, and write the reports of its checks one by one."""
     os.write(report, pickle.dumps(("judge", os.getpid() if apart else None)))
     load_gradcli(watch.settings)

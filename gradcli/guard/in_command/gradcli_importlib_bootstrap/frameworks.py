@@ -6,16 +6,16 @@ import functools
 import inspect
 import sys
 
-from .notes import Drawn, Use, Watch, copy_numbers, identify, place_of
+from .notes import Drawn, Use, Watch, copy_numbers, identify, place_of_function
 
-LARGE = 100_000
+LARGE_ARRAY = 100_000
 """If arguments have more elements than this, calls number 1, 2, 4, 8, ... are noted."""
 MOST_GAP = 16
 """A view is copied with its whole memory if that is at most this many times larger."""
-UNSEEN = object()
+NOT_SEEN = object()
 
 
-def entry_of(key, describe):
+def known_derivative(key, describe):
     """Count a call, and return the entry of its derivative if the call is to be noted, else None.
 
     key: the class or function that is called, which must allow weak references (ufuncs do not). describe(): role, and
@@ -24,8 +24,8 @@ def entry_of(key, describe):
     watch = Watch.current
     if watch is None:  # calls by a check, or by a thread that outlives the notes
         return None
-    derivative = watch.known.get(key, UNSEEN)
-    if derivative is UNSEEN:
+    derivative = watch.known.get(key, NOT_SEEN)
+    if derivative is NOT_SEEN:
         derivative = None
         with contextlib.suppress(Exception):
             if (found := describe()) is not None:
@@ -43,11 +43,11 @@ def note_framework(derivative, engine, function, named, args, wrt, result, size=
     if any(wrt):
         derivative.keep(Use(calls, engine, function, named, args, value=result, wrt=wrt, **more))
     if not more.get("drawn"):
-        derivative.wait(calls if size > LARGE else 0)
+        derivative.wait(calls if size > LARGE_ARRAY else 0)
 
 
 @contextlib.contextmanager
-def noting(derivative):
+def noting_use(derivative):
     """Suppress errors of taking notes, and note the first one."""
     try:
         yield
@@ -65,9 +65,9 @@ def watch_torch(module):
         __tracebackhide__ = True
         derivative = noted = None
         if is_grad_enabled() and is_differentiated(args):
-            derivative = entry_of(cls, lambda: described(cls))
+            derivative = known_derivative(cls, lambda: described(cls))
         if derivative is not None:
-            with noting(derivative):
+            with noting_use(derivative):
                 if kwargs:
                     raise TypeError("called with keyword arguments")
                 _, function, named, args_of_it = rule_of(cls, args)
@@ -75,7 +75,7 @@ def watch_torch(module):
                 noted = function, named, list(map(copy_tensor, args_of_it)), wrt
         result = apply(cls, *args, **kwargs)
         if noted is not None:
-            with noting(derivative):
+            with noting_use(derivative):
                 note_torch(derivative, *noted, result)
         return result
 
@@ -143,9 +143,9 @@ def watch_dynamo(module):
 
     def note_traced(cls, args):
         wrt = [bool(getattr(x, "requires_grad", False)) for x in args]
-        derivative = entry_of(cls, lambda: (f"backward of {cls.__name__}", cls)) if any(wrt) else None
+        derivative = known_derivative(cls, lambda: (f"backward of {cls.__name__}", cls)) if any(wrt) else None
         if derivative is not None:
-            with noting(derivative):
+            with noting_use(derivative):
                 note_framework(derivative, "torch", cls, cls, list(map(traced_value, args)), wrt, [], drawn=True)
 
     module.AutogradFunctionVariable.call_apply = watched
@@ -155,7 +155,7 @@ def traced_value(x):
     return x.as_python_constant() if x.is_python_constant() else Drawn(x.as_proxy().node.meta["example_value"])
 
 
-def watch_jax(module):
+def watch_jax_rules(module):
     for name in ("custom_vjp", "custom_jvp"):
         kind = getattr(module, name)
         kind.__call__ = watched_rule(name, kind.__call__)
@@ -169,27 +169,27 @@ def watched_rule(name, call):
         rule = self.__wrapped__
         derivative = None
         if not str(rule.__module__).startswith("jax."):
-            derivative = entry_of(self, lambda: (f"{name} of {place_of(rule)[3]}", rule))
+            derivative = known_derivative(self, lambda: (f"{name} of {place_of_function(rule)[3]}", rule))
         if derivative is not None:
-            with noting(derivative):
+            with noting_use(derivative):
                 import jax
 
                 if kwargs:
                     bound = inspect.signature(rule).bind(*args, **kwargs)
                     bound.apply_defaults()
                     args = bound.args
-                kept = jax.tree_util.tree_map(concrete, args)
+                kept = jax.tree_util.tree_map(value_if_concrete, args)
                 constant = getattr(self, "nondiff_argnums", ())
                 wrt = [i not in constant and is_float_tree(x) for i, x in enumerate(kept)]
                 drawn = any(isinstance(x, Drawn) for x in jax.tree_util.tree_leaves(kept))
-                value = [] if drawn else [concrete(x) for x in jax.tree_util.tree_leaves(result)]
+                value = [] if drawn else [value_if_concrete(x) for x in jax.tree_util.tree_leaves(result)]
                 note_framework(derivative, "jax", self, rule, kept, wrt, value, drawn=drawn)
         return result
 
     return watched_call
 
 
-def concrete(x):
+def value_if_concrete(x):
     """Return the value of an argument that JAX differentiates, or `Drawn` if it has none, as in jit."""
     import jax
 
@@ -220,13 +220,13 @@ def watch_autograd(module):
             __tracebackhide__ = True
             derivative = kept = None
             if not kwargs:
-                derivative = entry_of(noted, lambda: (f"vjps of {place_of(function)[3]}", function))
+                derivative = known_derivative(noted, lambda: (f"vjps of {place_of_function(function)[3]}", function))
             if derivative is not None:
-                with noting(derivative):
+                with noting_use(derivative):
                     kept = copy_numbers(args)
             result = function(*args, **kwargs)
             if kept is not None:
-                with noting(derivative):
+                with noting_use(derivative):
                     wrt = [is_float(x) for x in kept]
                     note_framework(derivative, "autograd", boxed, function, kept, wrt, [copy_numbers(result)])
             return result
@@ -244,6 +244,6 @@ def is_float(x):
 PATCHES = {
     "torch.autograd.function": watch_torch,
     "torch._dynamo.variables.misc": watch_dynamo,
-    "jax._src.custom_derivatives": watch_jax,
+    "jax._src.custom_derivatives": watch_jax_rules,
     "autograd.extend": watch_autograd,
 }

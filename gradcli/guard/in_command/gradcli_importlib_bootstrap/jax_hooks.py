@@ -64,7 +64,7 @@ class Jitted:
         return self.compiled.clear_cache()
 
 
-def watch_jax(module):
+def watch_jax_transforms(module):
     jit = module.jit
 
     @functools.wraps(jit)
@@ -187,7 +187,7 @@ def watched_nnx_call(call):
 
 
 PATCHES = {
-    "jax": watch_jax,
+    "jax": watch_jax_transforms,
     "optax._src.base": watch_optax,
     "equinox._jit": watch_equinox,
     "flax.nnx.transforms.compilation": watch_nnx,

@@ -8,10 +8,10 @@ import random
 import sys
 import time
 
-from .step_check import judge, place_of_caller, write, writing_status
+from .step_check import check_in_fork, place_of_caller, write_finding, writing_status
 
-MOST_CALLS = 256  # calls between two steps that are kept
-SECONDS = 60.0  # for checking without --steps, in addition to the duration of the run
+MOST_JAX_CALLS = 256  # calls between two steps that are kept
+JAX_CHECK_SECONDS = 60.0  # for checking without --steps, in addition to the duration of the run
 
 
 class JaxProgress:
@@ -68,7 +68,7 @@ class JaxTraining:
         steps = self.settings["steps"]
         if steps is not None:
             return step in steps
-        late = self.spent > time.monotonic() - self.begun - self.spent + SECONDS
+        late = self.spent > time.monotonic() - self.begun - self.spent + JAX_CHECK_SECONDS
         return step & (step - 1) == 0 and not late
 
     def run(self, jitted, function, args, kwargs):
@@ -91,7 +91,7 @@ class JaxTraining:
             if not donates:
                 self.step_inside(jitted, args, kwargs)
         elif not self.has_tracers((args, kwargs)):
-            self.calls = [*self.calls[-MOST_CALLS:], JaxCall(jitted, args, kwargs)]
+            self.calls = [*self.calls[-MOST_JAX_CALLS:], JaxCall(jitted, args, kwargs)]
         return result
 
     @staticmethod
@@ -161,7 +161,7 @@ class JaxTraining:
         current, JaxTraining.current = JaxTraining.current, None
         try:
             with self.quiet(), writing_status(moment, self.settings, moment.progress.title, 0.0):
-                judge(moment, self.settings, path)
+                check_in_fork(moment, self.settings, path)
         finally:
             JaxTraining.current = current
             self.depth -= 1
@@ -184,15 +184,15 @@ class JaxTraining:
                 numpy.set_state(states[1])
 
 
-def write_summary():
+def write_jax_summary():
     """Write how many steps each optimizer took, for errors about what was not seen."""
     training, JaxTraining.current = JaxTraining.current, None
     if training is not None and "optax" in sys.modules:
         words = {"steps": training.taken, "fetched": 0, "calls": len(training.calls), "trouble": training.trouble}
         path = os.path.join(training.settings["folder"], f"report-{os.getpid()}-steps")
-        write(path, ("taken", "jax", os.getpid()), words)
+        write_finding(path, ("taken", "jax", os.getpid()), words)
 
 
-def forget():
+def forget_jax_steps():
     if JaxTraining.current is not None:
         JaxTraining.current = JaxTraining(JaxTraining.current.settings)

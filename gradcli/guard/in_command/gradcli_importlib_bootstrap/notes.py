@@ -37,7 +37,7 @@ class Drawn:
         self.shape, self.dtype = tuple(map(int, x.shape)), str(x.dtype).rpartition(".")[2]
 
 
-class Derivative:
+class UsedDerivative:
     """A derivative that the command uses, and some of its uses.
 
     These are the first use, the last, some between, and the last one at which the solver's value had risen.
@@ -47,7 +47,7 @@ class Derivative:
 
     def __init__(self, role, name, file, line, points):
         self.role, self.name, self.file, self.line = role, name, file, line
-        self.caller = caller() if is_installed(file) else None
+        self.caller = calling_place() if is_installed(file) else None
         self.between, self.calls, self.due, self.stride = max(points - 2, 0), 0, 1, 1
         self.first = self.last = self.rise = self.drawn = None
         self.middle = []
@@ -102,7 +102,7 @@ class Watch:
         found = self.derivatives.get(key)
         if found is None:
             self.at_first()
-            found = self.derivatives[key] = Derivative(role, name, file, line, self.points)
+            found = self.derivatives[key] = UsedDerivative(role, name, file, line, self.points)
         return found
 
 
@@ -111,11 +111,11 @@ def identify(function, part=0):
 
     A library's wrapper is a different derivative for each user's function that it wraps.
     """
-    key, file, line, name = place_of(function)
+    key, file, line, name = place_of_function(function)
     return (key, part, held_by(function)), file, line, name
 
 
-def place_of(function):
+def place_of_function(function):
     """Return a function's key, file, line and name; without Python code, file and line are those of the caller."""
     function = behind_wrapper(unwrapped(function))
     name = getattr(function, "__name__", None) or type(function).__name__
@@ -179,7 +179,7 @@ def is_installed(file):
     return INSTALLED in file or file.startswith((LIBRARY, "<frozen", HERE))
 
 
-def caller():
+def calling_place():
     """Return the place of the program's innermost running line outside of packages, or of a test inside of one."""
     frame, test = sys._getframe(1), None
     while frame is not None:
@@ -203,10 +203,10 @@ def held_by(function, depth=2):
     owner = getattr(function, "__self__", None if inspect.isfunction(function) else function)
     if owner is not None and not inspect.ismodule(owner):
         held += [owner, *filter(is_function, getattr(owner, "__dict__", {}).values())]
-    return tuple((kind_of(x), held_by(x, depth - 1) if depth and is_function(x) else ()) for x in held)
+    return tuple((kind_of_code(x), held_by(x, depth - 1) if depth and is_function(x) else ()) for x in held)
 
 
-def kind_of(x):
+def kind_of_code(x):
     code = getattr(x, "__code__", None)
     return code if inspect.iscode(code) else (type(x).__module__, type(x).__qualname__)
 
@@ -218,7 +218,7 @@ def copy_numbers(x):
     return x.copy() if hasattr(x, "dtype") and hasattr(x, "copy") else x
 
 
-def is_same(x, y):
+def is_same_argument(x, y):
     if type(x) is type(y) and hasattr(x, "tobytes"):
         return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
     import numpy
@@ -236,7 +236,7 @@ def is_same_use(use, other):
         pairs = zip(use.args, other.args, strict=True)
         rest = [pair for i, pair in enumerate(pairs) if i != use.place]
         seen = [(use.x, other.x), (use.value, other.value), (use.claimed, other.claimed)]
-        return all(a is b or is_same(a, b) for a, b in (*seen, *rest))
+        return all(a is b or is_same_argument(a, b) for a, b in (*seen, *rest))
     return False
 
 

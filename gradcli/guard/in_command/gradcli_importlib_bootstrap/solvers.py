@@ -8,7 +8,7 @@ import functools
 import inspect
 import sys
 
-from .notes import Use, Watch, copy_numbers, identify, is_function, is_same
+from .notes import Use, Watch, copy_numbers, identify, is_function, is_same_argument
 
 Entry = collections.namedtuple(
     "Entry", "name function claims place columns bands kinds nested", defaults=(0, "", (), {}, ())
@@ -56,14 +56,14 @@ SOLVERS = {
     "lightgbm": (Entry("train", "objective", {"hessian": "objective"}, kinds={"hessian": "each"}, nested=("params",)),),
 }
 """The solvers of each package. They are replaced in the modules that define them, for all who import them."""
-PUBLIC = {"line_search_wolfe2": "line_search"}  # public names of solvers that are defined under another one
-PAIRED = ("fmin_l_bfgs_b", "fmin_tnc", "train")
+PUBLIC_NAMES = {"line_search_wolfe2": "line_search"}  # public names of solvers that are defined under another one
+PAIRED_SOLVERS = ("fmin_l_bfgs_b", "fmin_tnc", "train")
 """Solvers whose f returns value and gradient if they get neither a gradient nor a request to approximate it; for
 boosting, gradient and second derivatives."""
 Noted = collections.namedtuple("Noted", "parameter identity claim kind function base of")
 """A derivative in one call of a solver, with the fields of Use that all its uses share. parameter: the one that takes
 it. of: the parameter of the function that it differentiates."""
-INSIDE = ("scipy.optimize", "scipy.integrate", "xgboost.training", "lightgbm.engine")
+INSIDE_PACKAGES = ("scipy.optimize", "scipy.integrate", "xgboost.training", "lightgbm.engine")
 """Modules whose own calls of solvers pass on what they were given."""
 
 
@@ -112,7 +112,7 @@ class Solve:
         self.x, self.value = self.point(args), copy_numbers(result)
         if self.waiting is not None:
             derivative, use = self.waiting
-            if derivative.last is use and is_same(use.x, self.x):
+            if derivative.last is use and is_same_argument(use.x, self.x):
                 derivative.last = use._replace(value=self.value)
                 derivative.first = derivative.last if derivative.first is use else derivative.first
             self.waiting = None
@@ -130,7 +130,7 @@ class Solve:
         first = self.noted.get(noted.of)
         self.noted[noted.parameter] = derivative
         derivative.calls += 1
-        known = self.x is not None and is_same(args[self.place], self.x)
+        known = self.x is not None and is_same_argument(args[self.place], self.x)
         value = self.value if known else None
         rose = self.rises_to(value)
         if not rose and derivative.calls < derivative.due:
@@ -174,21 +174,23 @@ def hand_over(watch, entry, given, called_first=()):
     options = {**given, **(given.get("options") or {})}
     place = 1 if entry.name == "odeint" and options.get("tfirst") else entry.place
     bands = functools.partial(bands_of, entry, options)
-    role = PUBLIC.get(entry.name, entry.name)
+    role = PUBLIC_NAMES.get(entry.name, entry.name)
     solve = Solve(watch, role, f, place, bool(entry.columns and options.get(entry.columns)), bands)
-    parts, found, functions, value = [], {}, {entry.function: after(called_first[:1], f)}, f
+    parts, found, functions, value = [], {}, {entry.function: calling_first(called_first[:1], f)}, f
     for parameter, of in entry.claims.items():
         claim = bare(given.get(parameter))
-        if claim is True or (claim is None and entry.name in PAIRED and not given.get("approx_grad")):
-            i, value = len(parts) + 1, part_of(f, 0)
-            functions[parameter] = claim = part_of(f, i)
+        if claim is True or (claim is None and entry.name in PAIRED_SOLVERS and not given.get("approx_grad")):
+            i, value = len(parts) + 1, part_of_result(f, 0)
+            functions[parameter] = claim = part_of_result(f, i)
             base = value if i > 1 else None
             kind = entry.kinds.get(parameter, "whole")
-            parts.append(Noted(parameter, identify(claim, i), claim, kind, part_of(f, i - 1), base, of))
+            parts.append(Noted(parameter, identify(claim, i), claim, kind, part_of_result(f, i - 1), base, of))
         elif is_function(claim):
             functions[parameter] = claim
             base, kind = (None if of == entry.function else value), entry.kinds.get(parameter, "whole")
-            noted = Noted(parameter, identify(claim), after(called_first, claim), kind, functions.get(of), base, of)
+            noted = Noted(
+                parameter, identify(claim), calling_first(called_first, claim), kind, functions.get(of), base, of
+            )
             found[parameter] = Handed(claim, functools.partial(solve.note, noted))
     if parts:
         found[entry.function] = Handed(f, functools.partial(solve.note_parts, parts))
@@ -210,7 +212,7 @@ def bands_of(entry, options):
     return tuple(x or 0 for x in found) if any(x is not None for x in found) else None
 
 
-def part_of(f, number):
+def part_of_result(f, number):
     @functools.wraps(f)
     def part(*args, **kwargs):
         return f(*args, **kwargs)[number]
@@ -218,7 +220,7 @@ def part_of(f, number):
     return part
 
 
-def after(called_first, function):
+def calling_first(called_first, function):
     @functools.wraps(function)
     def call(x, *args, **kwargs):
         for other in called_first:
@@ -291,7 +293,7 @@ def watched_solver(module, entries, solver):
 
 def passes_on(caller):
     """Report whether a module passes on to a solver what a user gave to another one; tests of SciPy do not."""
-    return caller.startswith(INSIDE) and ".tests" not in caller
+    return caller.startswith(INSIDE_PACKAGES) and ".tests" not in caller
 
 
 def package_of(module):
@@ -299,6 +301,6 @@ def package_of(module):
     return next((name for name in SOLVERS if module == name or module.startswith(f"{name}.")), None)
 
 
-def patch_of(module):
+def patch_of_solvers(module):
     """Return the function that patches a module of a package with solvers after its import, or None."""
     return watch_solvers if package_of(module) is not None and ".tests" not in module else None

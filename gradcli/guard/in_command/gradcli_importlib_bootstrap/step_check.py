@@ -107,7 +107,7 @@ def check_apart(moment, settings, path):
             os.close(ended)
             become_checker(type(moment.training))
             # a thread of its own: OpenMP's threads did not survive the fork, but a new thread gets new ones
-            worker = threading.Thread(target=judge, args=(moment, settings, path), daemon=True)
+            worker = threading.Thread(target=check_in_fork, args=(moment, settings, path), daemon=True)
             worker.start()
             worker.join()
         finally:
@@ -122,7 +122,9 @@ def check_apart(moment, settings, path):
         with contextlib.suppress(OSError):
             os.waitpid(child, 0)
     if not done:
-        write(path, *moment.stopped(f"time limit of {settings['step_timeout']:g} s reached; raise it with --timeout"))
+        write_finding(
+            path, *moment.stopped(f"time limit of {settings['step_timeout']:g} s reached; raise it with --timeout")
+        )
 
 
 def fork():
@@ -154,7 +156,7 @@ def check_here(moment, settings, path):
     dtype = torch.get_default_dtype()
     sys.stdout = sys.stderr = io.StringIO()
     try:
-        judge(moment, settings, path)
+        check_in_fork(moment, settings, path)
     finally:
         sys.stdout, sys.stderr = streams
         sys.path[:], sys.meta_path[:] = paths, finders
@@ -162,7 +164,7 @@ def check_here(moment, settings, path):
         set_random_state(state)
 
 
-def judge(moment, settings, path):
+def check_in_fork(moment, settings, path):
     try:
         if moment.threads:
             sys.modules["torch"].set_num_threads(moment.threads)
@@ -171,11 +173,11 @@ def judge(moment, settings, path):
 
         found = judge_step(moment, settings)
         if found is not None:
-            write(path, *found)
+            write_finding(path, *found)
     except BaseException:
-        write(path, "trouble", f"gradcli could not check step {moment.step}: {traceback.format_exc(limit=-4)}")
+        write_finding(path, "trouble", f"gradcli could not check step {moment.step}: {traceback.format_exc(limit=-4)}")
 
 
-def write(path, key, finding):
+def write_finding(path, key, finding):
     with open(path, "ab", buffering=0) as file:
         file.write(pickle.dumps((key, finding)))

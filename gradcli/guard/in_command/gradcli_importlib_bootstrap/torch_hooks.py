@@ -9,7 +9,7 @@ from .training import Training
 
 
 @contextlib.contextmanager
-def noting(training):
+def noting_step(training):
     """Keep an error of taking notes from the program, and remember the first one."""
     try:
         yield
@@ -43,15 +43,15 @@ def watch_calls(module):
         finally:
             training.inside = False
         if noted is not None:
-            with noting(training):
+            with noting_step(training):
                 training.end_call(noted, result)
         return result
 
     module.Module.__call__ = watched_call
-    after(module.Module, "zero_grad", lambda training, self: training.cleared_module(self))
+    after_method(module.Module, "zero_grad", lambda training, self: training.cleared_module(self))
 
 
-def after(kind, name, note):
+def after_method(kind, name, note):
     """Call note(training, self) after each call of a method."""
     method = getattr(kind, name)
 
@@ -89,8 +89,8 @@ def watch_loader(module):
 
 def watch_optimizers(module):
     module.register_optimizer_step_pre_hook(before_step)
-    after(module.Optimizer, "__init__", lambda training, self: training.created(self))
-    after(module.Optimizer, "zero_grad", lambda training, self: training.cleared(self))
+    after_method(module.Optimizer, "__init__", lambda training, self: training.created(self))
+    after_method(module.Optimizer, "zero_grad", lambda training, self: training.cleared(self))
 
 
 def before_step(optimizer, args, kwargs):
@@ -140,7 +140,7 @@ def watched_clipping(kind, clip):
             parameters = list(parameters)
             args, kwargs = ((parameters, *args[1:]), kwargs) if args else (args, {**kwargs, "parameters": parameters})
         result = clip(*args, **kwargs)
-        with noting(training):
+        with noting_step(training):
             limit = next(given[name] for name in ("limit", "max_norm", "clip_value") if name in given)
             training.clipped(kind, limit, result, [parameters] if hasattr(parameters, "grad") else parameters)
         return result
@@ -150,7 +150,7 @@ def watched_clipping(kind, clip):
 
 def watch_scaler(module):
     scaler = module.GradScaler
-    after(scaler, "scale", lambda training, self: training.scaled(self))
+    after_method(scaler, "scale", lambda training, self: training.scaled(self))
     step = scaler.step
 
     @functools.wraps(step)
@@ -159,7 +159,7 @@ def watch_scaler(module):
         before = training and training.now
         result = step(self, optimizer, *args, **kwargs)
         if training is not None and training.now == before:
-            with noting(training):
+            with noting_step(training):
                 training.skipped(optimizer)
         return result
 

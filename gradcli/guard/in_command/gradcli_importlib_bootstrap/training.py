@@ -12,14 +12,14 @@ import time
 import weakref
 
 from .batches import Batches, map_tensors, tensors_in
-from .step_check import Moment, check_step, write
+from .step_check import Moment, check_step, write_finding
 from .torch_state import autocast_state, inside_autocast, place_among_processes, random_state
 
-SECONDS = 60.0  # for checking without --steps, in addition to the duration of the run
+CHECK_SECONDS = 60.0  # for checking without --steps, in addition to the duration of the run
 MOST_CALLS = 4096  # calls kept between two steps: nobody accumulates the gradients of more
 
 
-class Call:
+class RecordedModuleCall:
     """A call of a module, outside any other, that records a graph. reached: whether backward came back to it.
 
     random: the random state at its start. arguments: copies of args and kwargs. output: the sum of the output's
@@ -33,7 +33,7 @@ class Call:
         self.kept, self.inner = {}, False
 
 
-class Progress:
+class OptimizerProgress:
     """What is known about an optimizer: its steps, and the time since which its gradient collects.
 
     turn: which evaluation of the closure of this step; before: copies of gradients and parameters at the step before.
@@ -82,7 +82,7 @@ class Training:
             return step in steps
         if step & (step - 1):
             return False
-        late = self.spent > time.monotonic() - self.begun - self.spent + SECONDS
+        late = self.spent > time.monotonic() - self.begun - self.spent + CHECK_SECONDS
         return not late or place_among_processes()[1] > 1  # all processes check the same steps
 
     def is_ending(self, loop):
@@ -135,7 +135,7 @@ class Training:
         if not torch.is_grad_enabled():
             self.batches.skip(tensors)
             return None
-        call = Call(self.tick(), module, self.batches.use(tensors, self.now))
+        call = RecordedModuleCall(self.tick(), module, self.batches.use(tensors, self.now))
         call.inner = any(x.grad_fn is not None for x in tensors)
         call.random, call.autocast = random_state(), autocast_state(tensors)
         call.kept = self.keep(module)
@@ -214,7 +214,7 @@ class Training:
             same = sum(name.partition(" ")[0] == title for name in self.titles)
             start = self.tick() if self.missed >= 0 else 0
             title = title if not same else f"{title} {same + 1}"
-            progress = Progress(len(self.titles), title, start, self.steps, self.fetches)
+            progress = OptimizerProgress(len(self.titles), title, start, self.steps, self.fetches)
             self.titles.append(progress.title)
             self.progress[id(optimizer)] = progress
             key = id(optimizer)
@@ -286,7 +286,9 @@ class Training:
             "steps": self.taken, "fetched": sum(self.batches.epochs.values()), "calls": self.seen_calls,
             "trouble": self.trouble,
         }  # fmt: skip
-        write(os.path.join(self.settings["folder"], f"report-{os.getpid()}-steps"), ("taken", os.getpid()), words)
+        write_finding(
+            os.path.join(self.settings["folder"], f"report-{os.getpid()}-steps"), ("taken", os.getpid()), words
+        )
 
     def copies(self, optimizer):
         """Return copies of gradients and values by the id of a parameter."""
@@ -294,7 +296,7 @@ class Training:
         return {id(p): (None if p.grad is None else p.grad.detach().clone(), p.detach().clone()) for p in found}
 
 
-def forget():
+def forget_training():
     """Start a fork with notes of its own: it may train, as a process of DistributedDataParallel."""
     if Training.current is not None:
         Training.current = Training(Training.current.settings)
