@@ -22,12 +22,14 @@ test test-%: export OMP_NUM_THREADS := 1
 demo: $(READY)
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh samples/demo.sh
 
+# The tests that need other engines would only be skipped here.
+HERE := --ignore tests/elsewhere
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal $(HERE)
 
 # Also the tests that `test` and `test-elsewhere` leave out: more seeds, volume, large cases.
 test-all: $(READY) $(ELSEWHERE)/.ready
-	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
+	$(BIN)/python -m pytest -n auto --dist worksteal $(HERE) -m ""
 	$(ELSEWHERE)/bin/python -m pytest -n auto --dist worksteal -m "" tests/elsewhere
 
 # The tests and the case files of one package, as in `make test-check`.

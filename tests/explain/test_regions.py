@@ -45,3 +45,21 @@ def test_a_limit_is_named_after_an_input_between_the_values(monkeypatch):
     assert found(values, [0.3, 0.31], monkeypatch, t=THRESHOLD) == [("x < t", [True, True, False, False])]
     for other in (np.array(0.8), np.array([0.55]), np.array(1)):
         assert found(values, [0.3, 0.31], monkeypatch, t=other)[0][0] == "x < 0.5"
+
+
+@pytest.mark.parametrize(
+    ("values", "wrong", "words"),
+    [
+        ([-2.0, -0.5, 0.5, 3.0], [-0.5, 0.5], ["abs(x) < 1"]),
+        ([0.5, 0.6, 2.0, 3.0], [0.5, 0.6], ["x < 1"]),
+        ([-2.0, 2.0, -2.0], [2.0], ["x is 2"]),
+        ([1.5, 1.5, 1.5], [1.5], []),
+        ([0.5, np.nan, 2.0], [0.5], []),
+    ],
+)
+def test_sizes_are_compared_if_values_have_both_signs(values, wrong, words, monkeypatch):
+    values = np.array(values)
+    monkeypatch.setattr(regions, "numbers_behind", lambda block: [])
+    monkeypatch.setattr(regions, "sources", lambda block: [("x", lambda at: at.at["x"])])
+    block = SimpleNamespace(name="x", at={"x": values}, a=np.ones((1, len(values))))
+    assert [condition.text for condition in regions.separating(block, np.isin(values, wrong))] == words
