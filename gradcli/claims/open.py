@@ -11,7 +11,6 @@ from ..program.target import Target, load_named, load_source, refuse_arguments
 from ..request import Request
 from ..user.address import kind_of_address
 from ..user.frameworks import engine_of, refuse_foreign_code
-from ..user.loading import check_callable
 
 if TYPE_CHECKING:
     from ..program.base import Program
@@ -35,6 +34,8 @@ def load_program(target: Target) -> Program:
 
 def load_function(function: Any, title: str, path: str, request: Request) -> Program:
     """Return the program of FILE.py:NAME. Raises GradcliError if it is not a function."""
+    from ..user.loading import check_callable
+
     dtype, engine = request.input_dtype, engine_of(function, request.engine)
     refuse_foreign_code(function, title, engine)
     if engine is not None:
