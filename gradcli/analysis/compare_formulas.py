@@ -184,7 +184,7 @@ def compare_element(
     if np.isfinite(difference) and difference <= 1e-9 * max(scale, abs(number)):
         return True, difference, None
     if (number != number or mine != mine) and not all(x.is_finite for x in point.values()):  # 0 * nan is 0 in a formula
-        return True, 0.0, "with nan or infinity among the inputs, elements that are nan are not compared"
+        return True, 0.0, "an input contains nan or infinity, so elements that are nan are not compared"
     agrees, note = compare_nearby(expr, point, mine, scale)
     if agrees:
         return True, 0.0, note

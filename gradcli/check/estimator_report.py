@@ -150,7 +150,7 @@ def reason_undecided(estimation: Estimation) -> Finding:
         own = look.claimed.tail[tail.argmin()] == tail.min()
         what = "samples" if own else f"samples of {estimation.claim.title}"
         text = f"the variance seems infinite: large {what} follow a power law with index {tail.min():.2g}"
-        return Finding("heavy tail", f"{text} at {place(look.heavy)}, and below 2 no level can be stated")
+        return Finding("heavy tail", f"{text} at {place(look.heavy)}; below 2, no level can be stated")
     open_ones = ~look.within(MOST_BIAS)
     with np.errstate(all="ignore"):
         part = np.where(open_ones, look.bound / look.scale, 0.0).max()

@@ -283,7 +283,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "hess": value_option(
         "--hess x,y=FORMULA",
-        "Formula for the second derivative by x and y. x=FORMULA means x,x=FORMULA. Repeatable.",
+        "Second derivative with respect to x and y. x=FORMULA means x,x=FORMULA. Repeatable.",
         targets="expression script",
     ),
     **{
@@ -303,7 +303,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "elementwise": option(
         "--elementwise",
-        "--grad returns one number per output element. These numbers form an array of the output's shape.",
+        "--grad returns one derivative per output element. They form an array of the output's shape.",
         needs="grad value_and_grad",
     ),
     "on": value_option(
@@ -472,7 +472,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "level": option(
         "--level X",
-        "Probability that a right estimator fails [1e-6]. It holds for the whole check of an estimator.",
+        "Probability that a right estimator fails [1e-6]. It covers all elements and all samples of a check.",
         callback=as_level,
         targets="function checks",
     ),
@@ -584,7 +584,7 @@ OPTIONS: dict[str, Callable] = {
         name="outs",
         complete="names",
     ),
-    "diag": option("--diag", "Also compute second derivatives d2_NAME: each twice with respect to one input."),
+    "diag": option("--diag", "Also compute second derivatives d2_NAME. Each is with respect to one input, twice."),
     "keep": names_option(
         "--keep COLUMNS", "Also copy these columns to the result. COLUMNS are columns of POINTS, such as id,day."
     ),

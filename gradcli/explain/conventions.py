@@ -292,7 +292,7 @@ def of_input_pairs(name: str, manifold: Group, known: KnownPoint) -> Iterator[Gu
             columns: Map = functools.partial(
                 lambda other, n, known: np.linalg.matrix_power(known.between[other], n), other, power
             )
-            text = f"the claim is multiplied by {adjoint}, where its inverse belongs (or the reverse)"
+            text = f"the claim is multiplied by {adjoint} instead of its inverse, or the other way round"
             yield Guess("adjoint-not-inverted", text, f"invert {adjoint}", 2, columns=columns)
         for power in (-1, 1):
             columns = functools.partial(
@@ -356,7 +356,7 @@ def of_approximations(claim: OnManifolds, known: KnownPoint) -> Iterator[Guess]:
 
 
 def approximation(order: int, what: str) -> str:
-    kept = f"the identity stands for the {what}" if order == 0 else f"the {what} is cut after order {order}"
+    kept = f"the identity is used instead of the {what}" if order == 0 else f"the {what} ends after order {order}"
     return f"the claim is an approximation for small angles, of order {order}: {kept}"
 
 

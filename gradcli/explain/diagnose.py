@@ -38,8 +38,8 @@ def find_mistakes(judgement: Judgement, diagonal: frozenset[int], at_other: np.n
 
 KEPT_FINDING = Finding(
     "unsteady",
-    "the gradient is the same at other points, where the derivative differs: a value was kept from the first call, or "
-    "the gradient is a constant",
+    "the claim is the same at every point, but the derivative is not: the code keeps a value from the first call, or "
+    "returns a constant",
 )
 
 
@@ -138,8 +138,8 @@ def surrogates(block: InputBlock) -> Iterator[DiagnosisStatement]:
         return bool(np.isfinite(at.r).any() and flat[np.isfinite(at.r)].all() and np.any(at.a))
 
     text = (
-        "the function is constant near this point, but the claim is not 0: the function rounds, steps, or uses a copy "
-        "that is cut off from the graph; gradcheck --reference NAME compares such a gradient with another function's"
+        "the function is constant near this point, but the claim is not 0: the function rounds, has steps, or uses a "
+        "detached copy; if the gradient is meant to differ, check it with gradcheck --reference NAME"
     )
     yield DiagnosisStatement("surrogate", text, holds)
 
@@ -188,7 +188,9 @@ def lost_digits(block: InputBlock) -> Observation | None:
         return None
     for digits in PRINTED_DIGITS:
         if np.array_equal([float(f"{v:.{digits}g}") for v in r.tolist()], a):
-            return Observation("precision", f"rounded to {digits} significant digits, as in printed numbers")
+            return Observation(
+                "precision", f"the claim is rounded to {digits} significant digits, as in printed numbers"
+            )
     exact = a.astype(np.float32).astype(float) == a
     if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < min(3e-7, 1e3 * np.median(relative))):
         return Observation("precision", f"precision lost to float32: relative errors up to {relative.max():.1g}")

@@ -240,13 +240,15 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, count: int) -> Hy
     q, c = item.quantity, item.constant
     of = lambda at: at.a - constant(at) * q.of(at)  # noqa: E731
     if q.name == "1":
-        text = f"the difference is the same everywhere, {value}: a term is dropped or added"
+        text = (
+            f"claim and derivative differ by the same number everywhere, {value}: a constant is missing or superfluous"
+        )
         return Hypothesis("dropped term", text, of, fitted=count)
     name, value = with_f(q.name), value.removeprefix("-")
     size, _, where = value.partition(" for ")
     size, where = "" if size == "1" else f"{size} * ", f" ({where})" if where else ""
-    dropped = f"a term {size}{name}{where} is dropped or has the wrong sign"
-    action = dropped if c < 0 else f"a term {size}{name}{where} is superfluous, or its opposite is dropped"
+    dropped = f"a term {size}{name}{where} is missing or has the wrong sign"
+    action = dropped if c < 0 else f"a term {size}{name}{where} is superfluous, or the opposite term is missing"
     text = f"{action}: the difference is proportional to {q.name}"
     if q.name.startswith("inv("):
         text += ", the gradient of a log-determinant"

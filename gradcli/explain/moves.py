@@ -31,9 +31,9 @@ def moves(block: InputBlock) -> Iterator[Hypothesis]:
         c = common_ratio(block, block.known, claim)
         if c is not None and abs(c - 1) > 1e-3:
             text = (
-                f"{hypothesis.text}; besides, the sign is wrong"
+                f"{hypothesis.text}; in addition, the sign is wrong"
                 if c == -1 or abs(c + 1) < 1e-6
-                else (f"{hypothesis.text}; besides, there is a constant factor {c:.6g}")
+                else (f"{hypothesis.text}; in addition, there is a constant factor {c:.6g}")
             )
             fixed = lambda at, h=hypothesis, c=c: h.corrected(at) / c  # noqa: E731
             yield hypothesis._replace(text=text, corrected=fixed)
@@ -50,9 +50,9 @@ def whole_moves(block: InputBlock) -> Iterator[Hypothesis]:
     if block.array.size > 1:
         yield from along_axes(block)
     if block.array.ndim == 1 and block.array.size > 2 and block.array.dtype.kind == "f":
-        text = f"the values are in the order of {block.name} when sorted; they have to be put back into its own order"
+        text = f"the values are in the order of the sorted {block.name}; put them back into the order of {block.name}"
         yield Hypothesis("permuted", text, lambda at: at.a[:, np.argsort(np.argsort(at.x))])
-        text = f"the values are put into the order of {block.name} once more, as if they were sorted"
+        text = f"the values are reordered as if they were in sorted order, but they were in the order of {block.name}"
         yield Hypothesis("permuted", text, lambda at: at.a[:, np.argsort(at.x)])
 
 
@@ -134,7 +134,7 @@ def words_of_axes(order: tuple[int, ...], outs: int, name: str) -> str:
     words = [f"axis {i} of the output" if i < outs else f"axis {i - outs} of {name}" for i in range(len(order))]
     if len(changed) == 2:
         exchanged = f"{words[changed[0]]} and {words[changed[1]]}"
-        return f"a matrix is transposed: {exchanged} are exchanged, as if R.T were used in place of R"
+        return f"a matrix is transposed, such as R.T in place of R: {exchanged} are exchanged"
     listed = ", ".join(words[i] for i in order)
     return f"a factor is transposed or on the wrong side of a product: the claim's axes are {listed}"
 
@@ -146,12 +146,13 @@ def outputs_reordered(block: InputBlock) -> Iterator[Hypothesis]:
         return
     for i, j in itertools.combinations(range(len(shape)), 2):
         if shape[i] == shape[j] > 1:
-            text = "a sum runs over the wrong axis: each output has the derivative of the one whose indices along axes "
-            text += f"{i} and {j} are exchanged"
+            text = (
+                f"a sum runs over the wrong axis: the derivatives of the outputs are exchanged along axes {i} and {j}"
+            )
             yield Hypothesis("transposed", text, functools.partial(with_outputs_exchanged, i, j))
-            text = "right only for a symmetric incoming gradient g: (g + g.T) / 2 is needed in place of g"
+            text = "the claim is right only if the incoming gradient g is symmetric: use (g + g.T) / 2 instead of g"
             yield Hypothesis("symmetric part", text, functools.partial(with_outputs_added, i, j, 0.5))
-            text = "a term with the transpose of the incoming gradient g is missing: g + g.T is needed in place of g"
+            text = "a term with the transpose of the incoming gradient g is missing: use g + g.T instead of g"
             yield Hypothesis("symmetric part", text, functools.partial(with_outputs_added, i, j, 1.0))
     for axis, n in enumerate(shape):
         for shift in shifts(n):

@@ -11,7 +11,7 @@ import numpy as np
 
 from .block import InputBlock
 from .evidence import Hypothesis
-from .quantities import BlockValues, sigmoid_value
+from .quantities import sigmoid_value
 
 MOST_MEAN_AXES = 4  # number of an input's last axes that a mean may be taken over: a choice
 MOST_ARGUMENTS = 6  # most inputs whose exchange, transposition or reversal is tried: a choice
@@ -48,6 +48,8 @@ def without_softmax(p: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> np.n
 
 
 Missing = Callable[[np.ndarray, np.ndarray, tuple[int, ...]], tuple[Any, ...]]
+ONLY_DIAGONAL = "the derivative of softmax p of {} has only its diagonal, p (1 - p); the terms -p_i p_j are missing"
+NO_SOFTMAX = "the derivative of softmax p of {} is missing: from the claim g, compute p * (g - (p * g).sum())"
 MISSING: dict[str, Missing] = {
     "the path through the mean of {} is missing, or wrong": lambda x, a, axes: (mean_over(a, axes),),
     "the path through the variance of {} is missing, or wrong": lambda x, a, axes: projection_on(
@@ -61,12 +63,8 @@ MISSING: dict[str, Missing] = {
     "the path through the sum in softmax (or logsumexp) of {} is missing, or wrong": lambda x, a, axes: (
         softmax_over(x, axes) * total_over(a, axes),
     ),
-    "only p (1 - p) is claimed for softmax p of {}; the terms -p_i p_j are missing": lambda x, a, axes: (
-        of_others(softmax_over(x, axes), a, axes),
-    ),
-    "the derivative of softmax of {} is missing: p * (g - (p * g).sum()), for the claim g": lambda x, a, axes: (
-        without_softmax(softmax_over(x, axes), a, axes),
-    ),
+    ONLY_DIAGONAL: lambda x, a, axes: (of_others(softmax_over(x, axes), a, axes),),
+    NO_SOFTMAX: lambda x, a, axes: (without_softmax(softmax_over(x, axes), a, axes),),
 }
 """The claim minus the derivative, from the input, the claim and the axes: a fixed part, a part that shrinks if an
 epsilon is added to its size, and that size."""
@@ -118,12 +116,12 @@ def other_arguments(block: InputBlock) -> Iterator[Hypothesis]:
         if x.size > 1 and name == block.name:
             yield from normalized_argument(name, x.ndim)
         if x.ndim == 1 and x.size > 1 and name != block.name:
-            text = f"the claim is right for {name} in reverse order: {name} has to be flipped, as in a convolution"
+            text = f"flip {name}, as in a convolution: the claim is right for the reversed {name}"
             yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: flipped}))
     names = [name for name, x in at.items() if x.ndim == 0 or x.size > 1]
     for first, second in itertools.combinations(names, 2):
         if at[first].shape == at[second].shape:
-            text = f"the arguments {first} and {second} are exchanged: the claim is right for the opposite order"
+            text = f"the arguments {first} and {second} are exchanged: the claim is right for the other order"
             yield Hypothesis("wrong argument", text, functools.partial(with_exchanged, first, second))
 
 
@@ -147,23 +145,21 @@ def normalized_argument(name: str, ndim: int) -> Iterator[Hypothesis]:
     """Yield a forgotten softmax along one axis, the last one first, and a forgotten sigmoid."""
     for axis in dict.fromkeys((ndim - 1, 0)):
         along = f" along axis {axis}" if ndim > 1 else ""
-        text = f"the softmax of {name}{along} is forgotten: the claim is right for it in place of {name}"
+        text = (
+            f"a softmax of {name}{along} is missing: the claim is right if you pass softmax({name}) instead of {name}"
+        )
         change = functools.partial(softmax_over, axes=(axis,))
         yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: change}))
-    text = f"a sigmoid of {name} is forgotten: the claim is right for it in place of {name}"
+    text = f"a sigmoid of {name} is missing: the claim is right if you pass sigmoid({name}) instead of {name}"
     yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: sigmoid_value}))
 
 
 def transposed_argument(block: InputBlock, name: str) -> Iterator[Hypothesis]:
     of = functools.partial(claim_with, {name: transposed_copy})
     if name != block.name:
-        ways: dict[str, BlockValues] = {
-            f"the claim is right only where {name} is symmetric: ({name} + {name}.T) / 2 is needed in place of "
-            f"{name}": lambda at: (at.a + of(at)) / 2,
-            f"a term with the transpose of {name} is missing: the claims for {name} and for {name}.T add up to the "
-            "derivative": lambda at: at.a + of(at),
-        }
-        for text, corrected in ways.items():
-            yield Hypothesis("symmetric part", text, corrected)
-    text = f"the claim is right for the transpose of {name}: {name}.T is needed in place of {name}"
+        text = f"the claim is right only if {name} is symmetric: use ({name} + {name}.T) / 2 instead of {name}"
+        yield Hypothesis("symmetric part", text, lambda at: (at.a + of(at)) / 2)
+        text = f"a term with the transpose of {name} is missing: add the claim for {name}.T"
+        yield Hypothesis("symmetric part", text, lambda at: at.a + of(at))
+    text = f"the claim is right for the transpose of {name}: use {name}.T instead of {name}"
     yield Hypothesis("transposed", text, of)

@@ -320,9 +320,7 @@ def guessed_places(block: InputBlock, evidence: DiagnosisEvidence) -> list[Findi
             return []
         room = MARGIN * slope.error + RELATIVE * np.sqrt(((block.a * direction) ** 2).sum(axis=1))
         if (np.abs(block.a @ direction - slope.value) <= room).all():
-            text = (
-                f"all wrong elements lie {describe_places(pattern, '')}; the others are right along a random direction"
-            )
+            text = f"all wrong elements lie {describe_places(pattern, '')}; the others agree along a random direction"
             return [Finding("some elements", f"{block.name}: {text}", block.name)]
     return []
 
@@ -369,7 +367,7 @@ def missing_off_diagonal(block: InputBlock) -> str:
     if block.a[off].any() or not (block.wrong & off).any():
         return ""
     return (
-        "the claim has only the diagonal of the Jacobian; the derivatives of outputs by other elements are missing, as "
+        "the claim has only the diagonal of the Jacobian; each output also depends on other elements, for example "
         "through a sum, a mean or a norm"
     )
 
@@ -395,8 +393,8 @@ def wrong_pattern(block: InputBlock) -> str:
     """Count the wrong elements whose claim is not 0 but should be, or is 0 but should not be."""
     zero = np.isfinite(block.r) & (np.abs(block.r) <= MARGIN * block.error)
     counts = {
-        "not 0 where the derivative is": block.wrong & zero,
-        "0 where the derivative is not": block.wrong & (block.a == 0),
+        "not 0 where the derivative is 0": block.wrong & zero,
+        "0 where the derivative is not 0": block.wrong & (block.a == 0),
         "another number than the derivative": block.wrong & ~zero & (block.a != 0),
     }
     listed = [f"{int(where.sum())} are {words}" for words, where in counts.items() if where.any()]

@@ -191,5 +191,5 @@ def unselected(block: InputBlock) -> Iterator[DiagnosisStatement]:
         moves = at is block or not np.array_equal(at.refuted, chosen)
         return bool(moves and np.array_equal(at.refuted, nothing) and nothing.any())
 
-    text = "wrong where the derivative is 0, otherwise right: a mask or a selection is missing, such as that of relu, a"
-    yield DiagnosisStatement("mask", f"{text} clamp or a maximum", holds)
+    text = "right except where the derivative is 0: a mask is missing (x > 0 for relu, the bounds of a clamp)"
+    yield DiagnosisStatement("mask", text, holds)

@@ -197,10 +197,8 @@ def wrong_axes(runs: list[RecordedRun]) -> Iterator[Finding]:
                     continue
                 if all(gives_claim(summed_over(run, i, columns, axes), run) for run in runs):
                     which = ", ".join(map(str, axes))
-                    text = f"a sum runs over the wrong axis ({which}): what arrives at {operations(here, i)} has to be "
-                    yield Finding(
-                        "wrong axis", f"{text}summed over the axes that are broadcast{place_of_node(here, i)}"
-                    )
+                    text = f"a sum runs over the wrong axis ({which}): sum the gradient of {operations(here, i)} over"
+                    yield Finding("wrong axis", f"{text} the axes that are broadcast{place_of_node(here, i)}")
 
 
 def input_columns(run: RecordedRun) -> list[slice]:

@@ -52,9 +52,9 @@ def gradient_kept(e: StepEvidence) -> Named | None:
         share = fit.weights[-1]
         if fit.holds and abs(share) > 4 * fit.errors[-1] and abs(share) > 1e-7:
             times = "" if e.near(share, 1) else f"{share:.4g} times "
-            text = f"{times}the gradient of the step before is still in it"
+            text = f"it still contains {times}the gradient of the step before"
             if len(columns) == 1 and not e.near(fit.weights[0], 1):
-                text += f", next to {short_number(fit.weights[0])} times the declared one"
+                text += f", and {short_number(fit.weights[0])} times the declared one"
             return Named("gradient-kept", text, (), fit.sum)
     return None
 

@@ -87,7 +87,7 @@ def accumulation(e: StepEvidence, c: float) -> Named | None:
     ranks = len(set(e.step.ranks)) if e.step.ranks else 1
     each, before = e.count // ranks, e.step.window_before
     if ranks > 1 and e.near(c, 1 / ranks):
-        text = f"{ranks} times too small: averaged over the {ranks} processes once too often"
+        text = f"{ranks} times too small: averaged over the {ranks} processes twice"
         return Named("averaged-twice", text)
     if ranks > 1 and e.near(c, ranks):
         text = f"{ranks} times too large: the sum over {ranks} processes was not divided by {ranks}"
@@ -99,7 +99,7 @@ def accumulation(e: StepEvidence, c: float) -> Named | None:
         if count > 1 and e.near(c, count):
             return Named("not-divided", f"{count} times too large: the sum over {words} was not divided by {count}")
         if count > 1 and e.near(c, 1 / count):
-            return Named("divided-twice", f"{count} times too small: divided by the number of batches once too often")
+            return Named("divided-twice", f"{count} times too small: divided by the number of batches twice")
     return None
 
 
@@ -132,7 +132,7 @@ def summed(e: StepEvidence, c: float) -> Named | None:
                 "summed", f"{short_number(c)} times too large: the sum over {n:g} {name} was not divided by {n:g}"
             )
         if n > 1 and e.near(c, 1 / n):
-            return Named("summed", f"{n:g} times too small: divided by the number of {name} once too often")
+            return Named("summed", f"{n:g} times too small: divided by the number of {name} twice")
     return None
 
 

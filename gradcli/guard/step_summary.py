@@ -45,7 +45,7 @@ def summarize(
         return summary, None
     skipped = [value for key, value in items if key[0] == "skipped"]
     if skipped and not problems:
-        hint = "None means that the loss says nothing about a step; return a number for the steps of one model"
+        hint = "None skips a step; return a number for the steps that are to be checked"
         return summary, GradcliError(f"{skipped[0]} returned None for each step", hint=hint, kind="target")
     return summary, error_of(problems[0]) if problems else nothing_checked(options, taken, items, status)
 

@@ -32,7 +32,7 @@ def equal_weights(e: StepEvidence) -> Named | None:
     if not agrees:
         return None
     declared = vector_text(want.weights)
-    text = f"each batch has the same weight {each:.4g}, whatever it counts; declared: {declared}"
+    text = f"each batch has the same weight {each:.4g}, whatever its size; declared: {declared}"
     if limits_of(e) and any(e.near(vector_length(e.observed), limit) for limit in limits_of(e)):
         text += f"; and clipped to norm {vector_length(e.observed):.4g}"
     table = weights_of([each] * e.count, want.weights, batch_names(e.count))
@@ -48,7 +48,7 @@ def equal_weights_of_few_numbers(e: StepEvidence) -> Named | None:
     each, agrees = e.one(whole)
     if not agrees or not e.compared.determines(1):
         return None
-    return Named("equal-weights", f"each batch has the same weight {each:.4g}, whatever it counts", (), each * whole)
+    return Named("equal-weights", f"each batch has the same weight {each:.4g}, whatever its size", (), each * whole)
 
 
 def missing_batches(e: StepEvidence) -> Named | None:
@@ -105,7 +105,7 @@ def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) ->
             return Named("last-batch-only", text, table)
         return Named("batch-missing", f"batch {names} of {e.count} does not arrive: {shown}", table)
     if np.ptp(weights) < 1e-3 * np.abs(weights).max() and np.ptp(declared) > 1e-3 * np.abs(declared).max():
-        return Named("equal-weights", f"each batch has the same weight, whatever it counts: {shown}", table)
+        return Named("equal-weights", f"each batch has the same weight, whatever its size: {shown}", table)
     if named := groups(e, weights, declared):
         return Named("uneven-ranks", f"{named}: {shown}", table)
     return Named("batch-weights", f"the batches have other weights: {shown}", table)
@@ -155,7 +155,7 @@ def groups(e: StepEvidence, weights: np.ndarray, declared: np.ndarray) -> str:
     if not 1 < count < len(weights) or not inside or np.ptp(totals) > 2e-3 * max(map(abs, totals)):
         return ""
     members = " and ".join("{" + ", ".join(str(k + 1) for k in np.flatnonzero(kinds == i)) + "}" for i in range(count))
-    return f"{count} groups of batches have the same weight, whatever they count: batches {members}"
+    return f"{count} groups of batches have the same weight, whatever their size: batches {members}"
 
 
 # terms
@@ -242,5 +242,5 @@ def terms_of_batches(e: StepEvidence) -> Named | None:
     if not texts:
         return None
     rule = "equal-weights" if "equal-weights" in rules else "batch-weights"
-    lead = "each batch has the same weight, whatever it counts: " if rule == "equal-weights" else ""
+    lead = "each batch has the same weight, whatever its size: " if rule == "equal-weights" else ""
     return Named(rule, f"{lead}terms arrive per batch: {'; '.join(texts)}", table, fit.sum)

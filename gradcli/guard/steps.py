@@ -70,7 +70,7 @@ def recorded(step: Any, moment: Any) -> str:
 def report_on_step(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the report on a step."""
     if not len(step.batches):
-        hint = "a batch counts if a loader yielded it, or if it was an argument of the model, since the step before"
+        hint = "a batch is what a loader yielded, or what the model was called with, since the step before"
         raise GradcliError(f"no batch was used before step {moment.step}", hint=hint)
     computed = step.declared(wide=False)  # first, since it notes the types of random numbers
     exact = step.declared()
@@ -135,15 +135,13 @@ def not_replayed(step: Any, compared: GradientComparison, exact: Any, computed: 
     again = join_vectors(step.declared().total, names)
     room = ROUNDING_MARGIN * vector_length(compared.least)
     if vector_length(again - compared.exact) > room:
-        return "the declared loss is not the same twice: it draws random numbers from a generator of its own"
+        return "the declared loss changes from call to call: it draws random numbers from a generator of its own"
     fresh = join_vectors(step.declared(replayed=False).total, names)
     if computed.replayed or vector_length(fresh - compared.exact) <= room:
         return ""
     if computed.replayed is False:
-        return (
-            "the model gives other outputs for these batches than in the run, so its random numbers were not replayed"
-        )
-    return "the loss is random, and the calls of the model in the run could not be recognized to replay them"
+        return "the model gives other outputs for these batches than in the run: its random numbers were not replayed"
+    return "the loss is random, and its calls of the model could not be matched with those of the run"
 
 
 def unexplained_parameters(compared: GradientComparison, names: list[str]) -> str:
@@ -157,8 +155,8 @@ def unexplained_parameters(compared: GradientComparison, names: list[str]) -> st
         else float("inf")
     )
     return (
-        f"it is not the gradient of the declared loss, for no known cause: {len(wrong)} of {len(names)} parameters "
-        f"differ ({shown}); cosine {cosine:.4f}, norms in the ratio {ratio:.4g}"
+        f"it is not the gradient of the declared loss, and no known mistake explains it: {len(wrong)} of {len(names)} "
+        f"parameters differ ({shown}); cosine {cosine:.4f}, norms in the ratio {ratio:.4g}"
     )
 
 

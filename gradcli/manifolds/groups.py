@@ -116,7 +116,7 @@ class Group(Manifold):
         back = np.linalg.inv(A)
         for power, K in (("Ad", A), ("Ad^2", A @ A), ("Ad^-2", back @ back)):
             if not (power == "Ad" and self.side == "left"):
-                text = f"multiplied by {self.adjoint_text}, where its inverse belongs (or the reverse)"
+                text = f"multiplied by {self.adjoint_text} instead of its inverse, or the other way round"
                 found.append(Convention("adjoint-not-inverted", text, K, inverse_text(self.adjoint_text, power)))
         return found
 

@@ -313,14 +313,14 @@ CASES = {
         lambda w: np.cos(w) + 0.2 * w,
         np.cos,
         {"w": X},
-        "a term 0.2 * w is dropped",
+        "a term 0.2 * w is missing",
     ),
     "the product rule": (
         lambda x: (x**2 * np.exp(x)).sum(),
         lambda x: (2 * x + x**2) * np.exp(x),
         lambda x: 2 * x * np.exp(x),
         {"x": X},
-        "x**2 * exp(x) is dropped",
+        "x**2 * exp(x) is missing",
     ),
     "degrees of freedom": (
         lambda x: x.std(),
@@ -341,14 +341,14 @@ CASES = {
         lambda r: 4 * (-12 * r**-13 + 6 * r**-7),
         lambda r: 4 * (-12 * r**-13 - 6 * r**-7),
         {"r": np.array([1.1, 1.2, 1.5])},
-        "48 * r**-7 is dropped or has the wrong sign",
+        "48 * r**-7 is missing or has the wrong sign",
     ),
     "right for symmetric matrices only": (
         lambda x, q: x @ q @ x,
         lambda x, q: ((q + q.T) @ x, np.outer(x, x)),
         lambda x, q: (2 * q @ x, np.outer(x, x)),
         {"x": RNG.normal(size=3), "q": K},
-        "right only where q is symmetric",
+        "right only if q is symmetric",
     ),
     "two inputs swapped": (
         lambda a, b: (a**2 * b).sum(),
@@ -441,7 +441,7 @@ def test_missing_paths_through_statistics_are_named(layer, right, wrong, words, 
 def test_other_mistakes_in_such_layers_are_not_called_missing_paths(shape):
     axes = (len(shape) - 1,)
     report = paths_report(softmax, "diagonal", shape, axes, True)
-    assert "only p (1 - p) is claimed" in report.diagnosis[0].text
+    assert "has only its diagonal, p (1 - p)" in report.diagnosis[0].text
     for wrong in ("other", "mean, other"):
         report = paths_report(normalizes, wrong, shape, axes, True)
         assert report.verdict == "fail" and not any("mean" in finding.text for finding in report.diagnosis)
@@ -449,7 +449,7 @@ def test_other_mistakes_in_such_layers_are_not_called_missing_paths(shape):
     loss = lambda x: (w * normalizes(x, 1.0, axes, "")[0]).sum()  # noqa: E731
     added = lambda x: normalizes(x, 1.0, axes, "mean, variance")[1](w) + 0.3  # noqa: E731
     report = check_gradient(loss, added, {"x": x})
-    assert "the same everywhere, 0.3" in report.diagnosis[0].text
+    assert "the same number everywhere, 0.3" in report.diagnosis[0].text
 
 
 def report_on(name, which):

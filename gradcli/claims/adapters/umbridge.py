@@ -32,7 +32,7 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
         except ValueError as error:
             raise GradcliError(f"{text}: {error}") from None
         if not words:
-            raise GradcliError(f"{text} names no command", hint="write cmd:COMMAND")
+            raise GradcliError(f"{text} does not name a command", hint="write cmd:COMMAND")
         connection = Process(words, text, seconds)
     else:
         from .http import Server

@@ -77,7 +77,7 @@ def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
     ranges = take_ranges(call, over)
     call.target()
     if not ranges:
-        raise GradcliError("plot needs a range of one input or two", hint="write NAME=FROM:TO, for example x=-3:3")
+        raise GradcliError("plot needs a range for one or two inputs", hint="write NAME=FROM:TO, for example x=-3:3")
     program, values = call.program()
     return sample_plot(program, values, ranges, points or CURVE_POINTS[len(ranges)], call.request)
 

@@ -310,7 +310,7 @@ class silu_without_one_minus:
 
 class silu_first_term_only:
     at = {"x": (6,)}
-    says = ("s (1 - s)", "is dropped", "derivative of silu")
+    says = ("s (1 - s)", "is missing", "derivative of silu")
 
     def f(x):
         return x * sigmoid(x)
@@ -325,7 +325,7 @@ class silu_first_term_only:
 
 class gelu_without_density:
     at = {"x": (6,)}
-    says = ("x * the normal density at x", "is dropped")
+    says = ("x * the normal density at x", "is missing")
 
     def f(x):
         return x * 0.5 * (1 + erf(x / np.sqrt(2)))
@@ -389,7 +389,7 @@ class mish_without_tanh:
     """The term tanh(softplus(x)) is forgotten."""
 
     at = {"x": (6,)}
-    says = ("is dropped", "6 of 6")
+    says = ("is missing", "6 of 6")
 
     def f(x):
         return x * np.tanh(np.log1p(np.exp(x)))
@@ -608,7 +608,7 @@ class cos_squared:
 
 class product_rule_of_x_sin_x:
     at = {"x": (7,)}
-    says = "x * cos(x) is dropped"
+    says = "x * cos(x) is missing"
 
     def f(x):
         return x * np.sin(x)

@@ -295,7 +295,7 @@ class sorted_order:
     """The gradient of weights on sorted values is not put back."""
 
     at = {"x": [0.3, -1.2, 2.0, 0.9, -0.4]}
-    says = "in the order of x when sorted"
+    says = "in the order of the sorted x"
 
     def f(x):
         return np.sort(x) @ np.array([1.0, 10, 100, 1000, 10000])

@@ -98,7 +98,7 @@ class mse_without_target:
 class ridge_penalty_halved:
     at = {"w": (3,), "x": (7, 3), "y": (7,)}
     wrt = ["w"]
-    says = "0.3 * w is dropped"
+    says = "0.3 * w is missing"
 
     def f(w, x, y):
         return 0.5 * np.sum((x @ w - y) ** 2) + 0.3 * np.sum(w**2)
@@ -113,7 +113,7 @@ class ridge_penalty_halved:
 class ridge_penalty_forgotten:
     at = {"w": (3,), "x": (7, 3), "y": (7,)}
     wrt = ["w"]
-    says = "0.6 * w is dropped"
+    says = "0.6 * w is missing"
 
     def f(w, x, y):
         return 0.5 * np.sum((x @ w - y) ** 2) + 0.3 * np.sum(w**2)
@@ -479,7 +479,7 @@ class focal_without_modulation:
     def at(rng):
         return {"p": rng.uniform(0.1, 0.9, 5)}
 
-    says = ("5 of 5", "is dropped")
+    says = ("5 of 5", "is missing")
 
     def f(p):
         return -np.sum((1 - p) ** 2 * np.log(p))

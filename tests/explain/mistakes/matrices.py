@@ -9,7 +9,7 @@ class quadratic_form_half:
     """a @ x in place of (a + a.T) @ x."""
 
     at = {"x": (3,), "a": (3, 3)}
-    says = "x @ a is dropped"
+    says = "x @ a is missing"
 
     def f(x, a):
         return x @ a @ x

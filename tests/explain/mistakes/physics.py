@@ -5,7 +5,7 @@ import numpy as np
 
 class lennard_jones_exponent:
     at = {"r": [1.1, 1.3, 1.6]}
-    says = ("r**-7", "is dropped or has", "factor r", "3 of 3")
+    says = ("r**-7", "is missing or has", "factor r", "3 of 3")
 
     def f(r):
         return 4 * (r**-12 - r**-6)
@@ -19,7 +19,7 @@ class lennard_jones_exponent:
 
 class lennard_jones_sign:
     at = {"r": [1.1, 1.3, 1.6]}
-    says = "r**-7 is dropped or has the wrong sign"
+    says = "r**-7 is missing or has the wrong sign"
 
     def f(r):
         return np.sum(4 * (r**-12 - r**-6))
@@ -238,7 +238,7 @@ class harmonic_angle_sign:
 
 class planck_quotient_rule:
     at = {"x": [0.5, 1.2, 2.3]}
-    says = ("is dropped", "3 of 3")
+    says = ("is missing", "3 of 3")
 
     def f(x):
         return x**3 / (np.exp(x) - 1)

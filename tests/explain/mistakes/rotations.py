@@ -141,7 +141,7 @@ class distortion_without_radius:
     """The radius is treated as a constant."""
 
     at = {"p": (2,)}
-    says = ("of 4", "is dropped", "is missing")
+    says = ("of 4", "is missing", "is missing")
 
     def f(p):
         return p * (1 + 0.2 * (p @ p))
