@@ -112,7 +112,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     atol (float | None): a fixed absolute tolerance, as for rtol.
     eps (float | None): the step of finite differences, which then take the place of the estimate.
     nondet_tol (float): by how much two calls at the same point may differ [0].
-    no_as_called (bool): do not call the derivative with other memory layouts, unused outputs, or twice.
+    no_as_called (bool): do not call the derivative with other memory layouts or types, unused outputs, or twice.
     taylor (bool): also report the Taylor remainder.
     name (str | None): the name of the check in reports.
 

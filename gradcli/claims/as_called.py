@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from ..errors import describe_error
-from .claim import CHANGED, Arrays, Difference
+from .claim import CHANGED, Arrays, CallError, Claim, Difference
 
 CHANGED_NARROW = 1e-2  # the same as CHANGED for short types: a choice
 CANCELLED, CANCELLED_NARROW = 1e-9, 1e-5  # allowed on top, relative to the usual size, where terms cancel: a choice
 FIXES = {
     "layout": "make it contiguous before its memory is read, or use reshape instead of view",
     "unused-output": "the gradient of an unused output is None (test with `is None`), SymbolicZero or zeros",
+    "cotangent-type": "allocate results in the type of the inputs, not in that of the incoming gradient",
     "second-backward": "do not modify what is saved for backward, because retain_graph=True lets it run again",
 }
 REPEATS = 5  # repeated usual calls that must agree before a difference of the other call counts: a choice
+LEAST_ROOM = (
+    1e-2  # largest product, relative to the largest number of a type, up to which sums do not overflow: a choice
+)
 FILLING = 17  # value between the elements of a strided array, which a correct rule does not read
 
 
@@ -59,6 +64,23 @@ def compare(
     text = difference(got)
     if text and not any(difference(again) for _ in range(REPEATS)):
         yield Difference(rule, f"{text}: {FIXES[rule]}")
+
+
+def in_short_types(claim: Claim) -> Iterator[Difference]:
+    """Yield how products change if the same cotangent comes in float32 or float16; a rule may refuse these types."""
+    numbers = np.random.default_rng(0).standard_normal(claim.value_here().shape)
+    for kind in (np.float32, np.float16):
+        short = np.asarray(numbers, kind)
+        whole = functools.partial(claim.pull, claim.at, short.astype(float))
+        given = functools.partial(claim.pull, claim.at, short)
+        try:
+            expected = whole()
+            given()
+        except CallError:
+            return
+        if largest_magnitude(expected) < LEAST_ROOM * np.finfo(kind).max:
+            here, there = f"for a cotangent in {kind.__name__}", "for the same one in float64"
+            yield from compare("cotangent-type", expected, expected, (given, whole), True, here, there)
 
 
 def largest_magnitude(arrays: Arrays) -> float:

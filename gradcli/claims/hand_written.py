@@ -94,9 +94,13 @@ class HandWritten(Claim):
         return result
 
     def as_called(self) -> Iterator[Difference]:
-        """Yield a difference if the functions change their arguments."""
+        """Yield a difference if the functions change their arguments, or if the type of a cotangent matters."""
         if self.written:
             yield Difference("writes-into", self.written)
+        if self.vjp_fn is not None and self.value_here().dtype.kind == "f":
+            from .as_called import in_short_types
+
+            yield from in_short_types(self)
 
     def evaluate(self, arrays: Arrays) -> Any:
         self.budget.made += 1

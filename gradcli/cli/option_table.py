@@ -343,7 +343,7 @@ OPTIONS: dict[str, Callable] = {
     "no_as_called": option(
         "--no-as-called",
         "Do not vary how the derivative is called. By default, gradcheck also tests "
-        "transposed arrays, unused outputs and a second backward pass.",
+        "transposed arrays, gradients in float32, unused outputs and a second backward pass.",
     ),
     "arg": option(
         "--arg NAME=JSON",

@@ -298,7 +298,7 @@ class Taylor(NamedTuple):
     mode: str | None = None
 
 
-AS_CALLED = ("layout", "unused-output", "second-backward", "writes-into")
+AS_CALLED = ("layout", "unused-output", "second-backward", "cotangent-type", "writes-into")
 """Findings that show only if a rule is called in other ways than a check usually calls it."""
 WHOLE_FINDINGS = (
     "nonlinear",

@@ -36,6 +36,30 @@ def test_a_gradient_must_not_write_into_its_arguments(grad, rule):
     assert [finding.kind for finding in found.diagnosis[:1]] == ([rule] if rule else [])
 
 
+SHORT = {
+    "right": (lambda g, x: 3 * x**2 * g, None),
+    "in the cotangent's type": (lambda g, x: (3 * x**2 * g).astype(g.dtype), None),  # only its rounding differs
+    "refuses": (lambda g, x: 3 * x**2 * check_type(g), None),
+    "reads memory": (lambda g, x: 3 * x**2 * np.resize(np.frombuffer(g.tobytes(), float), x.shape), "cotangent-type"),
+    "scaled as if narrow": (lambda g, x: 3 * x**2 * (g if g.itemsize == 8 else g * 0), "cotangent-type"),
+}
+
+
+def check_type(g):
+    if g.dtype != float:
+        raise TypeError("the gradient must be float64")
+    return g
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_the_same_cotangent_in_a_short_type_gives_the_same_product(name):
+    vjp, rule = SHORT[name]
+    found = report(lambda x: x**3, vjp=vjp)
+    assert found.verdict == ("fail" if rule else "pass"), found.message
+    assert [finding.kind for finding in found.diagnosis[:1]] == ([rule] if rule else [])
+    assert report(lambda x: x**3, vjp=vjp, no_as_called=True).verdict == "pass"
+
+
 def test_writing_into_a_cotangent_or_an_input_fails():
     def backward(g, x):
         g *= 3 * x**2
