@@ -53,6 +53,7 @@ DRIFT = 1e-3  # a larger relative difference between two calls at one point is n
 JITTER = 1e-5  # smaller relative differences of calls, as of float32 sums, explain no wrong element: a choice
 RANDOM_RESOLUTION = 1e-5  # a pass with this resolution or a larger one may hide random numbers: a choice
 FEW_DIGITS = 2.0**-25  # half of float32's rounding unit; above it, a check may be undecided for lack of digits
+UNCONVERGED = 1e-4  # relative differences up to this may be those of an iteration that stops early: a choice
 FEW_SEEN = 1e-6  # above this resolution, values may have gone through float32: 16 of its rounding units
 
 
@@ -386,6 +387,8 @@ class Judging:
         at_kink = [AT_KINK] if judgement.kinks and verdict == "pass" else []
         notes = [*claim.notes, *held_notes(flat), *at_kink, *judgement.notes, *undecided_notes(inputs)]
         notes += slight_notes(judgement)
+        if verdict == "fail" and all(finding.is_place for finding in findings):
+            notes += tolerance_notes(judgement)
         if probe.out_of_calls and verdict == "fail":
             notes.append("the call budget (--calls) ended the search for more wrong elements")
         taylor = None
@@ -510,6 +513,18 @@ def slight_notes(judgement: Judgement) -> Iterator[str]:
             yield f"{name}: differs by {off:.1g}, more than rounding: {WHY_SLIGHT} (--strict makes it a fail)"
 
 
+def tolerance_notes(judgement: Judgement) -> Iterator[str]:
+    """Yield a note for each input whose wrong elements are all off by so little that a tolerance may explain it."""
+    flat = judgement.flat
+    with np.errstate(invalid="ignore", divide="ignore"):
+        relative = np.where(judgement.state == FAIL, np.abs(judgement.claimed / judgement.value - 1), 0.0)
+    for k, name in enumerate(flat.claim.wrt):
+        off = float(relative[:, flat.columns(k)].max(initial=0.0))
+        if 0 < off <= UNCONVERGED:
+            yield f"{name}: differs by {off:.1g} at most, as after an iteration that stops too early: {ITERATION}"
+
+
+ITERATION = "if f iterates, check again with a smaller tolerance"
 WHY_SLIGHT = "a solver's tolerance, float32 inside, or a rounded constant such as 3.14159"
 
 

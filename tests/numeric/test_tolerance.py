@@ -96,3 +96,17 @@ def test_other_functions_are_not_said_to_compute_in_float32(f):
     x = np.random.default_rng(0).normal(size=5)
     for claim in (lambda x: 1.1 * np.ones(5), lambda x: 1.0 * (x > 0)):
         assert not any("float32" in note for note in check_gradient(f, claim, {"x": x}).notes)
+
+
+def test_a_fail_by_little_says_that_an_iteration_may_stop_too_early():
+    def f(x):
+        return np.sum(x**3)
+
+    x = np.array([0.7, 1.3, 2.1])
+    close = check_gradient(f, lambda x: 3 * x**2 + 1e-5 * np.array([1.0, -2.0, 0.5]), at={"x": x})
+    assert close.verdict == "fail"
+    assert any("if f iterates, check again with a smaller tolerance" in note for note in close.notes)
+    far = check_gradient(f, lambda x: 3 * x**2 + 1e-2 * np.array([1.0, -2.0, 0.5]), at={"x": x})
+    factor = check_gradient(f, lambda x: (1 + 3e-5) * 3 * x**2, at={"x": x})
+    for report in (far, factor):
+        assert report.verdict == "fail" and not any("iterates" in note for note in report.notes)
