@@ -8,7 +8,7 @@ import inspect
 import itertools
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -32,28 +32,21 @@ from ..numeric.estimate import PER_ESTIMATE
 from ..numeric.flat import Flat
 from ..numeric.locate import PASS_CALLS
 from ..numeric.probe import Probe
-from ..numeric.products import (
-    adjoint_test,
-    claim_at_other_point,
-    coarseness,
-    differing_calls,
-    find_broken_law,
-    late_difference,
-)
+from ..numeric.products import adjoint_test, coarseness, find_broken_law
+from ..numeric.repeated import claim_at_other_point, differing_calls, find_unsteady, late_difference
 from ..numeric.rows import ClaimedRows
-from ..numeric.sampler import TINY, Sampler
+from ..numeric.sampler import Sampler
 from ..numeric.verdict import AT_KINK, FAIL, SAME_CALL, Judgement, differ_by, judge_by_tolerances
 from ..request import Request
 from ..results.checks import CheckReport, Evidence, Finding, InputCheck, Source
 from ..user.tracebacks import is_users, users_trace
 from .input_checks import evidence, input_check, text_of_disagreement, with_elements
+from .reasons import FEW_DIGITS, ROUGH, held_notes, reason_of, slight_notes, tolerance_notes, too_few, undecided_notes
 
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
 DRIFT = 1e-3  # a larger relative difference between two calls at one point is non-determinism, not noise: a choice
 JITTER = 1e-5  # smaller relative differences of calls, as of float32 sums, explain no wrong element: a choice
 RANDOM_RESOLUTION = 1e-5  # a pass with this resolution or a larger one may hide random numbers: a choice
-FEW_DIGITS = 2.0**-25  # half of float32's rounding unit; above it, a check may be undecided for lack of digits
-UNCONVERGED = 1e-4  # relative differences up to this may be those of an iteration that stops early: a choice
 FEW_SEEN = 1e-6  # above this resolution, values may have gone through float32: 16 of its rounding units
 
 
@@ -247,10 +240,6 @@ def leave_open(
     return report(seen, reason.text, diagnosis=(reason,), **more)
 
 
-TRIVIAL = (
-    "the output does not depend on it here, so a wrong factor would not show: check a weighted sum of the outputs, "
-    "such as sum(w * y)"
-)
 REPEAT = "seed random numbers inside the function; in PyTorch call .eval(), which disables dropout and running averages"
 
 
@@ -454,94 +443,6 @@ class Judging:
         return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
 
 
-ROUGH = Finding(
-    "rough",
-    "the claim is rough: between nearby points the function's slope varies smoothly, but the claim jumps (computed "
-    "in float16 or float32, from a table, or by an iteration that stops early)",
-)
-
-
-def too_few(probe: Probe) -> Finding:
-    allowed = probe.flat.claim.budget.allowed
-    calls = "1 call" if allowed == 1 else f"{allowed} calls"
-    return Finding("out of calls", f"undecided after {calls}; rerun with --calls {probe.locator.calls_needed}")
-
-
-def reason_of(judgement: Judgement, seen: Mapping[str, str]) -> Finding:
-    if seen["elements"] == "below rounding":
-        text = "no element is decidable: all are below the function's own rounding"
-        return Finding("below rounding", text)
-    if seen.get("repeat") == "differs":
-        relative = judgement.rows.between_calls / np.maximum(np.abs(judgement.claimed), TINY)
-        return Finding("non-deterministic", f"the claimed derivative is {differ_by(float(relative.max()))}")
-    reason = judgement.reason()
-    text = text_of_jump(judgement) if reason.kind == "jump" else reason.text
-    return Finding(reason.kind, text + few_digits(judgement.flat))
-
-
-def text_of_jump(judgement: Judgement) -> str:
-    """Describe where the function jumps near the point, and by how much."""
-    j, i = next(place for place, reason in judgement.reasons.items() if reason.kind == "jump")
-    line, _ = judgement.estimates[i]
-    near = np.geomspace(1e-12, 1e-2, 21)
-    t, values = line.values(np.concatenate([-near[::-1], [0.0], near]))
-    k = int(np.nanargmax(np.abs(np.diff(values[:, j]))[10:31])) + 10  # only steps close to the point
-    name, index, _ = judgement.flat.label(i)
-    place = float(judgement.flat.coordinate(i)) + float(t[k + 1]) * float(judgement.flat.scales[i])
-    by = abs(values[k + 1, j] - values[k, j])
-    what = f"{name}{list(index) or ''}"
-    return f"the function jumps by {by:.2g} near {what} = {place:.9g}: move the point, or check each part separately"
-
-
-def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
-    for item in inputs:
-        if item.negligible:
-            count = "1 element is" if item.negligible == 1 else f"{item.negligible} elements are"
-            reason = f"below the function's own rounding: any value up to {item.negligible_below:.2g} agrees"
-            yield f"{item.name}: {count} not decidable, {reason}"
-        elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
-            yield f"{item.name}: {TRIVIAL}"
-
-
-def slight_notes(judgement: Judgement) -> Iterator[str]:
-    """Yield a note for each input with elements that pass although they differ by more than rounding."""
-    flat = judgement.flat
-    for k, name in enumerate(flat.claim.wrt):
-        part = flat.columns(k)
-        off = max((relative for i, relative in judgement.slight.items() if part.start <= i < part.stop), default=0.0)
-        if off:
-            yield f"{name}: differs by {off:.1g}, more than rounding: {WHY_SLIGHT} (--strict makes it a fail)"
-
-
-def tolerance_notes(judgement: Judgement) -> Iterator[str]:
-    """Yield a note for each input whose wrong elements are all off by so little that a tolerance may explain it."""
-    flat = judgement.flat
-    with np.errstate(invalid="ignore", divide="ignore"):
-        relative = np.where(judgement.state == FAIL, np.abs(judgement.claimed / judgement.value - 1), 0.0)
-    for k, name in enumerate(flat.claim.wrt):
-        off = float(relative[:, flat.columns(k)].max(initial=0.0))
-        if 0 < off <= UNCONVERGED:
-            yield f"{name}: differs by {off:.1g} at most, as after an iteration that stops too early: {ITERATION}"
-
-
-ITERATION = "if f iterates, check again with a smaller tolerance"
-WHY_SLIGHT = "a solver's tolerance, float32 inside, or a rounded constant such as 3.14159"
-
-
-def few_digits(flat: Flat) -> str:
-    """Return advice for a function or derivative that is computed in few digits, else ""."""
-    unit = max(flat.unit, flat.claim_unit)
-    advice = "--reference NAME compares its derivative with that of a plain function"
-    return f"; the function computes with {-np.log10(unit):.1f} digits: {advice}" if unit > FEW_DIGITS else ""
-
-
-def held_notes(flat: Flat) -> Iterator[str]:
-    for k, name in enumerate(flat.claim.wrt):
-        if count := int(flat.held[flat.columns(k)].sum()):
-            elements = "1 element is" if count == 1 else f"{count} elements are"
-            yield f"{name}: {elements} nan or infinite, and held constant"
-
-
 def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> None:
     """Probe and locate; then settle kinks."""
     flat = judgement.flat
@@ -556,25 +457,6 @@ def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> 
             from ..numeric.kink import settle_kinks
 
             settle_kinks(judgement, meeting, request.seed)
-
-
-def find_unsteady(
-    first: np.ndarray, second: np.ndarray, at_other: np.ndarray | None, allowed: float = 0.0
-) -> Finding | None:
-    """Return how a second call of the derivative differs from the first.
-
-    at_other: its earlier result elsewhere. allowed: by how much they may differ.
-    """
-    if first is second or np.allclose(first, second, rtol=SAME_CALL, atol=allowed, equal_nan=True):
-        return None
-    grown = first if at_other is None or at_other.shape != first.shape else first - at_other
-    calls = np.round(np.median(grown / (second - first)))
-    if calls > 0 and np.allclose(calls * (second - first), grown, rtol=1e-9, atol=0):
-        return Finding("accumulated", "accumulated twice: a second call at the same point gives twice as much")
-    if np.allclose(second, first, rtol=1e-3, atol=allowed):
-        return None
-    text = "not reproducible: two calls at the same point give different gradients (stale, accumulated, random)"
-    return Finding("unsteady", text)
 
 
 def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:

@@ -31,7 +31,8 @@ from ..tape.tensor import Tensor
 from ..user.frameworks import framework_imported
 from .check import MOST_SHOWN, Check, error_report, refuse_foreign, replay_command, surroundings_of
 from .cross_checks import MOST_SINGLE, HighPrecision, directions_of
-from .judge import TRIVIAL, observe, run_check
+from .judge import observe, run_check
+from .reasons import TRIVIAL
 
 
 def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, Any]) -> Claim:

@@ -9,7 +9,7 @@ import numpy as np
 from ..claims.claim import CallError, Claim, OutOfCallsError, callable_name
 from ..claims.streams import Streams
 from ..numeric.flat import real_view
-from ..numeric.products import is_same, product_here
+from ..numeric.repeated import is_same, product_here
 from ..numeric.sampler import TINY
 from ..numeric.verdict import differ_by
 from ..request import Request

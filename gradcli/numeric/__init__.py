@@ -20,6 +20,7 @@ modules in this order; each has one idea.
     nearby       a claim with kinks is checked next to them, and then at the point
     kink         claimed values that meet at a kink must lie in the generalized gradient together
     products     products with vectors are linear, fresh in each call, and adjoint to each other
+    repeated     two calls at one point give the same, whatever was called in between
 
 symmetric looks for functions of symmetric matrices only, and float32 for functions that compute in float32.
 """

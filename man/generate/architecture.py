@@ -171,15 +171,16 @@ through the derivative, pushes tangents forward, or returns the whole matrix. A 
 - frameworks, servers, processes and libraries (`gradcli/claims/adapters/`, one module each).
 
 `gradcli/claims/as_called.py` calls a custom function in the ways in which programs call it: with other memory
-layouts, with unused outputs, and with a second backward pass. `gradcli/claims/adapters/torch_calls.py` does so for
-PyTorch.
+layouts, with short types, with unused outputs, and with a second backward pass.
+`gradcli/claims/adapters/torch_calls.py` does so for PyTorch.
 """,
     "The verdict": """
 `gradcli/check/judge.py` runs the stages of a check:
 
 1. `gradcli/numeric/flat.py` turns a claim into a real matrix, and `gradcli/numeric/rows.py` selects the rows to
    compare.
-2. `gradcli/numeric/products.py` checks that vector products (vjp, jvp) are linear and the same in every call.
+2. `gradcli/numeric/products.py` checks that vector products (vjp, jvp) are linear and fresh in every call;
+   `gradcli/numeric/repeated.py` compares calls that must give the same.
 3. `gradcli/numeric/sampler.py` evaluates the function along lines. Nearly all calls of the function are made here.
 4. `gradcli/numeric/fit.py` fits the values on one interval, and `gradcli/numeric/estimate.py` combines the fits into
    slopes with errors.
@@ -192,7 +193,8 @@ PyTorch.
    values that meet at a kink. `gradcli/numeric/float32.py` recognises functions that compute in float32, and
    `gradcli/numeric/symmetric.py` those of symmetric matrices.
 9. `gradcli/numeric/decide.py` has the table that turns what was seen into a verdict. No other code makes one.
-10. `gradcli/check/input_checks.py` turns the states of elements into the result for each input.
+10. `gradcli/check/input_checks.py` turns the states of elements into the result for each input, and
+    `gradcli/check/reasons.py` says why a check is undecided.
 
 A check of plain NumPy code imports neither the engine nor the table. With `--reference`, `gradcli/check/reference.py`
 replaces stages 3 to 10. It compares the claim with the derivative of a reference function. With `--stochastic`,

@@ -1,0 +1,108 @@
+"""Say why a check is undecided, and what else a reader of its report must know: reasons and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from ..numeric.flat import Flat
+from ..numeric.probe import Probe
+from ..numeric.sampler import TINY
+from ..numeric.verdict import FAIL, Judgement, differ_by
+from ..results.checks import Finding, InputCheck
+
+FEW_DIGITS = 2.0**-25  # half of float32's rounding unit; above it, a check may be undecided for lack of digits
+UNCONVERGED = 1e-4  # relative differences up to this may be those of an iteration that stops early: a choice
+TRIVIAL = (
+    "the output does not depend on it here, so a wrong factor would not show: check a weighted sum of the outputs, "
+    "such as sum(w * y)"
+)
+
+
+ROUGH = Finding(
+    "rough",
+    "the claim is rough: between nearby points the function's slope varies smoothly, but the claim jumps (computed "
+    "in float16 or float32, from a table, or by an iteration that stops early)",
+)
+
+
+def too_few(probe: Probe) -> Finding:
+    allowed = probe.flat.claim.budget.allowed
+    calls = "1 call" if allowed == 1 else f"{allowed} calls"
+    return Finding("out of calls", f"undecided after {calls}; rerun with --calls {probe.locator.calls_needed}")
+
+
+def reason_of(judgement: Judgement, seen: Mapping[str, str]) -> Finding:
+    if seen["elements"] == "below rounding":
+        text = "no element is decidable: all are below the function's own rounding"
+        return Finding("below rounding", text)
+    if seen.get("repeat") == "differs":
+        relative = judgement.rows.between_calls / np.maximum(np.abs(judgement.claimed), TINY)
+        return Finding("non-deterministic", f"the claimed derivative is {differ_by(float(relative.max()))}")
+    reason = judgement.reason()
+    text = text_of_jump(judgement) if reason.kind == "jump" else reason.text
+    return Finding(reason.kind, text + few_digits(judgement.flat))
+
+
+def text_of_jump(judgement: Judgement) -> str:
+    """Describe where the function jumps near the point, and by how much."""
+    j, i = next(place for place, reason in judgement.reasons.items() if reason.kind == "jump")
+    line, _ = judgement.estimates[i]
+    near = np.geomspace(1e-12, 1e-2, 21)
+    t, values = line.values(np.concatenate([-near[::-1], [0.0], near]))
+    k = int(np.nanargmax(np.abs(np.diff(values[:, j]))[10:31])) + 10  # only steps close to the point
+    name, index, _ = judgement.flat.label(i)
+    place = float(judgement.flat.coordinate(i)) + float(t[k + 1]) * float(judgement.flat.scales[i])
+    by = abs(values[k + 1, j] - values[k, j])
+    what = f"{name}{list(index) or ''}"
+    return f"the function jumps by {by:.2g} near {what} = {place:.9g}: move the point, or check each part separately"
+
+
+def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
+    for item in inputs:
+        if item.negligible:
+            count = "1 element is" if item.negligible == 1 else f"{item.negligible} elements are"
+            reason = f"below the function's own rounding: any value up to {item.negligible_below:.2g} agrees"
+            yield f"{item.name}: {count} not decidable, {reason}"
+        elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
+            yield f"{item.name}: {TRIVIAL}"
+
+
+def slight_notes(judgement: Judgement) -> Iterator[str]:
+    """Yield a note for each input with elements that pass although they differ by more than rounding."""
+    flat = judgement.flat
+    for k, name in enumerate(flat.claim.wrt):
+        part = flat.columns(k)
+        off = max((relative for i, relative in judgement.slight.items() if part.start <= i < part.stop), default=0.0)
+        if off:
+            yield f"{name}: differs by {off:.1g}, more than rounding: {WHY_SLIGHT} (--strict makes it a fail)"
+
+
+def tolerance_notes(judgement: Judgement) -> Iterator[str]:
+    """Yield a note for each input whose wrong elements are all off by so little that a tolerance may explain it."""
+    flat = judgement.flat
+    with np.errstate(invalid="ignore", divide="ignore"):
+        relative = np.where(judgement.state == FAIL, np.abs(judgement.claimed / judgement.value - 1), 0.0)
+    for k, name in enumerate(flat.claim.wrt):
+        off = float(relative[:, flat.columns(k)].max(initial=0.0))
+        if 0 < off <= UNCONVERGED:
+            yield f"{name}: differs by {off:.1g} at most, as after an iteration that stops too early: {ITERATION}"
+
+
+ITERATION = "if f iterates, check again with a smaller tolerance"
+WHY_SLIGHT = "a solver's tolerance, float32 inside, or a rounded constant such as 3.14159"
+
+
+def few_digits(flat: Flat) -> str:
+    """Return advice for a function or derivative that is computed in few digits, else ""."""
+    unit = max(flat.unit, flat.claim_unit)
+    advice = "--reference NAME compares its derivative with that of a plain function"
+    return f"; the function computes with {-np.log10(unit):.1f} digits: {advice}" if unit > FEW_DIGITS else ""
+
+
+def held_notes(flat: Flat) -> Iterator[str]:
+    for k, name in enumerate(flat.claim.wrt):
+        if count := int(flat.held[flat.columns(k)].sum()):
+            elements = "1 element is" if count == 1 else f"{count} elements are"
+            yield f"{name}: {elements} nan or infinite, and held constant"
