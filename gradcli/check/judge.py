@@ -349,20 +349,10 @@ class Judging:
         seen = self.observations(judgement, probe, bool(findings))
         verdict = decide.decide(seen).verdict
         wrong = seen["elements"] == "wrong" or "direction" in seen
+        if self.finds_few_digits(judgement, probe, verdict):
+            return Judging(claim, request, self.report, self.explain).run()
         diagonal = self.decide_rest(judgement, probe) if wrong and self.explain else frozenset()
         inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
-        coarse = verdict != "pass" or any((item.resolution or 0.0) > FEW_SEEN for item in inputs)
-        asked = request.tolerances is None and claim.budget.allowed is None and judgement.claimed.size > 0
-        asked &= (coarse and flat.unit > FEW_DIGITS) or probe.directions.scatters()
-        if asked and flat.input_unit < FEW_DIGITS and not claim.capabilities.value_unit:
-            from ..numeric.float32 import SINGLE, note_on_digits, note_on_float32
-
-            note = note_on_float32(claim) if flat.unit == SINGLE else note_on_digits(judgement)
-            if note:
-                claim.capabilities = replace(claim.capabilities, value_unit=SINGLE)
-                claim.notes = (*claim.notes, note)
-                if flat.unit < SINGLE:
-                    return Judging(claim, request, self.report, self.explain).run()
         if wrong and self.explain:
             findings += self.find_mistakes(judgement, diagonal)
         message = claim.restriction
@@ -397,6 +387,24 @@ class Judging:
         with contextlib.suppress(OutOfCallsError):
             return with_adjoint_test(checked, claim, request.seed)
         return checked
+
+    def finds_few_digits(self, judgement: Judgement, probe: Probe, verdict: str) -> bool:
+        """Return whether values turn out to have the digits of float32 only, which the claim notes from then on."""
+        flat, claim = self.flat, self.claim
+        known = flat.input_unit >= FEW_DIGITS or bool(claim.capabilities.value_unit) or not judgement.claimed.size
+        if known or self.request.tolerances is not None or claim.budget.allowed is not None:
+            return False
+        items = (input_check(judgement, probe, k) for k in range(len(claim.wrt)))
+        single = flat.unit > FEW_DIGITS and (verdict != "pass" or any((x.resolution or 0.0) > FEW_SEEN for x in items))
+        if not (single or probe.directions.scatters()):
+            return False
+        from ..numeric.float32 import SINGLE, note_on_digits, note_on_float32
+
+        note = note_on_float32(claim) if flat.unit == SINGLE else note_on_digits(judgement)
+        if note:
+            claim.capabilities = replace(claim.capabilities, value_unit=SINGLE)
+            claim.notes = (*claim.notes, note)
+        return bool(note) and flat.unit < SINGLE
 
     def unsteady(self, judgement: Judgement) -> Finding | Observation | None:
         """Return how calls of a gradient that is given whole differ: two in a row, or an early and a late one."""
