@@ -27,25 +27,44 @@ def test_a_point_skipped_for_lack_of_time_hides_no_error():
     assert worst_of(derivative, [(use, late)]).report.verdict == "inconclusive"
 
 
-@pytest.mark.parametrize(("size", "count"), [(1, 1000), (frameworks.LARGE_ARRAY + 1, 20)])
-def test_every_call_is_counted_and_some_are_noted(monkeypatch, size, count):
+def noted_calls(monkeypatch, arguments):
+    """Return the entry of a rule that is called with these arguments, and the numbers of the calls that are noted."""
     watch = notes.Watch({"points": 3})
     monkeypatch.setattr(notes.Watch, "current", watch)
     noted = []
-    for number in range(1, count + 1):
-        entry = frameworks.known_derivative(some_rule, lambda: ("backward", some_rule))
+    for number, x in enumerate(arguments, 1):
+        entry = frameworks.known_derivative(some_rule, lambda: ("backward", some_rule), [x])
         if entry is not None:
-            frameworks.note_framework(entry, "torch", some_rule, some_rule, [number], [True], [], size)
+            frameworks.note_framework(entry, "torch", some_rule, some_rule, [number], [True], [])
             noted.append(number)
     (entry,) = watch.derivatives.values()
-    assert entry.calls == count
-    assert noted[:3] == [1, 2, 3 if size == 1 else 4]
-    assert noted[-1] > count / 2 if size > 1 else noted[-1] > 0.95 * count
-    assert len(noted) < (20 if size > 1 else 300)
-    assert {number % 2 for number in noted[130:]} == (set() if size > 1 else {0, 1})  # two layers may share a function
+    assert entry.calls == len(arguments)
     numbers = [use.number for use in entry.uses(3)]
     assert numbers[:2] == [1, noted[-1]]
     assert 1 < numbers[2] < noted[-1]
+    return noted
+
+
+def test_some_of_many_calls_are_noted(monkeypatch):
+    noted = noted_calls(monkeypatch, 1000 * [np.ones(3)])
+    assert noted[:3] == [1, 2, 3]
+    assert noted[-1] > 950
+    assert len(noted) < 300
+    assert {number % 2 for number in noted[130:]} == {0, 1}  # two layers may share a function
+
+
+def test_few_calls_with_large_arguments_are_noted(monkeypatch):
+    large = SimpleNamespace(shape=(notes.LARGE_ARRAY, 2))
+    assert noted_calls(monkeypatch, 20 * [large]) == [1, 2, 4, 8, 16]
+
+
+def test_calls_are_noted_for_each_shape(monkeypatch):
+    epoch = [*(99 * [np.ones(32)]), np.ones(5)]  # the last batch is smaller
+    noted = noted_calls(monkeypatch, 9 * epoch)
+    assert set(range(100, 901, 100)) <= set(noted)
+    assert len(noted) < 300
+    lengths = noted_calls(monkeypatch, [np.ones(n) for n in range(1000)])
+    assert len(lengths) < 400
 
 
 def some_rule(x):

@@ -8,14 +8,12 @@ import sys
 
 from .notes import Drawn, Use, Watch, copy_numbers, identify, place_of_function
 
-LARGE_ARRAY = 100_000
-"""If arguments have more elements than this, calls number 1, 2, 4, 8, ... are noted."""
 MOST_GAP = 16
 """A view is copied with its whole memory if that is at most this many times larger."""
 NOT_SEEN = object()
 
 
-def known_derivative(key, describe):
+def known_derivative(key, describe, args=()):
     """Count a call, and return the entry of its derivative if the call is to be noted, else None.
 
     key: the class or function that is called, which must allow weak references (ufuncs do not). describe(): role, and
@@ -33,17 +31,17 @@ def known_derivative(key, describe):
         watch.known[key] = derivative
     if derivative is None:
         return None
-    derivative.calls += 1
-    return derivative if derivative.calls >= derivative.due else None
+    try:
+        due = derivative.is_due(*[getattr(x, "shape", ()) for x in args])
+    except TypeError:  # symbolic lengths, in torch.compile
+        due = derivative.is_due()
+    return derivative if due else None
 
 
-def note_framework(derivative, engine, function, named, args, wrt, result, size=0, **more):
-    """Note a call of a function with a custom derivative. size: of its arguments, in elements."""
-    calls = derivative.calls
+def note_framework(derivative, engine, function, named, args, wrt, result, **more):
+    """Note a call of a function with a custom derivative."""
     if any(wrt):
-        derivative.keep(Use(calls, engine, function, named, args, value=result, wrt=wrt, **more))
-    if not more.get("drawn"):
-        derivative.wait(calls if size > LARGE_ARRAY else 0)
+        derivative.keep(Use(derivative.calls, engine, function, named, args, value=result, wrt=wrt, **more))
 
 
 @contextlib.contextmanager
@@ -65,7 +63,7 @@ def watch_torch(module):
         __tracebackhide__ = True
         derivative = noted = None
         if is_grad_enabled() and is_differentiated(args):
-            derivative = known_derivative(cls, lambda: described(cls))
+            derivative = known_derivative(cls, lambda: described(cls), args)
         if derivative is not None:
             with noting_use(derivative):
                 if kwargs:
@@ -90,8 +88,7 @@ def watch_torch(module):
         parts = [x for x in (result if isinstance(result, tuple) else (result,)) if isinstance(x, torch.Tensor)]
         drawn, seen = any(isinstance(x, Drawn) for x in kept), []
         value = [] if drawn else [x.detach().clone() for x in parts if x.is_floating_point() and x.requires_grad]
-        size = sum(x.numel() for x in kept if isinstance(x, torch.Tensor))
-        note_framework(derivative, "torch", function, named, kept, wrt, value, size, drawn=drawn, seen=seen)
+        note_framework(derivative, "torch", function, named, kept, wrt, value, drawn=drawn, seen=seen)
         if not drawn and len(nodes := {x.grad_fn for x in parts if x.requires_grad}) == 1:
             used = [x.requires_grad for x in parts]
 
@@ -169,7 +166,7 @@ def watched_rule(name, call):
         rule = self.__wrapped__
         derivative = None
         if not str(rule.__module__).startswith("jax."):
-            derivative = known_derivative(self, lambda: (f"{name} of {place_of_function(rule)[3]}", rule))
+            derivative = known_derivative(self, lambda: (f"{name} of {place_of_function(rule)[3]}", rule), args)
         if derivative is not None:
             with noting_use(derivative):
                 import jax
@@ -220,7 +217,9 @@ def watch_autograd(module):
             __tracebackhide__ = True
             derivative = kept = None
             if not kwargs:
-                derivative = known_derivative(noted, lambda: (f"vjps of {place_of_function(function)[3]}", function))
+                derivative = known_derivative(
+                    noted, lambda: (f"vjps of {place_of_function(function)[3]}", function), args
+                )
             if derivative is not None:
                 with noting_use(derivative):
                     kept = copy_numbers(args)

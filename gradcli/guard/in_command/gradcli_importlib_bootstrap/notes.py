@@ -5,6 +5,7 @@ import collections
 import contextlib
 import functools
 import inspect
+import math
 import os
 import sys
 import time
@@ -28,6 +29,10 @@ diagonals below and above the main one a packed Jacobian has."""
 DENSE = 64
 """The first 2 DENSE calls are noted, and then one in n / DENSE at call number n, so that short calls take about as long
 as without a note: a choice."""
+LARGE_ARRAY = 100_000
+"""If arguments have more elements than this, calls number 1, 2, 4, 8, ... are noted."""
+MOST_SHAPES = 64
+"""Calls are counted for each combination of their arguments' shapes, up to this many: a choice."""
 
 
 class Drawn:
@@ -41,14 +46,14 @@ class UsedDerivative:
     """A derivative that the command uses, and some of its uses.
 
     These are the first use, the last, some between, and the last one at which the solver's value had risen.
-    caller: file and line of the program that led to a derivative in an installed package. due: the number of the next
-    call to note.
+    caller: file and line of the program that led to a derivative in an installed package. turns: for arguments of some
+    shapes, the number of calls, and the number of the next call to note.
     """
 
     def __init__(self, role, name, file, line, points):
         self.role, self.name, self.file, self.line = role, name, file, line
         self.caller = calling_place() if is_installed(file) else None
-        self.between, self.calls, self.due, self.stride = max(points - 2, 0), 0, 1, 1
+        self.between, self.calls, self.stride, self.turns = max(points - 2, 0), 0, 1, {}
         self.first = self.last = self.rise = self.drawn = None
         self.middle = []
         self.trouble = ""  # why a call could not be noted
@@ -67,9 +72,18 @@ class UsedDerivative:
             if len(self.middle) > 2 * self.between:
                 self.middle, self.stride = self.middle[1::2], 2 * self.stride
 
-    def wait(self, calls=0):
-        """Note none of the next calls: as many as given, or a few if there were many."""
-        self.due = self.calls + max(calls, self.calls // DENSE, 1)
+    def is_due(self, *shapes):
+        """Count a call whose arguments have these shapes, and report whether to note it."""
+        turn = self.turns.get(shapes)
+        self.calls += 1
+        if turn is None:
+            turn = self.turns.setdefault(shapes if len(self.turns) < MOST_SHAPES else (), [0, 1])
+        turn[0] += 1
+        if turn[0] < turn[1]:
+            return False
+        elements = sum(map(math.prod, shapes))
+        turn[1] = turn[0] + max(turn[0] // (1 if elements > LARGE_ARRAY else DENSE), 1)
+        return True
 
     def uses(self, points):
         """Return the uses to check, one for each point; if there are none, one whose arguments are to be drawn."""

@@ -129,18 +129,17 @@ class Solve:
             derivative = self.watch.derivative(f"{noted.parameter} of {self.role}", noted.identity)
         first = self.noted.get(noted.of)
         self.noted[noted.parameter] = derivative
-        derivative.calls += 1
+        due = derivative.is_due(getattr(args[self.place], "shape", ()))
         known = self.x is not None and is_same_argument(args[self.place], self.x)
         value = self.value if known else None
         rose = self.rises_to(value)
-        if not rose and derivative.calls < derivative.due:
+        if not (rose or due):
             return
         functions = noted.function, noted.claim, noted.base
         function, claim, base = (f and functools.partial(f, **kwargs) for f in functions) if kwargs else functions
         use = Use(derivative.calls, noted.kind, function, claim, args, self.place, self.point(args), value,
                   copy_numbers(result), self.columns, base, first, bands=self.bands())  # fmt: skip
         derivative.keep(use, rose)
-        derivative.wait()
         if not known:
             self.waiting = derivative, use
 
