@@ -98,14 +98,18 @@ class FrameworkCall(Claim):
             return True
         except CallError as error:
             inputs = self.at
-            self.at = {path: to_single(x) for path, x in inputs.items()}
             try:
-                self.value(self.at)
+                self.use_single("the function does not accept float64")
             except CallError:
                 self.at = inputs
                 raise error from error.__cause__
-            self.notes = (f"{FRAMEWORKS[self.engine]} in float32: the function does not accept float64",)
             return False
+
+    def use_single(self, reason: str) -> None:
+        """Compute values in single precision. Raises CallError."""
+        self.at = {path: to_single(x) for path, x in self.at.items()}
+        self.value(self.at)
+        self.notes = (f"{FRAMEWORKS[self.engine]} in float32: {reason}",)
 
     def goes_backward(self) -> bool:
         return True

@@ -28,6 +28,7 @@ SPARE_CALLS = 10 * COMPARISON  # a comparison needs a budget with this many call
 ROUNDINGS = 1024.0  # rounding units by which compiled code may differ, which sums in another order: a choice
 MOST_UNIT = 1e-7  # the largest rounding unit in this comparison, for types shorter than float32
 RULES = ("custom_vjp", "custom_jvp")
+DRAWING = ("random_bits", "random_gamma", "threefry2x32", "rng_")  # primitives that draw random numbers
 MOST_USES = 3  # calls of one custom rule inside a function that are checked alone: a choice
 FLOAT0 = "the derivative uses the gradient or tangent of an integer, which is a float0 without numbers; leave it out"
 LOOPS = {"while", "scan", "cond"}  # primitives that JAX compiles anew in each call unless the caller is compiled
@@ -150,6 +151,12 @@ class Adapter(FrameworkCall):
             traced = jax.make_jaxpr(self.function_of(list(at)))(*map(jnp.asarray, at.values()))
             return list(equations_in(traced.jaxpr))
         return []
+
+    def settle(self) -> bool:
+        if self.single and self.equations_of(DRAWING):
+            self.use_single("random numbers in float64 would be different ones")
+            return False
+        return super().settle()
 
     def short_types(self) -> Iterator[tuple[float, str]]:
         results = [x.aval for equation in self.equations for x in equation.outvars]
