@@ -63,3 +63,21 @@ def test_sizes_are_compared_if_values_have_both_signs(values, wrong, words, monk
     monkeypatch.setattr(regions, "sources", lambda block: [("x", lambda at: at.at["x"])])
     block = SimpleNamespace(name="x", at={"x": values}, a=np.ones((1, len(values))))
     assert [condition.text for condition in regions.separating(block, np.isin(values, wrong))] == words
+
+
+@pytest.mark.parametrize(
+    ("claimed", "known", "words"),
+    [
+        ([0.0, 0.0], [5.0, 6.0], ": the claim is 0 there, and the derivative is not"),
+        ([1.0, 2.0], [5.0, 5.0], ": the derivative is 5 there"),
+        ([1.0, 2.0], [-5.0, -5.0 - 1e-9], ": the derivative is -5 there"),
+        ([1.0, 2.0], [-5.0, 5.0], ": the derivative is 5 or minus that there"),
+        ([1.0, 2.0], [5.0, 5.1], ""),
+        ([1.0], [5.0], ""),
+    ],
+)
+def test_the_derivative_is_named_if_all_wrong_elements_share_it(claimed, known, words):
+    block = SimpleNamespace(a=np.array([[*claimed, 7.0]]), r=np.array([[*known, 7.0]]))
+    condition = SimpleNamespace(text="x < 1", opposite="x > 1")
+    said = regions.place_by_value(block, np.arange(len(known) + 1) < len(known), condition)
+    assert said.text == f"wrong where x < 1, right where x > 1{words}"
