@@ -9,7 +9,6 @@ of the point only. fixable: whether one edit of the source repairs it, in princi
 import inspect
 from collections.abc import Iterator
 from importlib import import_module
-from types import ModuleType
 
 import numpy as np
 
@@ -41,10 +40,7 @@ class Case:
 
 def cases(*areas: str) -> Iterator[Case]:
     for area in areas or AREAS:
-        yield from cases_in(area, import_module(f"{__name__}.{area}"))
-
-
-def cases_in(area: str, module: ModuleType) -> Iterator[Case]:
-    for space in list(vars(module).values()):
-        if isinstance(space, type) and space.__module__ == module.__name__:
-            yield Case(area, space)
+        module = import_module(f"{__name__}.{area}")
+        for space in list(vars(module).values()):
+            if isinstance(space, type) and space.__module__ == module.__name__:
+                yield Case(area, space)
