@@ -110,10 +110,20 @@ def explanation_of(
 ) -> Hypothesis | DiagnosisStatement | None:
     """Return the first mistake that is confirmed. exchanged: whether the gradient is that of another input.
 
-    Only a constant factor is more likely than that.
+    Only a constant factor is more likely than that. What holds for the other sign of the input, too, is preferred:
+    1 + x and 1 + abs(x) are the same for x > 0.
     """
     several = itertools.chain(constant_factor(block, evidence), () if exchanged else hypotheses(block, evidence))
-    return next((h for h in several if evidence.confirms(block, h)), None)
+    of_one_sign = None
+    for hypothesis in (h for h in several if evidence.confirms(block, h)):
+        if isinstance(hypothesis, Statement) or evidence.holds_for_other_sign(block, hypothesis):
+            return hypothesis
+        of_one_sign = of_one_sign or hypothesis
+    if of_one_sign is None:
+        return None
+    sign, other = (">", "<") if (block.x > 0).all() else ("<", ">")
+    text = f"{of_one_sign.text}; this holds for {block.name} {sign} 0 only, not for {block.name} {other} 0"
+    return of_one_sign._replace(text=text)
 
 
 def hypotheses(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[Hypothesis | DiagnosisStatement]:

@@ -198,6 +198,7 @@ class DiagnosisEvidence:
         several = place is not None and len(place.flat.f0) > 1
         self.limit = max(FAIL_CALLS, made + OWN_CALLS) if several else FAIL_CALLS
         self.reordered: dict[tuple[int, bool], InputBlock | None] = {}
+        self.mirrored: dict[int, InputBlock | None] = {}
 
     @classmethod
     def of(cls, judgement: Judgement, diagonal: frozenset[int]) -> DiagnosisEvidence:
@@ -307,6 +308,19 @@ class DiagnosisEvidence:
         moved = [{**block.at, block.name: block.array * factor} for factor in FACTORS]
         places = [place for at in moved for place in self.place_at(at, in_same_shape=True)]
         return [place.block(block.k, block.rows) for place in places] if len(places) == len(FACTORS) else []
+
+    def holds_for_other_sign(self, block: InputBlock, hypothesis: Hypothesis) -> bool:
+        """Report whether a hypothesis is not refuted where an input of one sign, an array of numbers, has the other."""
+        if block.k not in self.mirrored:
+            one_sign = block.array.dtype.kind == "f" and ((block.x > 0).all() or (block.x < 0).all())
+            usable = one_sign and self.place is not None and self.left() >= PER_SLOPE + 2
+            places = self.place_at({**block.at, block.name: -block.array}, in_same_shape=True) if usable else []
+            self.mirrored[block.k] = places[0].block(block.k, block.rows) if places else None
+        other = self.mirrored[block.k]
+        if other is None or not hypothesis.general:
+            return True
+        with np.errstate(all="ignore"):
+            return other.accepts(hypothesis.corrected(other)) is not False
 
     def others(self, block: InputBlock) -> list[InputBlock]:
         if self.elsewhere is not None:

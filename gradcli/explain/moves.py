@@ -44,6 +44,7 @@ def whole_moves(block: InputBlock) -> Iterator[Hypothesis]:
         yield conjugated(block)
     if not block.diagonal:
         yield from transposed_inputs(block)
+        yield from cumulative_sums(block)
         yield from transposed_jacobians(block)
         yield from outputs_reordered(block)
         yield from other_orders(block)
@@ -200,15 +201,18 @@ SUMS: dict[str, Callable[[int, np.ndarray], np.ndarray]] = {
 """Mistakes in a cumulative sum from the end, which is the derivative of one from the beginning, and their repair."""
 
 
-def along_axes(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield mistakes that sum up, shift or reverse elements along axes of the input."""
-    shape = block.array.shape
-    axes = [axis for axis, n in enumerate(shape) if n > 1]
-    for axis in (axis for axis in axes if shape[axis] > 2):
+def cumulative_sums(block: InputBlock) -> Iterator[Hypothesis]:
+    for axis in (axis for axis, n in enumerate(block.array.shape) if n > 2):
         for what, change in SUMS.items():
             text = f"{what} along axis {axis}"
             text += ": backward must sum in the direction opposite to forward" * text.startswith("a cumulative")
             yield moved_rows("cumulative sum", text, functools.partial(change, axis))
+
+
+def along_axes(block: InputBlock) -> Iterator[Hypothesis]:
+    """Yield mistakes that shift or reverse elements along axes of the input."""
+    shape = block.array.shape
+    axes = [axis for axis, n in enumerate(shape) if n > 1]
     for axis in axes:
         for shift in shifts(shape[axis]):
             text = f"rolled index: every element is {shift:+d} places off along axis {axis}"
@@ -243,8 +247,7 @@ def permutations_of(block: InputBlock) -> Iterator[Hypothesis]:
     if block.a.shape[1] > 1:
         order = order_of(block.a.T, block.r.T, block.error.T)
         if order is not None:
-            text = "rolled index: the values are right but in a different order (permuted): "
-            text += elements_in_order(block, order)
+            text = f"the values are right, but permuted: {elements_in_order(block, order)}"
             yield Hypothesis("permuted", text, lambda at: at.a[:, order], general=False)
 
 

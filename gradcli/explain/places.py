@@ -397,7 +397,9 @@ def wrong_pattern(block: InputBlock) -> str:
         "0 where the derivative is not 0": block.wrong & (block.a == 0),
         "another number than the derivative": block.wrong & ~zero & (block.a != 0),
     }
-    listed = [f"{int(where.sum())} are {words}" for words, where in counts.items() if where.any()]
+    listed = [
+        f"{(n := int(where.sum()))} {'is' if n == 1 else 'are'} {w}" for w, where in counts.items() if where.any()
+    ]
     return f"of the wrong claims, {', '.join(listed)}" if len(listed) > 1 or "another" not in listed[0] else ""
 
 

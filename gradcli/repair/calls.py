@@ -118,9 +118,19 @@ def other_indices(subscripts: str) -> Iterator[str]:
             yield subscripts[:k] + pair[::-1] + subscripts[k + 2 :]
 
 
+def reversed_back(editor: Editor, value: Any, index: ast.Slice) -> Iterator[Change]:
+    """Yield a call of a reversed argument, with its result reversed, as the call alone."""
+    if editor.segment(index) == "::-1" and isinstance(value, ast.Call) and value.args:
+        first, *rest = map(editor.segment, value.args)
+        if first.endswith("[::-1]") and not value.keywords:
+            inside = ", ".join([first.removesuffix("[::-1]"), *rest])
+            yield Change(f"{editor.segment(value.func)}({inside})", "cumulative")
+
+
 def subscript(editor: Editor, value: Any, index: Any) -> Iterator[Change]:
     base = editor.text(value)
     if isinstance(index, ast.Slice):
+        yield from reversed_back(editor, value, index)
         yield from (Change(f"{base}[{text}]", "index", 1) for text in SLICES)
     elif isinstance(index, ast.Tuple) and all(isinstance(x, ast.Name | ast.Constant) for x in index.elts):
         texts = [editor.segment(x) for x in index.elts]

@@ -265,3 +265,30 @@ def test_parts_are_single_elements_if_there_are_few(n):
     parts = parts_to_repair(flat)
     assert len(parts) == (5 if n == 3 else 2)
     assert (parts.sum(axis=0) == 1).all()
+
+
+REVERSED = """
+def f(x):
+    return np.sum(np.cumsum(x)**2)
+
+def g(x):
+    return 2 * np.cumsum(np.cumsum(x)[::-1])
+
+def h(x):
+    return np.sum(np.cumsum(x[::-1])**2)
+
+def grad_of_h(x):
+    return 2 * np.cumsum(np.cumsum(x[::-1])[::-1][::-1])[::-1]
+"""
+
+
+def test_what_is_reversed_is_not_reversed_twice(tmp_path):
+    module = load(tmp_path, REVERSED)
+    at = {"x": np.array([0.5, 1.3, -0.7, 2.1])}
+    assert "return 2 * np.cumsum(np.cumsum(x)[::-1])[::-1]\n" in patch_for(module, at).after
+    module.f = module.h
+    assert patch_for(module, at, grad="grad_of_h").after.count("[::-1]") < module_text(tmp_path).count("[::-1]")
+
+
+def module_text(tmp_path):
+    return (tmp_path / "edited_module.py").read_text()

@@ -349,3 +349,65 @@ class huge_scale_dropped:
 
     def right(x):
         return 1e6 * np.cos(x)
+
+
+class softsign_of_positive_numbers:
+    """1 + x and 1 + abs(x) are the same here, and only one of them is right for negative numbers."""
+
+    at = {"x": [0.4, 1.3, 0.7]}
+    elementwise = True
+    says = "a factor (1 + abs(x)) is superfluous"
+
+    def f(x):
+        return x / (1 + np.abs(x))
+
+    def grad(x):
+        return 1 / (1 + np.abs(x))
+
+    def right(x):
+        return 1 / (1 + np.abs(x)) ** 2
+
+
+class square_above_zero_twice:
+    """The factor of 2 is there for positive numbers only."""
+
+    at = {"x": [0.4, 1.3, 0.7]}
+    local = True
+    says = "twice the derivative: accumulated twice, or 1/2 is missing; this holds for x > 0 only, not for x < 0"
+
+    def f(x):
+        return np.sum(np.where(x > 0, x**2, np.sin(x)))
+
+    def grad(x):
+        return np.where(x > 0, 4 * x, np.cos(x))
+
+    def right(x):
+        return np.where(x > 0, 2 * x, np.cos(x))
+
+
+class area_with_a_short_pi:
+    at = {"r": [0.4, 1.3, 0.7]}
+    says = "3.14 in place of pi"
+
+    def f(r):
+        return np.sum(np.pi * r**2)
+
+    def grad(r):
+        return 2 * 3.14 * r
+
+    def right(r):
+        return 2 * np.pi * r
+
+
+class logarithm_with_a_short_constant:
+    at = {"x": [0.4, 1.3, 0.7]}
+    says = "2.303 in place of log 10, as a divisor"
+
+    def f(x):
+        return np.sum(np.log10(x))
+
+    def grad(x):
+        return 1 / (2.303 * x)
+
+    def right(x):
+        return 1 / (np.log(10) * x)
