@@ -93,10 +93,16 @@ def known_call(editor: Editor, name: str, node: ast.Call, again: Any) -> Iterato
         a, b = (editor.text(x) for x in node.args)
         pairs = ((f"{a}.T", b), (a, f"{b}.T"), (f"{b}.T", a), (b, f"{a}.T"), (f"{a}.T", f"{b}.T"))
         yield from (Change(again(list(pair), []), "transpose") for pair in pairs)
-    if name == "cumsum" and given:
-        reverse = [f"{editor.text(node.args[0])}[::-1]", *given[1:]]
-        yield Change(f"{again(reverse, keywords)}[::-1]", "cumulative")
-        yield Change(given[0], "cumulative", 1)
+    if name == "cumsum":
+        owner = editor.segment(node.func).rpartition(".")[0]
+        if owner != editor.scope.library:
+            inner = f"{editor.flipped(owner)}.cumsum({', '.join([*given, *keywords])})"
+        elif given:
+            inner = again([editor.flipped(editor.text(node.args[0])), *given[1:]], keywords)
+            yield Change(given[0], "cumulative", 1)
+        else:
+            return
+        yield Change(editor.flipped(inner), "cumulative")
     if name in ("convolve", "correlate") and len(given) >= 2:
         yield Change(again([given[0], f"{editor.text(node.args[1])}[::-1]", *given[2:]], keywords), "reverse")
         yield from (Change(again([*given[:2], f"'{mode}'"], []), "reverse", 1) for mode in CONVOLVE_MODES)

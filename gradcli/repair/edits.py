@@ -81,6 +81,11 @@ class Editor:
     scope: EditScope
     segment: Callable[[Any], str]
 
+    def flipped(self, text: str) -> str:
+        """Return the text of an expression in reverse order; of a reversed one, the text of the original."""
+        end = ".flip(0)" if self.scope.library == "torch" else "[::-1]"
+        return text.removesuffix(end) if text.endswith(end) else text + end
+
     def text(self, node: Any, least: int = ATOM_PRECEDENCE) -> str:
         """Return the text of a node, in parentheses if it binds less than `least`."""
         text = self.segment(node)

@@ -28,7 +28,7 @@ def reshaped(editor: Editor, node: Any) -> Iterator[Change]:
     x = editor.text(node)
     yield Change(f"{x}.T", "transpose", 1)
     yield Change(f"{x}.swapaxes(-1, -2)", "transpose", 3)
-    yield Change(x.removesuffix("[::-1]") if x.endswith("[::-1]") else f"{x}[::-1]", "reverse", 1)
+    yield Change(editor.flipped(x), "reverse", 1)
     axes = ("0", "1", "-1", "")
     yield from (Change(f"{x}.{name}({axis})", "axis", 1) for name in ("sum", "mean") for axis in axes)
     yield Change(f"{x}[:, None]", "axis", 2)

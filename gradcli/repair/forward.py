@@ -96,9 +96,9 @@ def masks_of(source: FunctionSource, node: Any) -> Iterator[str]:
     owner = source.segment(node.func.value) if isinstance(node.func, ast.Attribute) else ""
     match name, given:
         case ("maximum", [a, b]):
-            yield from (f"({a} > {b})", f"({b} > {a})")
+            yield from (f"({a} > {b})", f"({b} > {a})", f"({a} >= {b})")
         case ("minimum", [a, b]):
-            yield from (f"({a} < {b})", f"({b} < {a})")
+            yield from (f"({a} < {b})", f"({b} < {a})", f"({a} <= {b})")
         case ("clip" | "clamp", [a, low, high]):
             yield f"(({a} > {low}) & ({a} < {high}))"
         case ("abs" | "absolute" | "fabs", [a]):
