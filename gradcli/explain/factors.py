@@ -103,6 +103,8 @@ def functions_of_inputs(block: InputBlock, evidence: DiagnosisEvidence) -> Itera
     numbers = Numbers(block, others)
     if not numbers.count:
         return
+    if block.diagonal or block.a.size == 1:
+        yield Hypothesis("chain factor", "1 over the derivative is claimed", lambda at: 1 / at.a)
     singles = list(quantities(block))
     yield from factors(block, numbers, singles)
     yield from term_hypotheses(block, numbers, [q for q in singles if not q.place])
@@ -295,7 +297,8 @@ def product_hypotheses(block: InputBlock, numbers: Numbers) -> Iterator[Hypothes
         with np.errstate(all="ignore"):
             table_of_pairs = combined(table[first], table[second])
             inside = table_of_pairs[:, numbers.wrong]
-            varies = np.ptp(inside, axis=1) > RELATIVE * np.abs(inside).max(axis=1, initial=0.0)
+            sizes = np.abs(inside)  # of equal sizes, a pattern of signs is left, which a few elements fit by chance
+            varies = np.ptp(sizes, axis=1) > RELATIVE * sizes.max(axis=1, initial=0.0)
         for k in np.flatnonzero(varies & np.isfinite(numbers.constants(numbers.gap, table_of_pairs))):
             made.append(pair_of(single[pairs[k][0]], single[pairs[k][1]], words, combined))
             values.append(table_of_pairs[k])

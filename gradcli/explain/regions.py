@@ -15,7 +15,8 @@ from .constants import CLOSE_TO_ONE, common_ratio, constants_near, numbers_behin
 from .evidence import DiagnosisStatement, Hypothesis
 from .quantities import BlockValues, after_function, sources
 
-MOST_CONDITIONS = 12  # most conditions that are tried: a choice
+MOST_CONDITIONS = 24  # most conditions that are tried: a choice
+MOST_LIMITS = 3  # most limits of each value: a choice
 COMMON_LIMITS = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 6.0)
 
 
@@ -109,23 +110,29 @@ def limits(
         yield RegionCondition(lambda at: of(at) == here, f"{name} is {here:g}", f"{name} is {there:g}")
         return
     if wrong.max() < right.min():
-        limit, word = limit_between(block, float(wrong.max()), float(right.min()))
-        yield RegionCondition(lambda at: of(at) < limit(at), f"{name} < {word}", f"{name} > {word}")
+        for limit, word in limits_between(block, float(wrong.max()), float(right.min())):
+            yield RegionCondition(compared(np.less, of, limit), f"{name} < {word}", f"{name} > {word}")
     elif wrong.min() > right.max():
-        limit, word = limit_between(block, float(right.max()), float(wrong.min()))
-        yield RegionCondition(lambda at: of(at) > limit(at), f"{name} > {word}", f"{name} < {word}")
+        for limit, word in limits_between(block, float(right.max()), float(wrong.min())):
+            yield RegionCondition(compared(np.greater, of, limit), f"{name} > {word}", f"{name} < {word}")
 
 
-def limit_between(block: InputBlock, low: float, high: float) -> tuple[BlockValues, str]:
-    """Return a limit between two values, and its name: an input, a number of the code, or a round number."""
-    for name, x in block.at.items():
-        if x.ndim == 0 and x.dtype.kind == "f" and low < float(x) < high and name != block.name:
-            return functools.partial(array_at, name), name
-    for number in (0.0, *numbers_behind(block), *COMMON_LIMITS):
-        if low < number < high:
-            return functools.partial(number_anywhere, number), f"{number:g}"
+def compared(comparison: np.ufunc, of: BlockValues, limit: BlockValues) -> BlockValues:
+    return lambda at: comparison(of(at), limit(at))
+
+
+def limits_between(block: InputBlock, low: float, high: float) -> list[tuple[BlockValues, str]]:
+    """Return limits between two values, with their names: inputs, numbers of the code, round numbers, or the middle."""
+    found: list[tuple[BlockValues, str]] = [
+        (functools.partial(array_at, name), name)
+        for name, x in block.at.items()
+        if x.ndim == 0 and x.dtype.kind == "f" and low < float(x) < high and name != block.name
+    ]
+    of_code = [n for number in numbers_behind(block) for n in (number, -number)]
+    usual = [n for n in dict.fromkeys((0.0, *of_code, *COMMON_LIMITS)) if low < n < high]
+    found += [(functools.partial(number_anywhere, n), f"{n:g}") for n in usual]
     middle = (low + high) / 2
-    return functools.partial(number_anywhere, middle), f"about {middle:.3g}"
+    return found[:MOST_LIMITS] or [(functools.partial(number_anywhere, middle), f"about {middle:.3g}")]
 
 
 def array_at(name: str, at: InputBlock) -> np.ndarray:

@@ -633,3 +633,31 @@ class rounding_straight_through:
 
     def right(g, x):
         return 0 * g
+
+
+class clip_mask_above_only:
+    at = {"x": [0.4, 1.3, -1.7, 0.9]}
+    says = "a mask is missing: the derivative is 0 where x < -1"
+
+    def f(x):
+        return np.clip(x, -1, 1)
+
+    def vjp(g, x):
+        return g * (x < 1)
+
+    def right(g, x):
+        return g * (np.abs(x) < 1)
+
+
+class logit_upside_down:
+    at = {"p": [0.4, 0.3, 0.7]}
+    says = "1 over the derivative is claimed"
+
+    def f(p):
+        return np.log(p / (1 - p))
+
+    def vjp(g, p):
+        return g * p * (1 - p)
+
+    def right(g, p):
+        return g / (p * (1 - p))

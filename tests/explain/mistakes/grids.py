@@ -434,3 +434,23 @@ class cubes_wrong_in_one_row:
 
     def right(u):
         return 3 * u**2
+
+
+class stride_forgotten:
+    """The differences are 3 and -3: a pattern of signs, which must not be named as a product of signs."""
+
+    at = {"x": (6,)}
+    says = "index [1], [2], [4] of x in the derivative of the outputs at index [1] and [2]"
+
+    def f(x):
+        return x[::2] * 3
+
+    def vjp(g, x):
+        out = np.zeros_like(x)
+        out[: len(g)] = 3 * g
+        return out
+
+    def right(g, x):
+        out = np.zeros_like(x)
+        out[::2] = 3 * g
+        return out
