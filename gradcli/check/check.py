@@ -382,7 +382,8 @@ class Check:
         if wrong and not (report.hint or self.request.claims or judges):
             from ..explain.surrogate import CUT_OFF, with_surrogate
 
-            report = report if self.engine is None or request.order != 1 else with_surrogate(report, self.claim(drawn))
+            if self.engine is not None and request.order == 1 and request.calls is None:
+                report = with_surrogate(report, functools.partial(self.claim, drawn))
             if not report.hint and cuts_graph(self.f):
                 report = replace(report, hint=CUT_OFF)
         return report

@@ -116,7 +116,7 @@ def explanation_of(
     several = itertools.chain(constant_factor(block, evidence), () if exchanged else hypotheses(block, evidence))
     of_one_sign = None
     for hypothesis in (h for h in several if evidence.confirms(block, h)):
-        if isinstance(hypothesis, Statement) or evidence.holds_for_other_sign(block, hypothesis):
+        if isinstance(hypothesis, DiagnosisStatement) or evidence.holds_for_other_sign(block, hypothesis):
             return hypothesis
         of_one_sign = of_one_sign or hypothesis
     if of_one_sign is None:

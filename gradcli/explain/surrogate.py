@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -23,11 +26,12 @@ CUT_OFF = "the function uses detach or stop_gradient; if its gradient is meant t
 MEANT = "if this is meant, --reference NAME compares the gradient with that of another function"
 
 
-def with_surrogate(report: CheckReport, claim: Claim) -> CheckReport:
+def with_surrogate(report: CheckReport, opens: Callable[[], Claim]) -> CheckReport:
     """Name the surrogate whose gradient a framework computes, if there is one, in place of other findings."""
-    if not isinstance(claim, FrameworkCall) or claim.budget.allowed is not None:
-        return report
-    found = find_surrogate(claim)
+    found = None
+    with contextlib.suppress(CallError):
+        claim = opens()
+        found = find_surrogate(claim) if isinstance(claim, FrameworkCall) else None
     if found is None:
         return report
     message = report.message if report.verdict == "fail" else found.text
@@ -36,10 +40,14 @@ def with_surrogate(report: CheckReport, claim: Claim) -> CheckReport:
 
 def find_surrogate(claim: FrameworkCall) -> Finding | None:
     """Return which surrogate's gradient a claim is, at the checked point and at others."""
-    points = [claim.at, *(nearby(claim.at, claim.wrt, sign) for sign in MOVED_BOTH_WAYS)]
-    for several in zip(*map(claim.surrogates_at, points), strict=True):
-        if all(s is not None and has_gradient(s, claim.moved(at)) for s, at in zip(several, points, strict=True)):
-            return describe(several[0].names)
+    for way, here in enumerate(claim.surrogates_at(claim.at)):
+        if here is None or not has_gradient(here, claim):
+            continue
+        points = [nearby(claim.at, claim.wrt, sign) for sign in MOVED_BOTH_WAYS]
+        others = [next(itertools.islice(claim.surrogates_at(at), way, None)) for at in points]
+        pairs = zip(others, points, strict=True)
+        if all(other is not None and has_gradient(other, claim.moved(at)) for other, at in pairs):
+            return describe(here.names)
     return None
 
 
