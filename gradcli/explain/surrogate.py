@@ -39,9 +39,9 @@ def with_surrogate(report: CheckReport, opens: Callable[[], Claim]) -> CheckRepo
 
 
 def find_surrogate(claim: FrameworkCall) -> Finding | None:
-    """Return which surrogate's gradient a claim is, at the checked point and at others."""
+    """Return which surrogate's gradient a claim is, at the checked point and at others, if it is not the function's."""
     for way, here in enumerate(claim.surrogates_at(claim.at)):
-        if here is None or not has_gradient(here, claim):
+        if here is None or not has_gradient(here, claim) or has_gradient(claim, claim):
             continue
         points = [nearby(claim.at, claim.wrt, sign) for sign in MOVED_BOTH_WAYS]
         others = [next(itertools.islice(claim.surrogates_at(at), way, None)) for at in points]
@@ -63,11 +63,11 @@ def describe(names: tuple[str, ...]) -> Finding:
     return Finding("straight-through", f"{text}, and {cut}" if "detach" in names else text)
 
 
-def has_gradient(surrogate: Claim, claim: Claim) -> bool:
-    """Report whether a claim is the derivative of another function, which has values only, at the claim's point."""
+def has_gradient(function: Claim, claim: Claim) -> bool:
+    """Report whether a claim is the derivative of a function at the claim's point, as far as values show."""
     try:
         rows = ClaimedRows(Flat(claim), np.random.default_rng(0))
-        place = EvidencePlace(Flat(surrogate), rows, rows.claimed)
+        place = EvidencePlace(Flat(function), rows, rows.claimed)
         return all(follows(place, k, seed) for k in range(len(claim.wrt)) for seed in range(SURROGATE_DIRECTIONS))
     except (CallError, OutOfCallsError):
         return False

@@ -57,7 +57,22 @@ CUT_OFF = {
     "a norm": lambda x: (x.exp() / x.norm().detach()).sum(),
     "a sign in a clamp": lambda x: (x.clamp(-1, 1) + (torch.sign(x) - x.clamp(-1, 1)).detach()).pow(3).sum(),
 }
+kept = {}
+
+
+class Stale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        kept["x"] = x.detach()
+        return x**2
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g * kept["x"]
+
+
 OTHERS = {
+    "a value that is detached in vain": lambda x: Stale.apply(x).sum(),
     "a gradient that is cut": lambda x: (Clipped.apply(x) * x**2).sum(),
     "a wrong part": lambda x: (Halved.apply(x) * (x - x.detach() + 1)).sum(),
     "a wrong part at a rounding": lambda x: (Halved.apply(x) * Round.apply(x)).sum(),
