@@ -31,7 +31,7 @@ KNOWN_CONSTANTS = {
 ROUNDED = {math.pi: "pi", math.e: "e", math.sqrt(2): "sqrt 2", math.log(2): "log 2", math.log(10): "log 10"}
 """Numbers that people type with a few digits."""
 TYPED_DIGITS = range(1, 7)  # decimals that they type
-NEAR_ONE, LEFT = 0.05, 1e-3
+TYPED_NEAR_ONE, TYPED_LEFT = 0.05, 1e-3
 """A rounded number is a factor this close to 1. At most this part of its distance from 1 may be left: choices."""
 CLOSE_TO_ONE = 1e-4  # factors this close to 1 are not named: a choice
 MOST_FACTORS = 40  # most numbers of the code that are tried as factors: a choice
@@ -62,7 +62,7 @@ def constant_factor(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[
     if c is None:
         return
     fitted = int((block.known & block.refuted).sum())
-    for number in rounded_numbers(c):
+    for number in constants_typed_short(c):
         yield Hypothesis(number.kind, number.text, divided(number.of), fitted=fitted)
     if abs(c - 1) < CLOSE_TO_ONE:
         text = f"all elements are off by the same relative error, {c - 1:.3g}"
@@ -186,12 +186,14 @@ def words_of_length(word: str, n: int, name: str, c: float) -> tuple[str, str]:
     return "factor", f"constant factor {readable_factor(c)}, which is {word} for N = {n}, {name}"
 
 
-def rounded_numbers(c: float) -> Iterator[NamedConstant]:
+def constants_typed_short(c: float) -> Iterator[NamedConstant]:
     """Yield the numbers that are a cause of a factor close to 1 because they were rounded."""
-    for (value, name), digits in itertools.product(ROUNDED.items() if abs(c - 1) < NEAR_ONE else (), TYPED_DIGITS):
+    for (value, name), digits in itertools.product(
+        ROUNDED.items() if abs(c - 1) < TYPED_NEAR_ONE else (), TYPED_DIGITS
+    ):
         typed = round(value, digits)
         for ratio, words in ((typed / value, ""), (value / typed, ", as a divisor")):
-            if abs(c - ratio) <= LEFT * abs(ratio - 1):
+            if abs(c - ratio) <= TYPED_LEFT * abs(ratio - 1):
                 text = f"{typed} in place of {name}{words}"
                 yield NamedConstant(functools.partial(constantly, ratio), "factor", text)
 
