@@ -209,8 +209,10 @@ class Search:
         shapes = [x.shape for x in self.subject.claim.at.values()] + [flat.out_shape]
         lengths = {n for shape in shapes for n in (*shape, int(np.prod(shape))) if n >= FEWEST_NAMED}
         old = numbers_in_text("".join(candidate.source.text[e.start : e.end] for e in candidate.edits))
-        new = numbers_in_text("".join(e.text for e in candidate.edits))
-        return candidate.kind == "constant" and bool((new - old) & lengths)
+        text = "".join(e.text for e in candidate.edits)
+        new = numbers_in_text(text) - old
+        of_length = re.search(r"len\(|\.shape|\.size", text) is not None  # such as len(x) - 2
+        return bool(new) and (of_length or (candidate.kind == "constant" and bool(new & lengths)))
 
     def checked(
         self, hit: Candidate, check: Callable[[Mapping[str, Any] | None], CheckReport], reshaped: bool

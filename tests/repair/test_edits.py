@@ -164,6 +164,23 @@ def test_a_constant_that_is_a_length_is_not_proposed_where_no_other_shape_shows_
     assert patch.after.endswith("return 2 * x / len(x)\n")
 
 
+MASKED = """
+M = np.array([1.0, 0, 1, 1, 0])
+
+def f(x):
+    return np.sum(M * x**2) / np.sum(M)
+
+def g(x):
+    return 2 * M * x / len(x)
+"""
+
+
+def test_a_length_less_a_number_is_not_proposed_where_no_other_shape_shows_it(tmp_path):
+    module = load(tmp_path, MASKED)
+    patch = patch_for(module, {"x": np.arange(1.0, 6.0) ** 0.5})
+    assert patch is None or "len(x) -" not in patch.after
+
+
 def test_an_edit_that_fails_the_whole_check_is_not_proposed(tmp_path):
     module = load(tmp_path, LENGTHS)
     assert patch_for(module, {"x": np.arange(1.0, 4.0)}, check=lambda inputs: Report("fail")) is None
