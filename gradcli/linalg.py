@@ -75,8 +75,8 @@ def tolerances(A: Tensor, atol: Any, rtol: Any) -> tuple[Any, Any]:
     """Return the two bounds that singular values must exceed: absolute, and relative to the largest one."""
     absolute = 0.0 if atol is None else as_raw(atol)
     if rtol is None:
-        usual = default_tolerance(A) if A.shape[-1] and A.shape[-2] else 0.0
-        return absolute, np.where(np.asarray(absolute) > 0, 0.0, usual)
+        default = default_tolerance(A) if A.shape[-1] and A.shape[-2] else 0.0
+        return absolute, np.where(np.asarray(absolute) > 0, 0.0, default)
     return absolute, as_raw(rtol)
 
 

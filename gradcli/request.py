@@ -124,7 +124,7 @@ class Request(NamedTuple):
         return {name: x for name in ("grad", "vjp", "jvp") if (x := getattr(self, name)) is not None}
 
     @property
-    def held(self) -> set[str]:
+    def constants(self) -> set[str]:
         """The names that --arg holds constant."""
         return {word.partition("=")[0].strip() for word in self.arguments}
 

@@ -216,11 +216,11 @@ def compare_nearby(expr: Any, point: dict[Any, Any], mine: complex, scale: float
         if not finite:
             return not np.isfinite(mine), None
         low, high = min(finite), max(finite)
-        room = 1e-9 * max(scale, abs(low), abs(high)) + (high - low if why == "rounding" else 0.0) * 100
+        tolerance = 1e-9 * max(scale, abs(low), abs(high)) + (high - low if why == "rounding" else 0.0) * 100
         if not np.isfinite(mine):
             return not all(np.isfinite(x) for x in nearby), None
-        if low - room <= mine.real <= high + room:
-            return True, kink_note(low, high, mine.real) if why == "kink" and high - low > room else None
+        if low - tolerance <= mine.real <= high + tolerance:
+            return True, kink_note(low, high, mine.real) if why == "kink" and high - low > tolerance else None
     return False, None
 
 

@@ -127,8 +127,8 @@ def find_breaks(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: E
     for place in sorted(places):
         if breaks and place - breaks[-1].at < NEAR_BREAK[0] * length:
             continue
-        room = NEAR_BREAK[0] * length
-        found = judge_break(place, length, evaluate) if x[0] + room <= place <= x[-1] - room else None
+        margin = NEAR_BREAK[0] * length
+        found = classify_break(place, length, evaluate) if x[0] + margin <= place <= x[-1] - margin else None
         if found is not None:
             breaks.append(found)
     return tuple(breaks)
@@ -169,7 +169,7 @@ def bisect_bends(x: np.ndarray, value: np.ndarray, slope: np.ndarray, evaluate: 
     return (left[0] + right[0]) / 2
 
 
-def judge_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
+def classify_break(at: float, length: float, evaluate: Evaluate) -> Break | None:
     """Classify a place by values and slopes close to it on both sides; None if the curve is smooth."""
     away = NEAR_BREAK * length
     x = np.concatenate([at - away, at + away])

@@ -237,20 +237,20 @@ def with_steps(line: Line, j: int, view: View, distance: np.ndarray) -> View:
 
 def plan_for(line: Line, j: int, view: View | None, pairs: Pairs) -> SlopePlan:
     """Return how to estimate the slope of function j: on the scale on which it is smooth, or rises above its noise."""
-    size, usual = float(np.abs(line.base[j])), SlopePlan(1.0, line.flat.unit)
+    size, default = float(np.abs(line.base[j])), SlopePlan(1.0, line.flat.unit)
     if view is None:
-        return usual
+        return default
     change = float(np.max(np.nan_to_num(np.abs(pairs.odd[:, j]), nan=0.0)))
     small = SMALL_NOISE * max(size, change)
-    if view.noise > NOISY_UNITS * usual.unit * size:
+    if view.noise > NOISY_UNITS * default.unit * size:
         if view.noise > small or view.finest < RESOLVED_SHARE * view.noise:
-            return usual
+            return default
         unit = view.noise / max(size, TINY)
         unit = unit if len(line.base) == 1 else float(4.0 ** np.ceil(np.log2(unit) / 2))  # to share estimates
         return SlopePlan(clear_scale(line, j, change, view.noise), unit)
     if view.smooth and (pairs.distance[view.smooth] > FINE_STRUCTURE or view.beyond > small):
-        return usual._replace(scale=min(float(2.0 ** np.floor(np.log2(REACH * pairs.distance[view.smooth]))), 1.0))
-    return usual
+        return default._replace(scale=min(float(2.0 ** np.floor(np.log2(REACH * pairs.distance[view.smooth]))), 1.0))
+    return default
 
 
 def clear_scale(line: Line, j: int, change: float, noise: float) -> float:

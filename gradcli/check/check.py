@@ -360,9 +360,9 @@ class Check:
         judges: Callable[..., CheckReport] | None = None
         blame = request.stochastic is None
         if self.reference is not None:
-            from .reference import judge_by_reference, rounded_to
+            from .reference import check_by_reference, rounded_to
 
-            judges = functools.partial(judge_by_reference, opens=functools.partial(self.open_reference, drawn))
+            judges = functools.partial(check_by_reference, opens=functools.partial(self.open_reference, drawn))
         elif request.stochastic is not None:
             judges = self.judge_estimator(drawn)
         elif (random_one := takes_random(map(self.known, request.claims.values()), self.f)) is not None:
@@ -392,10 +392,10 @@ class Check:
         """Return the function that checks the estimator at a point, to be called once the point is drawn."""
 
         def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
-            from .stochastic import judge_estimator
+            from .stochastic import check_estimator
 
             given = as_in_signature(self.f, drawn)
-            return judge_estimator(claim, request, report, self.estimator, given, self.estimator is self.f)
+            return check_estimator(claim, request, report, self.estimator, given, self.estimator is self.f)
 
         return judge
 
@@ -608,7 +608,7 @@ def complaints(check: Any) -> Iterator[str]:
             yield f"{name} must be {', '.join(known[:-1])} or {known[-1]}, got {x!r}"
     wrt = request.wrt
     if check.replay and wrt == []:  # the command line left no argument to differentiate
-        reason = "constant (--arg)" if request.held else "whole numbers"
+        reason = "constant (--arg)" if request.constants else "whole numbers"
         yield f"all arguments are {reason}, so there is nothing to differentiate"
     if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
         yield f"wrt must be a name or a list of names, got {wrt!r}"

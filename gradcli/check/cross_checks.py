@@ -189,10 +189,10 @@ def compare_with_digits(
             errors.append([float(precise.mp.mpf(float(c)) - t) for c, t in zip(np.ravel(claimed), truth, strict=True)])
             exact_values.append(truth.astype(float))
     shape = (len(points), len(directions), len(value))
-    judge_digits(np.reshape(errors, shape), np.reshape(exact_values, shape), directions, digits, checks)
+    compare_digits(np.reshape(errors, shape), np.reshape(exact_values, shape), directions, digits, checks)
 
 
-def judge_digits(
+def compare_digits(
     errors: np.ndarray, truth: np.ndarray, directions: list[dict[str, np.ndarray]], digits: int, checks: CrossChecks
 ) -> None:
     """Record the number of digits to which the engine agrees, and report an error beyond its rounding."""

@@ -82,8 +82,8 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
         return error_report(target.text, file, start, error)
     if not at:
         raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
-    if request.held and request.wrt is None:
-        where["request"] = request = request._replace(wrt=[name for name in at if name not in request.held])
+    if request.constants and request.wrt is None:
+        where["request"] = request = request._replace(wrt=[name for name in at if name not in request.constants])
     if request.wrt is not None:
         check_known(request.wrt, at, "--wrt")
     points = {name: request.shapes.get(name, x) for name, x in at.items()}
@@ -148,8 +148,8 @@ class FormulaCheck(Check):
         self.elementwise = request.elementwise
         self.by_sympy = (bool(self.shapes) or request.symbolic) and not request.elementwise
         self.second = claimed[0].option == "hess"
-        usual = HESS_SAMPLES if self.second else SAMPLES
-        samples = request.samples if "samples" in request.named else usual
+        default = HESS_SAMPLES if self.second else SAMPLES
+        samples = request.samples if "samples" in request.named else default
         at = self.draw(np.random.default_rng(request.seed))
         super().__init__(
             program.run,

@@ -132,7 +132,7 @@ class PointSearch:
         moved.budget = replace(self.claim.budget, made=0)
         return moved
 
-    def judge(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
+    def report_at(self, point: Mapping[str, np.ndarray], blame: bool = False) -> CheckReport:
         seed = self.check.request.seed
         asked = self.check.request
         request = Request(seed=seed, **{name: getattr(asked, name) for name in ALSO_WHERE_SEARCHED})
@@ -141,7 +141,7 @@ class PointSearch:
         return report
 
     def fails(self, point: Mapping[str, np.ndarray]) -> bool:
-        report = self.judge(point)
+        report = self.report_at(point)
         if report.verdict != "fail":
             return False
         if self.check.request.tolerances is not None:
@@ -299,7 +299,7 @@ def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point |
 
 
 def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -> CheckReport:
-    report = hunt.judge(point, blame=True)
+    report = hunt.report_at(point, blame=True)
     smallest = FoundPoint(point, declaration_of(hunt.check, point))
     return replace(report, notes=(*report.notes, how), found=smallest, seconds=before.seconds + report.seconds)
 

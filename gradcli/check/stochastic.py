@@ -54,7 +54,7 @@ def value_error(claim: Claim) -> float:
     return VALUE_SIGMAS * float(samples.std()) / math.sqrt(len(samples))
 
 
-def judge_estimator(
+def check_estimator(
     claim: Claim,
     request: Request,
     report: Callable[..., CheckReport],

@@ -281,7 +281,7 @@ def hand_written_check(target: Target, request: Request) -> Check:
         choose = functools.partial(without_random, f, given, target.text)
     at = arguments_of(f, given, target.text, request.wrt or (), SHAPE_HINT, choose)
     refuse_unknown_on(request, at, target.text)
-    wrt = free_inputs(at, request.held) if request.wrt is None else request.wrt
+    wrt = free_inputs(at, request.constants) if request.wrt is None else request.wrt
     claims = {option: claimed(option, text) for option, text in request.claims.items()}
     if request.stochastic is not None:
         claims["stochastic"] = claimed("stochastic", request.stochastic)
@@ -325,9 +325,11 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
         given = {**request.values, **request.shapes}
         at = framework_arguments(engine, check_callable(function, title), given, title)
         refuse_unknown_on(request, at, title)
-        if request.held and request.wrt is None:
+        if request.constants and request.wrt is None:
             _, weights = adapter_of(engine).signature(function, title) or ((), ())
-            request = request._replace(wrt=[*without(request.held, [*at], at), *(n for n in weights if n not in at)])
+            request = request._replace(
+                wrt=[*without(request.constants, [*at], at), *(n for n in weights if n not in at)]
+            )
     return Check(function, at, request=request, name=title, file=path, target=target)
 
 

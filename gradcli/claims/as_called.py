@@ -11,17 +11,16 @@ from ..errors import describe_error
 from .claim import CHANGED, Arrays, CallError, Claim, Difference
 
 CHANGED_NARROW = 1e-2  # the same as CHANGED for short types: a choice
-CANCELLED, CANCELLED_NARROW = 1e-9, 1e-5  # allowed on top, relative to the usual size, where terms cancel: a choice
+CANCELLED, CANCELLED_NARROW = 1e-9, 1e-5  # allowed on top, relative to the reference, where terms cancel: a choice
 FIXES = {
     "layout": "make it contiguous before its memory is read, or use reshape instead of view",
     "unused-output": "the gradient of an unused output is None (test with `is None`), SymbolicZero or zeros",
     "cotangent-type": "allocate results in the type of the inputs, not in that of the incoming gradient",
     "second-backward": "do not modify what is saved for backward, because retain_graph=True lets it run again",
 }
-REPEATS = 5  # repeated usual calls that must agree before a difference of the other call counts: a choice
-LEAST_ROOM = (
-    1e-2  # largest product, relative to the largest number of a type, up to which sums do not overflow: a choice
-)
+REPEATS = 5  # repeated expected calls that must agree before a difference of the other call counts: a choice
+LEAST_ROOM = 1e-2
+"""The largest product, relative to the largest number of a type, up to which sums do not overflow: a choice."""
 FILLING = 17  # value between the elements of a strided array, which a correct rule does not read
 
 
@@ -30,7 +29,7 @@ ArraysCall = Callable[[], Arrays]
 
 def compare(
     rule: str,
-    usual: Arrays,
+    reference: Arrays,
     expected: Arrays,
     calls: tuple[ArraysCall, ArraysCall],
     narrow: bool,
@@ -39,12 +38,12 @@ def compare(
 ) -> Iterator[Difference]:
     """Yield the largest difference between expected arrays and those of another call, or what that call raised.
 
-    usual: arrays that show how large the elements are without cancellation. calls: the other call, and the expected
+    reference: arrays that show how large the elements are without cancellation. calls: the other call, and the expected
     one repeated, which also differs if the rule uses random numbers. here, there: the two calls in words.
     """
     got, again = calls
     part, cancelled = (CHANGED_NARROW, CANCELLED_NARROW) if narrow else (CHANGED, CANCELLED)
-    size = largest_magnitude(usual)
+    size = largest_magnitude(reference)
 
     def difference(call: ArraysCall) -> str:
         try:
@@ -53,9 +52,9 @@ def compare(
             return f"the derivative raises {describe_error(error)} {here}, but not {there}"
         for name, x in expected.items():
             y = np.broadcast_to(arrays[name], np.shape(x))
-            room = part * largest_magnitude({name: x}) + cancelled * size
+            tolerance = part * largest_magnitude({name: x}) + cancelled * size
             gap = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.nan_to_num(np.abs(y - x), nan=np.inf))
-            if gap.max(initial=0.0) > room:
+            if gap.max(initial=0.0) > tolerance:
                 worst = np.unravel_index(int(gap.argmax()), gap.shape)
                 element = f"{name}[{','.join(str(int(i)) for i in worst)}]" if worst else name
                 return f"{element} is {y[worst]:.6g} {here}, but {x[worst]:.6g} {there}"

@@ -28,7 +28,7 @@ def load_program(target: Target) -> Program:
     if target.name is None:
         return load_source(target)
     program = load_function(load_named(target), target.text, target.path, target.request)
-    program.held = target.request.held
+    program.constants = target.request.constants
     return program
 
 

@@ -41,7 +41,7 @@ def open_values(target: Target) -> tuple[MakeClaim, Program | None, list[str] | 
     function = load_named(target)
     if needs_engine(function, request):
         program = load_function(function, target.text, target.path, request)
-        program.held = request.held
+        program.constants = request.constants
         make = getattr(program, "make", None)
         return make or (lambda given, out, wrt: claim_of_program(program, given, out, wrt)), program, None
     plain = check_callable(function, target.text)
@@ -75,7 +75,7 @@ def claim_of_program(program: Program, given: Mapping[str, Any], out: str | None
         return ScriptClaim(program, at, out=out)
     call, at = program.as_function(given, out)
     check_known(wrt or (), at, "--wrt")
-    free = [name for name in at if name not in program.held]
+    free = [name for name in at if name not in program.constants]
     return Traced(call, at, wrt=free if wrt is None else list(wrt), title=program.title)
 
 
@@ -88,7 +88,7 @@ def plain_claim(
     request, title = target.request, target.text
     at = arguments_of(function, by_path(given), title, wrt or ())
     check_known([name for name in wrt or () if not any(is_under(name, head) for head in at)], at, "--wrt")
-    names = free_inputs(at, request.held) if wrt is None else list(wrt)
+    names = free_inputs(at, request.constants) if wrt is None else list(wrt)
     claim = claim_by_hand(function, at, {}, names)
     claim.title = title
     try:

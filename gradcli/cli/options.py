@@ -54,13 +54,13 @@ def guess_kind(text: str, command: str) -> str:
 
 
 class Call:
-    """A command with its request, target, values and output. held: contexts that end with the command."""
+    """A command with its request, target, values and output. contexts: those that end with the command."""
 
     def __init__(self, request: Request, formats: tuple[str, ...]):
         self.request, self.command = request, request.command
         self.output = Output(request, formats)
         self.form = self.output.form
-        self.held = contextlib.ExitStack()
+        self.contexts = contextlib.ExitStack()
         self.columns: dict[str, Any] = {}
 
     @functools.cached_property
@@ -114,7 +114,7 @@ class Call:
             from ..api.create import manual_seed
 
             manual_seed(asked.seed)
-        with self.held:
+        with self.contexts:
             yield
 
     @property
@@ -144,7 +144,7 @@ class Call:
             from ..tape.dtypes import set_default_dtype
             from ..user.torch_names import as_torch
 
-            self.held.enter_context(as_torch())
+            self.contexts.enter_context(as_torch())
             set_default_dtype(self.request.input_dtype)
         return target
 
@@ -157,7 +157,7 @@ class Call:
         return Bound(CPU_SECONDS, cpu=True) if target.is_language else None
 
     def bound_time(self, target: Target) -> None:
-        self.held.enter_context(enforce(self.bound(target)))
+        self.contexts.enter_context(enforce(self.bound(target)))
 
     def program(self) -> tuple[Program, dict[str, Any]]:
         self.output.check()
@@ -322,8 +322,8 @@ COMMON = "expression dtype seed max_elements timeout safe torch python format js
 
 
 def format_option(formats: tuple[str, ...], default: str = "") -> Callable:
-    usual = default or f"{formats[0]} on a terminal, else {formats[1]}"
-    return click.option("-f", "--format", type=click.Choice(formats), help=f"Output format [{usual}].")
+    default_words = default or f"{formats[0]} on a terminal, else {formats[1]}"
+    return click.option("-f", "--format", type=click.Choice(formats), help=f"Output format [{default_words}].")
 
 
 def target_command(

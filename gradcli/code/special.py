@@ -154,8 +154,8 @@ def relative_entropy(x: CodeNode, y: CodeNode) -> Any:
     """x log(x / y); near 1 by log1p, and without a quotient that overflows or underflows."""
     ratio = x / y
     near = x * log1p((x - y) / y)
-    usual = where_nodes((ratio > 1e-300) & (ratio < 1e300), x * log(ratio), x * (log(x) - log(y)))
-    inside = where_nodes((ratio > 0.5) & (ratio < 2), near, usual)
+    general = where_nodes((ratio > 1e-300) & (ratio < 1e300), x * log(ratio), x * (log(x) - log(y)))
+    inside = where_nodes((ratio > 0.5) & (ratio < 2), near, general)
     outside = where_nodes(equal_nodes(x, 0.0) & (y >= 0), 0.0, where_nodes(is_nan(x) | is_nan(y), x + y, math.inf))
     return where_nodes((x > 0) & (y > 0), inside, outside)
 
@@ -209,8 +209,8 @@ def relative_exponential(x: CodeNode) -> Any:
 
 def power_transform(logarithm: Any, y: CodeNode) -> Any:
     """(x^y - 1) / y for the logarithm of x."""
-    usual = logarithm * y.graph.call("exprel", y * logarithm)
-    return where_nodes(equal_nodes(logarithm, -math.inf), where_nodes(y > 0, -1 / y, -math.inf), usual)
+    general = logarithm * y.graph.call("exprel", y * logarithm)
+    return where_nodes(equal_nodes(logarithm, -math.inf), where_nodes(y > 0, -1 / y, -math.inf), general)
 
 
 def power_minus_one(x: CodeNode, y: CodeNode) -> Any:

@@ -181,8 +181,8 @@ def numeric_slope(mp: Any, function: Callable, x: Any) -> Any:
         slopes = [(right - middle) / h, (middle - left) / h]
         if abs(slopes[0]) > mp.ldexp(1, digits):  # a large slope may grow as the step shrinks
             slopes.append((function(x + 2 * h) - right) / h)
-        room = mp.ldexp(sum(map(abs, slopes)) + mp.ldexp(1, -digits), -(digits // 2))
-        if not all(mp.isfinite(slope) and abs(slope - slopes[0]) <= room for slope in slopes):
+        tolerance = mp.ldexp(sum(map(abs, slopes)) + mp.ldexp(1, -digits), -(digits // 2))
+        if not all(mp.isfinite(slope) and abs(slope - slopes[0]) <= tolerance for slope in slopes):
             return None
         result = (right - left) / (2 * h)
     return +result

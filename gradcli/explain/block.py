@@ -133,9 +133,11 @@ class InputBlock:
         claim = np.broadcast_to(claim, self.a.shape)
         with np.errstate(all="ignore"):
             off, size = np.abs(claim - self.r), np.maximum(np.abs(claim), np.abs(self.r))
-            room = RELATIVE * size + self.unit * np.abs(self.a)
-            room = MARGIN * self.error + np.where(self.refuted, np.fmin(room, LEFT_OVER * self.gap), room)
-            fails = np.isfinite(self.r) & ~(off <= room)
+            tolerance = RELATIVE * size + self.unit * np.abs(self.a)
+            tolerance = MARGIN * self.error + np.where(
+                self.refuted, np.fmin(tolerance, LEFT_OVER * self.gap), tolerance
+            )
+            fails = np.isfinite(self.r) & ~(off <= tolerance)
         if fails.any():
             return False
         along = None if self.slope is None else self.accepts_along(claim, self.slope)
@@ -152,10 +154,10 @@ class InputBlock:
             size = np.sqrt((claim[:, moved] * d[moved]) ** 2 @ np.ones(moved.sum()))
             own = np.sqrt((self.a[:, moved] * d[moved]) ** 2 @ np.ones(moved.sum()))
             gap, error = np.abs(here - slope.value), MARGIN * slope.error
-            room = RELATIVE * np.maximum(size, np.abs(slope.value)) + self.unit * own
+            tolerance = RELATIVE * np.maximum(size, np.abs(slope.value)) + self.unit * own
             refuted = (gap > BEYOND * error + self.unit * own) | (np.isfinite(slope.value) & ~np.isfinite(here))
-            room = error + np.where(refuted, np.fmin(room, LEFT_OVER * gap), room)
+            tolerance = error + np.where(refuted, np.fmin(tolerance, LEFT_OVER * gap), tolerance)
             known = np.isfinite(slope.value) & np.isfinite(slope.error)
-            if (known & ~(np.abs(corrected - slope.value) <= room)).any():
+            if (known & ~(np.abs(corrected - slope.value) <= tolerance)).any():
                 return False
         return True if (known & refuted).any() else None

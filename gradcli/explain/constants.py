@@ -149,8 +149,8 @@ def constants_near(block: InputBlock, c: float, shapes: bool = False) -> Iterato
         (word in PLAIN_LENGTHS, NamedConstant(value, *words_of_length(word, int(length.of(block)), length.name, c)))
         for word, value, length in of_lengths(block, c)
     ]
-    usual = abs(abs(c) - 2) < CLOSE_TO_ONE or abs(abs(c) - 0.5) < CLOSE_TO_ONE
-    yield from (constant for is_plain, constant in by_length if is_plain and not usual)
+    common = abs(abs(c) - 2) < CLOSE_TO_ONE or abs(abs(c) - 0.5) < CLOSE_TO_ONE
+    yield from (constant for is_plain, constant in by_length if is_plain and not common)
     plain = [*plain_numbers(c), *numbers_of_code(block, c)]
     others = [constant for is_plain, constant in by_length if is_plain]
     if plain and others and not shapes:

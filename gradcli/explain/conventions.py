@@ -31,7 +31,7 @@ from ..results.checks import Finding
 from .block import InputBlock
 from .evidence import estimated_columns
 
-CONVENTION_RELATIVE = 1e-6  # by how much a claim may differ from a convention's Jacobian, as in InputBlock.room
+CONVENTION_RELATIVE = 1e-6  # by how much a claim may differ from a convention's Jacobian, as in RELATIVE of block.py
 JACOBIAN_ORDERS = 4  # terms of a left Jacobian that an approximation may keep: a choice
 ELSEWHERE = 0.35  # the length of the moves to another point: a choice
 MOST_COLUMNS = 64  # elements of a point on a Riemannian manifold that are estimated: a choice
@@ -408,8 +408,8 @@ def agrees(block: InputBlock, claimed: np.ndarray, expected: np.ndarray) -> bool
     """Return whether claimed values equal expected ones where these are known."""
     known = np.isfinite(expected)
     own = MARGIN * np.where(np.isfinite(block.error), block.error, 0.0)
-    room = own + CONVENTION_RELATIVE * np.abs(expected[known]).max(initial=0.0)
-    return bool(known.any() and (np.abs(claimed - expected) <= room)[known].all())
+    tolerance = own + CONVENTION_RELATIVE * np.abs(expected[known]).max(initial=0.0)
+    return bool(known.any() and (np.abs(claimed - expected) <= tolerance)[known].all())
 
 
 PROJECTIONS = {

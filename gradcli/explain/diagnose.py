@@ -162,9 +162,9 @@ def symmetric_part(block: InputBlock) -> Iterator[DiagnosisStatement]:
 
     def holds(at: InputBlock) -> bool:
         r, error = at.r.reshape(shape), at.error.reshape(shape)
-        part, room = (r + r.T) / 2, MARGIN * (error + error.T)
-        room = room + RELATIVE * np.abs(r).max(initial=0.0)
-        return bool(np.isfinite(r).all() and (np.abs(at.a.reshape(shape) - part) <= room).all())
+        part, tolerance = (r + r.T) / 2, MARGIN * (error + error.T)
+        tolerance = tolerance + RELATIVE * np.abs(r).max(initial=0.0)
+        return bool(np.isfinite(r).all() and (np.abs(at.a.reshape(shape) - part) <= tolerance).all())
 
     yield DiagnosisStatement(
         "symmetric part", "only the symmetric part of the gradient is claimed: (G + G.T) / 2", holds
@@ -233,8 +233,8 @@ def is_derivative(claim: np.ndarray, y: InputBlock) -> bool:
     """Report whether numbers equal the derivative by y, as far as that is known, and that some of it is known."""
     with np.errstate(invalid="ignore"):
         known = np.isfinite(y.r)
-        off, room = np.abs(claim - y.r), MARGIN * y.error + 1e-6 * np.maximum(np.abs(claim), np.abs(y.r))
-    if not (off <= room)[known].all():
+        off, tolerance = np.abs(claim - y.r), MARGIN * y.error + 1e-6 * np.maximum(np.abs(claim), np.abs(y.r))
+    if not (off <= tolerance)[known].all():
         return False
     if y.slope is None:
         return bool((known & (np.abs(y.r) > 10 * MARGIN * y.error)).any())

@@ -74,8 +74,10 @@ class Numbers:
             ratios = target[self.wrong] / candidates[:, self.wrong]
             middle = np.median(ratios, axis=1)
             spread = np.abs(ratios - middle[:, None]).max(axis=1)
-            room = CONSTANT_SPREAD + 3 * MARGIN * float(np.median(self.error[self.wrong] / np.abs(self.r[self.wrong])))
-            return np.where((spread <= min(room, 1e-3) * np.abs(middle)) & (middle != 0), middle, np.nan)
+            tolerance = CONSTANT_SPREAD + 3 * MARGIN * float(
+                np.median(self.error[self.wrong] / np.abs(self.r[self.wrong]))
+            )
+            return np.where((spread <= min(tolerance, 1e-3) * np.abs(middle)) & (middle != 0), middle, np.nan)
 
 
 class FoundFactor(NamedTuple):
@@ -218,8 +220,8 @@ def terms_in(
     constants = numbers.constants(numbers.gap, table)
     right = ~numbers.wrong
     with np.errstate(all="ignore"):
-        room = MARGIN * numbers.error[right] + RELATIVE * np.abs(numbers.a[right])
-        vanishes = (np.abs(constants[:, None] * table[:, right]) <= room).all(axis=1)
+        tolerance = MARGIN * numbers.error[right] + RELATIVE * np.abs(numbers.a[right])
+        vanishes = (np.abs(constants[:, None] * table[:, right]) <= tolerance).all(axis=1)
     found = [FoundFactor(q, 1.0, float(c)) for q, c in zip(candidates, constants, strict=True) if np.isfinite(c)]
     names = {q.name for q, zero in zip(candidates, vanishes, strict=True) if zero}  # right where the claim is right
     with np.errstate(all="ignore"):

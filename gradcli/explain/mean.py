@@ -41,12 +41,12 @@ class Means(NamedTuple):
     wrong: np.ndarray
 
     @property
-    def room(self) -> np.ndarray:
+    def tolerance(self) -> np.ndarray:
         return MEAN_SIGMAS * self.error + self.doubt + SLACK * np.abs(self.truth).max(initial=0.0)
 
     def equal(self, expected: np.ndarray, more: np.ndarray | float = 0.0) -> bool:
         """Report whether the means equal expected numbers, whose error is `more`."""
-        return bool((np.abs(self.mean - expected) <= self.room + more).all())
+        return bool((np.abs(self.mean - expected) <= self.tolerance + more).all())
 
     def part(self, chosen: np.ndarray) -> Means:
         return Means(*(x[chosen] for x in self))
@@ -171,7 +171,7 @@ def part_of_inputs(
         if chosen.all() or not right.equal(right.truth):
             continue
         some = means.part(chosen)
-        if (np.abs(some.mean) <= means.room[chosen]).all():
+        if (np.abs(some.mean) <= means.tolerance[chosen]).all():
             where = where_chosen(chosen, inputs)
             return Finding("zero", f"the mean is 0 {where}: this part of the gradient is missing")
         multiple = usual_multiple(some, sizes)

@@ -257,9 +257,9 @@ def order_of(claimed: np.ndarray, known: np.ndarray, error: np.ndarray) -> np.nd
     if count > MOST_MATCHED or np.abs(known).max(initial=0.0) == 0:
         return None
     order = np.full(count, -1)
-    room = MARGIN * error + RELATIVE * np.abs(known)
+    tolerance = MARGIN * error + RELATIVE * np.abs(known)
     for i in range(count):
-        alike = np.flatnonzero((np.abs(claimed - known[i]) <= room[i]).all(axis=1))
+        alike = np.flatnonzero((np.abs(claimed - known[i]) <= tolerance[i]).all(axis=1))
         if not len(alike):
             return None
         order[i] = i if i in alike else next((j for j in alike.tolist() if j not in order), alike[0])

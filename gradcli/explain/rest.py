@@ -90,14 +90,14 @@ def what_it_says(judgement: Judgement, j: int, column: int, value: float, error:
 
     It contradicts only if a second test found an entry wrong: a fit of few points can mistake steps for a slope.
     """
-    claimed, room = float(judgement.claimed[j, column]), float(judgement.room((j, column)))
+    claimed, tolerance = float(judgement.claimed[j, column]), float(judgement.room((j, column)))
     gap = abs(claimed - value)
-    if gap <= room:
-        small = room * float(judgement.flat.scales[column]) <= SMALL_EFFECT * float(judgement.changes[j])
-        return "agrees" if room <= COARSE * abs(claimed) or (claimed == 0 and small) else ""
+    if gap <= tolerance:
+        small = tolerance * float(judgement.flat.scales[column]) <= SMALL_EFFECT * float(judgement.changes[j])
+        return "agrees" if tolerance <= COARSE * abs(claimed) or (claimed == 0 and small) else ""
     if gap < SLIGHT * abs(value) and not judgement.strict:
         return "differs slightly"
-    return "contradicts" if judgement.proven and not gap <= BEYOND * MARGIN * error + room else ""
+    return "contradicts" if judgement.proven and not gap <= BEYOND * MARGIN * error + tolerance else ""
 
 
 def decide_input(judgement: Judgement, probe: Probe, k: int) -> None:

@@ -221,8 +221,8 @@ def gives_claim(expected: np.ndarray, run: RecordedRun) -> bool:
     size = np.maximum(np.abs(run.claimed), np.abs(run.right))
     rest = TINY_PART * size.max(initial=0.0)
     wrong = (gap > 10 * BACKWARD_ALIKE * size + rest) & run.explained
-    room = np.where(wrong, np.minimum(BACKWARD_ALIKE * size + rest, LEFT_OVER * gap), BACKWARD_ALIKE * size + rest)
-    return bool(wrong.any() and (off <= room)[run.explained].all())
+    tolerance = np.where(wrong, np.minimum(BACKWARD_ALIKE * size + rest, LEFT_OVER * gap), BACKWARD_ALIKE * size + rest)
+    return bool(wrong.any() and (off <= tolerance)[run.explained].all())
 
 
 def operations(run: RecordedRun, *places: int) -> str:

@@ -121,16 +121,16 @@ def lift(x: Tensor) -> Tensor:
     while isinstance(x, Batched):
         levels.append(x.record_level - 1)
         x = x._value
-    bare: Tensor = x
+    unwrapped: Tensor = x
     for place, (level, size) in enumerate(active.levels):
         if level not in levels:
-            bare = bare.unsqueeze(place)
-            bare = bare.expand(*bare.shape[:place], size, *bare.shape[place + 1 :])
-    return bare
+            unwrapped = unwrapped.unsqueeze(place)
+            unwrapped = unwrapped.expand(*unwrapped.shape[:place], size, *unwrapped.shape[place + 1 :])
+    return unwrapped
 
 
-def cover(bare: Tensor) -> Tensor:
+def cover(unwrapped: Tensor) -> Tensor:
     """Wrap a tensor whose leading axes are the open levels: the inverse of `lift`."""
     for level, _ in active.levels:
-        bare = level_class(level).of(bare)
-    return bare
+        unwrapped = level_class(level).of(unwrapped)
+    return unwrapped

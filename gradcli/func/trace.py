@@ -149,12 +149,12 @@ def leads_elsewhere(outputs: Iterable[Tensor], inputs: Sequence[Tensor]) -> bool
 
 def fresh_input(x: Any) -> Tensor:
     """Return a copy with its own node, unwrapped from all levels. Raises RuntimeError for integers."""
-    bare = lift(x) if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
-    if bare._data.dtype.kind not in "fc":
-        raise RuntimeError(f"only floating point and complex inputs can be differentiated, got {bare.dtype}")
-    if bare._node is None:
-        return Tensor._wrap(bare._data, None).requires_grad_()
-    return entry("alias").function(bare)
+    unwrapped = lift(x) if isinstance(x, Tensor) else Tensor._wrap(as_raw(x), None)
+    if unwrapped._data.dtype.kind not in "fc":
+        raise RuntimeError(f"only floating point and complex inputs can be differentiated, got {unwrapped.dtype}")
+    if unwrapped._node is None:
+        return Tensor._wrap(unwrapped._data, None).requires_grad_()
+    return entry("alias").function(unwrapped)
 
 
 def trace_function(
@@ -214,12 +214,12 @@ def check_cotangents(given: Sequence, like: Sequence[Tensor], places: tuple[int,
         raise RuntimeError(f"expected {len(like)} tensor(s), got {len(given)}")
     result = []
     for v, x in zip(given, like, strict=True):
-        bare = lift(v if isinstance(v, Tensor) else Tensor._wrap(as_raw(v), None))
+        unwrapped = lift(v if isinstance(v, Tensor) else Tensor._wrap(as_raw(v), None))
         if places:
-            bare = entry("moveaxis").function(bare, places, tuple(range(added)))
-        if tuple(bare.shape[added:]) != tuple(x.shape):
-            raise RuntimeError(f"expected a tensor of shape {list(x.shape)}, got shape {list(bare.shape[added:])}")
-        result.append(bare if bare.dtype == x.dtype else bare.to(x.dtype))
+            unwrapped = entry("moveaxis").function(unwrapped, places, tuple(range(added)))
+        if tuple(unwrapped.shape[added:]) != tuple(x.shape):
+            raise RuntimeError(f"expected a tensor of shape {list(x.shape)}, got shape {list(unwrapped.shape[added:])}")
+        result.append(unwrapped if unwrapped.dtype == x.dtype else unwrapped.to(x.dtype))
     return result
 
 

@@ -204,14 +204,14 @@ def difference_from_run(use: Any) -> str:
     return ""
 
 
-def is_close(then: Any, now: Any, room: float = SAME_VALUE) -> bool:
-    """Report whether two results are the same. room: how much they may differ, relative to the largest element."""
+def is_close(then: Any, now: Any, tolerance: float = SAME_VALUE) -> bool:
+    """Report whether two results are the same. tolerance: how much they may differ, relative to the largest element."""
     try:
         a, b = (np.asarray(x.toarray() if hasattr(x, "toarray") else x, complex) for x in (then, now))
     except (TypeError, ValueError):  # a linear operator
         return True
-    atol = room * np.abs(a).max(initial=0.0)
-    return a.shape == b.shape and bool(np.allclose(a, b, rtol=room, atol=atol, equal_nan=True))
+    atol = tolerance * np.abs(a).max(initial=0.0)
+    return a.shape == b.shape and bool(np.allclose(a, b, rtol=tolerance, atol=atol, equal_nan=True))
 
 
 def describe_change(what: str, then: Any, now: Any) -> str:

@@ -156,7 +156,7 @@ def explain_parameters(e: StepEvidence) -> Named | None:
     sizes = np.array(e.compared.sizes)
     if not fits.all() or len(known) < 2:
         return None
-    common = usual(factors[known], sizes[known], e)
+    common = most_common(factors[known], sizes[known], e)
     if common is None:
         return None
     odd = [k for k in known if not alike(factors[k], common, e, k)]
@@ -191,7 +191,7 @@ def alike(x: float, common: float, e: StepEvidence, k: int) -> bool:
     return abs(x - common) <= max(own * max(abs(x), abs(common)), 1e-5 * abs(common))
 
 
-def usual(factors: np.ndarray, sizes: np.ndarray, e: StepEvidence) -> float | None:
+def most_common(factors: np.ndarray, sizes: np.ndarray, e: StepEvidence) -> float | None:
     """Return the factor that most of the parameters share: 1 if several have it, else the commonest one."""
     if any(e.near(x, 1) for x in factors):
         return 1.0

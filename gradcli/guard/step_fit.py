@@ -131,8 +131,8 @@ class GradientComparison:
         mine, own, whole = self.norms(prediction), self.norms(self.exact), vector_length(self.exact)
         grown = np.divide(mine, own, out=np.zeros_like(mine), where=own > self.tolerances)
         grown = np.maximum(grown, vector_length(prediction) / whole if whole else 1.0)
-        room = self.tolerances * np.maximum(grown, np.finfo(float).tiny)
-        return tuple(np.flatnonzero(~(self.norms(self.observed - prediction) <= room)).tolist())
+        tolerance = self.tolerances * np.maximum(grown, np.finfo(float).tiny)
+        return tuple(np.flatnonzero(~(self.norms(self.observed - prediction) <= tolerance)).tolist())
 
     def fit(self, columns: Sequence[np.ndarray], target: np.ndarray | None = None) -> ColumnFit:
         """Return the sum of columns that is closest to the observed gradient (or to another one)."""

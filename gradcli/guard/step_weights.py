@@ -179,17 +179,19 @@ def explain_terms(e: StepEvidence) -> Named | None:
 
 def terms_text(e: StepEvidence, names: Sequence[str], fit: ColumnFit) -> Named:
     table = weights_of(fit.weights, [1.0] * len(names), names)
-    room = np.maximum(4 * fit.errors, 1e-5)
-    odd = [k for k in range(len(names)) if abs(fit.weights[k] - 1) > room[k]] or [int(np.abs(fit.weights - 1).argmax())]
+    tolerance = np.maximum(4 * fit.errors, 1e-5)
+    odd = [k for k in range(len(names)) if abs(fit.weights[k] - 1) > tolerance[k]] or [
+        int(np.abs(fit.weights - 1).argmax())
+    ]
     shown = "terms arrive with weights " + ", ".join(f"{n} {w:.4g}" for n, w in zip(names, fit.weights, strict=True))
-    missing = [names[k] for k in odd if abs(fit.weights[k]) <= room[k]]
+    missing = [names[k] for k in odd if abs(fit.weights[k]) <= tolerance[k]]
     if missing:
         return Named(
             "term-missing", f"term {list_of_names(missing)} does not arrive: {shown}; 1 is declared", table, fit.sum
         )
     for k in odd:
         times = round(fit.weights[k])
-        if times > 1 and abs(fit.weights[k] - times) <= max(room[k], 1e-3 * times):
+        if times > 1 and abs(fit.weights[k] - times) <= max(tolerance[k], 1e-3 * times):
             text = f"term '{names[k]}' counts {times} times"
             if times == e.count:
                 text += ", once for each batch"
@@ -205,10 +207,10 @@ def detached_term(e: StepEvidence) -> Named | None:
         without = e.exact - term
         lost, fits, predicted = [], True, e.exact.copy()
         for k, block in enumerate(e.compared.blocks):
-            room = e.compared.tolerances[k]
-            if vector_length(e.observed[block] - e.exact[block]) <= room:
+            tolerance = e.compared.tolerances[k]
+            if vector_length(e.observed[block] - e.exact[block]) <= tolerance:
                 continue
-            if vector_length(e.observed[block] - without[block]) > 2 * room:
+            if vector_length(e.observed[block] - without[block]) > 2 * tolerance:
                 fits = False
                 break
             lost.append(e.names[k])

@@ -26,7 +26,7 @@ COARSEST_PASS = 0.05
 """A pass with a coarser resolution is inconclusive: bfloat16 reaches about 0.01, and a wrong weight is larger."""
 
 
-def judge_step(moment: Any, settings: Mapping[str, Any]) -> tuple[Any, Any] | None:
+def check_training_step(moment: Any, settings: Mapping[str, Any]) -> tuple[Any, Any] | None:
     """Return a key and the report on a step, or the problem that prevents one.
 
     If several processes train together, the first one checks for all, and the others return None.
@@ -133,11 +133,11 @@ def not_replayed(step: Any, compared: GradientComparison, exact: Any, computed: 
     """Return the reason why a loss cannot be evaluated as in the run, or ""."""
     names = list(step.names)
     again = join_vectors(step.declared().total, names)
-    room = ROUNDING_MARGIN * vector_length(compared.least)
-    if vector_length(again - compared.exact) > room:
+    tolerance = ROUNDING_MARGIN * vector_length(compared.least)
+    if vector_length(again - compared.exact) > tolerance:
         return "the declared loss changes from call to call: it draws random numbers from a generator of its own"
     fresh = join_vectors(step.declared(replayed=False).total, names)
-    if computed.replayed or vector_length(fresh - compared.exact) <= room:
+    if computed.replayed or vector_length(fresh - compared.exact) <= tolerance:
         return ""
     if computed.replayed is False:
         return "the model gives other outputs for these batches than in the run: its random numbers were not replayed"
@@ -174,7 +174,7 @@ def notes_on_step(step: Any, compared: GradientComparison, exact: Any) -> tuple[
 def parameter_results(step: Any, compared: GradientComparison, verdict: str) -> Iterator[InputCheck]:
     """Yield the result for each parameter."""
     for k, (name, block) in enumerate(zip(step.names, compared.blocks, strict=True)):
-        g, h, room = compared.observed[block], compared.exact[block], float(compared.tolerances[k])
+        g, h, tolerance = compared.observed[block], compared.exact[block], float(compared.tolerances[k])
         size, off = vector_length(h), vector_length(g - h)
         right = k not in compared.wrong
         state = "pass" if right else "fail"
@@ -182,6 +182,6 @@ def parameter_results(step: Any, compared: GradientComparison, verdict: str) -> 
             state = verdict
         relative = off / size if size else 0.0 if off == 0 else float("inf")
         digits = float(np.clip(-np.log10(max(relative, 1e-16)), 0.0, 16.0)) if np.isfinite(relative) else 0.0
-        seen = room / size if size > room else None
+        seen = tolerance / size if size > tolerance else None
         largest = float(np.abs(g - h).max(initial=0.0))
         yield InputCheck(name, step.shapes[name], state, largest, relative, digits, seen, None)

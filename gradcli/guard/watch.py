@@ -120,7 +120,7 @@ def end_checks(folder: Path) -> None:
             try:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                if (number := read_report(path).get("judge")) is not None:
+                if (number := read_report(path).get("checker")) is not None:
                     os.kill(number, signal.SIGKILL)
 
 

@@ -93,7 +93,7 @@ def calls_within(seconds: float, each: float) -> int | None:
     return None if calls > QUICK_CALLS else max(int(calls), FEWEST_CALLS)
 
 
-def judge_uses(
+def check_recorded_uses(
     derivatives: Sequence[Any], settings: Mapping[str, Any], run_seconds: float, apart: bool
 ) -> Iterator[bytes]:
     """Yield the results of `judged_uses`, also if the run ended in a block of PyTorch that records no gradients."""
@@ -130,8 +130,8 @@ def judged_uses(
         turns.sort(key=lambda item: item[:2])
         checks = [UseCheck(d, use, request, lambda first: id(first) in right) for _, _, d, use in turns]
         ends = [limit.first if turn == 0 else limit.more for turn, *_ in turns]
-        judged = run_in_time(checks, settings["timeout"], ends, limit.text, apart)
-        for (_, number, derivative, use), report in zip(turns, judged, strict=True):
+        checked = run_in_time(checks, settings["timeout"], ends, limit.text, apart)
+        for (_, number, derivative, use), report in zip(turns, checked, strict=True):
             reports[number].append((use, report))
             watched = worst_of(derivative, reports[number], settings["calls"])
             (right.add if watched.report.verdict == "pass" else right.discard)(id(derivative))
@@ -176,18 +176,18 @@ def worst_of(
 
     calls: the limit of calls in each check, if the user gave one.
     """
-    judged = [pair for pair in reports if pair[1].seconds > 0]
-    use, report = min(judged or reports, key=lambda pair: VERDICT_RANK.index(pair[1].verdict))
-    notes, points = report.notes, len(judged)
+    checked = [pair for pair in reports if pair[1].seconds > 0]
+    use, report = min(checked or reports, key=lambda pair: VERDICT_RANK.index(pair[1].verdict))
+    notes, points = report.notes, len(checked)
     if report.verdict == "fail":
         place = "at a random point" if use.drawn else f"at {values_text(point_of_use(use))}"
         notes = (f"{place} (call {use.number})", *notes)
     if report.verdict == "pass":  # the result of all points together
-        passed = [r for _, r in judged if r.verdict == "pass"]
-        undecided = [r for _, r in judged if r.verdict != "pass"]
+        passed = [r for _, r in checked if r.verdict == "pass"]
+        undecided = [r for _, r in checked if r.verdict != "pass"]
         report, points = max(passed, key=lambda r: r.resolution), len(passed)
         if undecided:
-            counted = f"{len(undecided)} of {len(judged)} points undecided"
+            counted = f"{len(undecided)} of {len(checked)} points undecided"
             notes = (*notes, f"{counted}: {undecided[0].message or undecided[0].verdict}")
     seconds = sum(r.seconds for _, r in reports)
     file, line = report.file, report.line

@@ -230,7 +230,7 @@ class Evaluator:
         self.names = dict(given)
         self.given = {id(x) for x in given.values()}
         result: Any = None
-        bare = any(statement.target is None for statement in self.program.statements)
+        has_expression = any(statement.target is None for statement in self.program.statements)
         for statement in self.program.statements:
             name = statement.target
             if name is None:
@@ -240,7 +240,7 @@ class Evaluator:
                 self.assign_item(statement)
             elif name not in given or name in self.program.free:
                 self.names[name] = self.value(statement.value)
-            if not bare:
+            if not has_expression:
                 result = self.names[name]
         if out is not None:
             if out not in self.names:

@@ -125,7 +125,7 @@ class TermReader:
     def run(self, out: str | None = None) -> Any:
         """Return the value of the last expression or assignment, or of the name `out`."""
         result: Any = None
-        bare = any(s.target is None for s in self.program.statements)
+        has_expression = any(s.target is None for s in self.program.statements)
         for s in self.program.statements:
             if s.index is not None:
                 self.refuse(s.value, "assignment to elements")
@@ -133,7 +133,7 @@ class TermReader:
                 result = self.value(s.value)
             elif s.target not in self.given or s.target in self.program.free:
                 self.names[s.target] = self.watch(s.value, self.value(s.value, watched=False), s.target)
-                result = result if bare else self.names[s.target]
+                result = result if has_expression else self.names[s.target]
         if out is not None and out not in self.names:
             hint = did_you_mean(out, self.names)
             raise GradcliError(f"--out: the program does not define '{out}'", hint=hint, kind="name")

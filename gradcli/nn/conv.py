@@ -213,10 +213,10 @@ class Convolution(Filled):
         return self._function(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
-        usual = {"padding": (0,) * self._axes, "dilation": (1,) * self._axes, "groups": 1}
-        unusual = [f"{name}={getattr(self, name)}" for name, value in usual.items() if getattr(self, name) != value]
+        defaults = {"padding": (0,) * self._axes, "dilation": (1,) * self._axes, "groups": 1}
+        others = [f"{name}={getattr(self, name)}" for name, value in defaults.items() if getattr(self, name) != value]
         fixed = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
-        return ", ".join([*fixed, *unusual, *["bias=False"][self.bias is not None :]])
+        return ", ".join([*fixed, *others, *["bias=False"][self.bias is not None :]])
 
 
 class Conv1d(Convolution):

@@ -100,8 +100,8 @@ def must_be_number(name: str, x: Any) -> GradcliError:
 
 def pass_by_name(parameters: Iterable[inspect.Parameter], given: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
     """Split named values into positional arguments (for positional-only parameters) and keyword arguments."""
-    bare = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
-    return [given[name] for name in bare], {name: x for name, x in given.items() if name not in bare}
+    positional = [p.name for p in parameters if p.kind is p.POSITIONAL_ONLY and p.name in given]
+    return [given[name] for name in positional], {name: x for name, x in given.items() if name not in positional}
 
 
 def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callable:
@@ -121,8 +121,8 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
 
     @functools.wraps(function)
     def call(*values: Any) -> Any:
-        bare, named = pass_by_name(parameters, dict(zip(names, values[first:], strict=True)))
-        return function(*values[:first], *bare, **named)
+        positional, named = pass_by_name(parameters, dict(zip(names, values[first:], strict=True)))
+        return function(*values[:first], *positional, **named)
 
     return call
 
@@ -419,24 +419,24 @@ def arguments_of(
     return bind(f, parameters, {**defaults, **given}, title, whole, more=more)
 
 
-def without(held: set[str], names: Sequence[str], at: Mapping[str, Any]) -> list[str]:
-    """Return the names of inputs that are not held constant; for inputs held in part, the paths of their free parts."""
+def without(constants: set[str], names: Sequence[str], at: Mapping[str, Any]) -> list[str]:
+    """Return the names of inputs that are not constant; of inputs that are so in part, the paths of the other parts."""
     free = []
     for name in names:
         parts = [name]
-        if any(is_under(path, name) and path != name for path in held):
+        if any(is_under(path, name) and path != name for path in constants):
             parts = list(Arguments({name: at[name]}).arrays)
-        free += [part for part in parts if not is_named(part, held)]
+        free += [part for part in parts if not is_named(part, constants)]
     return free
 
 
-def free_inputs(at: Mapping[str, Any], held: set[str]) -> list[str] | None:
+def free_inputs(at: Mapping[str, Any], constants: set[str]) -> list[str] | None:
     """Return the inputs of a plain function that are differentiated; None for all of them.
 
-    Whole numbers, strings and what is held constant are not.
+    Whole numbers, strings and constants are not.
     """
     arrays = {n: as_array(x) for n, x in at.items() if isinstance(x, int | list | np.ndarray)}
     fixed = [n for n, x in arrays.items() if x is not None and x.dtype.kind in "iu"]
-    if not fixed and not held:
+    if not fixed and not constants:
         return None
-    return without(held, [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)], at)
+    return without(constants, [n for n, x in at.items() if n not in fixed and not isinstance(x, str | bool | None)], at)

@@ -75,7 +75,7 @@ class Program:
     is_script: whether the inputs are leaves that the program makes; their `.grad` is None unless backward reached them.
     stdout: the stream for its output, None for standard output.
     dtype: the type of its inputs if it can be called as a function of Tensors; None if every point needs a new run.
-    row_by_row: why, in that case. held: names of inputs that are constant, unless wrt names them.
+    row_by_row: why, in that case. constants: names of inputs that are constant, unless wrt names them.
     """
 
     title = ""
@@ -83,7 +83,7 @@ class Program:
     row_by_row = "a script starts again for each row"
     stdout: Any = None
     dtype: Any = None
-    held: Collection[str] = ()
+    constants: Collection[str] = ()
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
         """Run on values of the inputs (defaults for those not given).

@@ -69,7 +69,7 @@ class FunctionProgram(Program):
             raise missing_values(self.title, missing)
         counts = self.whole_numbers(given)
         known = [n for n in names if n in given and n not in counts]
-        wanted = [n for n in known if n not in self.held] if wrt is None else list(wrt)
+        wanted = [n for n in known if n not in self.constants] if wrt is None else list(wrt)
         for name in counts.keys() & wanted:
             raise GradcliError(f"--wrt: '{name}' takes whole numbers, so it has no derivative", kind="value")
         check_known(wanted, known, "--wrt")
@@ -141,8 +141,8 @@ class FunctionProgram(Program):
                 raise GradcliError(f"'{name}' has shape {p._data.shape} in the module; {given}", kind="shape")
 
     def result(self, arguments: dict[str, Tensor]) -> Any:
-        bare, named = pass_by_name(self.parameters, arguments)
-        return self.function(*bare, **named)
+        positional, named = pass_by_name(self.parameters, arguments)
+        return self.function(*positional, **named)
 
 
 class ModuleProgram(FunctionProgram):
@@ -159,8 +159,8 @@ class ModuleProgram(FunctionProgram):
     def result(self, arguments: dict[str, Any]) -> Any:
         inputs = {name: x for name, x in arguments.items() if name not in self.weights}
         weights = {name: x for name, x in arguments.items() if name in self.weights}
-        bare, named = pass_by_name(self.parameters, inputs)
-        return functional_call(self.module, weights, tuple(bare), named)
+        positional, named = pass_by_name(self.parameters, inputs)
+        return functional_call(self.module, weights, tuple(positional), named)
 
 
 def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProgram:

@@ -17,7 +17,7 @@ from ..numeric.sampler import Sampler
 
 TRIAL_DIRECTIONS = 2  # random directions at each point, each of all elements
 MOST_ALONE = 24  # most elements that are also moved one by one; of more, each input is moved: a choice
-ROOM = 1e-6  # relative error that a candidate may have along a direction: a choice
+ALONG_TOLERANCE = 1e-6  # relative error that a candidate may have along a direction: a choice
 KNOWN_SLOPE = 1e-5  # relative error up to which a numeric slope counts: a choice
 TRIAL_UNITS = 100  # rounding units of a claim that it may be off by, for types of few digits: a choice
 FRESH = 3  # other points with new numbers
@@ -91,11 +91,11 @@ class Trial:
 
     def agrees(self, claimed: np.ndarray, size: np.ndarray) -> np.ndarray:
         largest = np.maximum(size, np.abs(self.slopes))
-        room = MARGIN * self.errors + (ROOM + TRIAL_UNITS * self.flat.claim_unit) * largest
+        tolerance = MARGIN * self.errors + (ALONG_TOLERANCE + TRIAL_UNITS * self.flat.claim_unit) * largest
         known = self.known(np.where(largest > 0, largest, 1.0))
         if not known[:TRIAL_DIRECTIONS].any() or not np.isfinite(claimed).all():
             return np.zeros(len(claimed), bool)
-        return np.all((np.abs(claimed - self.slopes) <= room) | ~known, axis=1)
+        return np.all((np.abs(claimed - self.slopes) <= tolerance) | ~known, axis=1)
 
     def runs(self) -> bool:
         """Report whether the claim can be evaluated here at all."""

@@ -212,9 +212,9 @@ class InputCheck:
         digits = digits_to_tell(worst.claimed, worst.numeric, precision or COMPARED_DIGITS)
         claimed = f"{place}: claimed {float(worst.claimed):z.{digits}g}"
         if worst.sides is not None:
-            room = 1e-7 * max(map(abs, worst.sides))
-            low, high = sorted(side if abs(side) > room else 0.0 for side in worst.sides)
-            if low - room <= worst.claimed <= high + room:
+            tolerance = 1e-7 * max(map(abs, worst.sides))
+            low, high = sorted(side if abs(side) > tolerance else 0.0 for side in worst.sides)
+            if low - tolerance <= worst.claimed <= high + tolerance:
                 return f"{claimed}, which is possible at this kink, but not together with the other claimed values"
             return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
         word = "numeric" if self.accuracy is None else "reference"

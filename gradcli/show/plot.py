@@ -81,8 +81,8 @@ def extent(y: np.ndarray) -> tuple[float, float]:
     if margin > 0:
         low, high = max(low, near - margin), min(high, far + margin)
     if high - low <= 1e-9 * max(abs(low), abs(high)):
-        room = max(abs(low), 1.0) * 0.5
-        return low - room, high + room
+        margin = max(abs(low), 1.0) * 0.5
+        return low - margin, high + margin
     return low, high
 
 

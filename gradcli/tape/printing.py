@@ -131,10 +131,10 @@ def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
     indent = len(prefix)
     text = prefix + layout_text(data, indent)
     suffixes = []
-    usual = (defaults.float, COMPLEX_OF[defaults.float], np.dtype(np.int64), np.dtype(np.bool_))
+    default_types = (defaults.float, COMPLEX_OF[defaults.float], np.dtype(np.int64), np.dtype(np.bool_))
     if (data.size == 0 and data.shape != (0,)) or (data.size and not options.edgeitems):
         suffixes.append(f"size={tuple(data.shape)}")
-    if data.dtype not in (usual if data.size else usual[:1]):
+    if data.dtype not in (default_types if data.size else default_types[:1]):
         suffixes.append(f"dtype={as_dtype(data.dtype)!r}")
     if tensor.grad_fn is not None:
         suffixes.append(f"grad_fn=<{tensor.grad_fn.name()}>")

@@ -232,13 +232,14 @@ type of `--dtype`. If the reference is a NumPy function that gradcli cannot diff
 from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded to this type.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The error of this backward pass,
-compared with the derivative in float64, is the yardstick for the claim. It is the root mean square over the elements,
-and at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type that are about as
+compared with the derivative in float64, is the reference's own error. It is the root mean square over the elements, and
+at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type that are about as
 large as the root mean square of the derivative. The verdict is found for each input:
 
-- The claim passes if its root mean square error is below 2 times the yardstick.
-- It fails if the error is larger than both of two limits. One is k times the yardstick. The other is k times the change
-  of the derivative if the inputs change by one rounding unit. Here k is 4 in bfloat16, 8 in float16, and 16 in float32.
+- The claim passes if its root mean square error is below 2 times the reference's own error.
+- It fails if the error is larger than both of two limits. One is k times the reference's own error. The other is k
+  times the change of the derivative if the inputs change by one rounding unit. Here k is 4 in bfloat16, 8 in float16,
+  and 16 in float32.
 - In all other cases, the check is inconclusive.
 
 Even if its root mean square error is small enough, a claim fails in these cases:
@@ -253,10 +254,10 @@ Even if its root mean square error is small enough, a claim fails in these cases
 - The errors in a row, column or other slice have a common part. This part is a constant, or it is proportional to the
   derivative, to the input or to the output.
 
-The report gives the error of the claim and the yardstick in ulps. It also gives the bias, which is the slope of the
-fitted line. Without `--dtype`, the checked function and the reference run in float64. If one of them computes in a
-narrower type internally, gradcheck measures the errors in ulps of this type. An error below about one ulp cannot be
-detected.
+The report gives the error of the claim and the reference's own error in ulps. It also gives the bias, which is the
+slope of the fitted line. Without `--dtype`, the checked function and the reference run in float64. If one of them
+computes in a narrower type internally, gradcheck measures the errors in ulps of this type. An error below about one ulp
+cannot be detected.
 
 `make calibrate` checks {kernels} kernels for nine PyTorch functions. About half of them are right: they compute in
 float32 or in the checked type, round intermediate results to the checked type, or sum block by block. The others are

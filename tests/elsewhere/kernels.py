@@ -267,7 +267,7 @@ def judge(
     check.reference = made(kernel.plain)
     rng = np.random.default_rng(seed)
     arrays = {name: reference.rounded_to(scale * rng.standard_normal(shape), dtype) for name, shape in at.items()}
-    judges = functools.partial(reference.judge_by_reference, opens=functools.partial(check.open_reference, arrays))
+    judges = functools.partial(reference.check_by_reference, opens=functools.partial(check.open_reference, arrays))
     return run_check(lambda: check.claim(arrays), Place(name), request, blame=False, judges=judges)
 
 

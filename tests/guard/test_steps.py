@@ -8,7 +8,7 @@ import pytest
 from gradcli.claims.declared import Declared, NotDeclaredError
 from gradcli.errors import GradcliError
 from gradcli.guard import steps
-from gradcli.guard.steps import judge_step
+from gradcli.guard.steps import check_training_step
 from gradcli.results.steps import Problem
 
 EXACT = np.random.default_rng(3).normal(size=30)
@@ -53,7 +53,7 @@ def judged(step, monkeypatch, **settings):
         progress=SimpleNamespace(number=0, title="SGD"), file="train.py", line=3, step=2, turn=None, world=1, calls=[],
         open=open_step,
     )  # fmt: skip
-    return judge_step(moment, {"loss": ("train.py", "full_loss"), "clip": None, "folder": "", **settings})[1]
+    return check_training_step(moment, {"loss": ("train.py", "full_loss"), "clip": None, "folder": "", **settings})[1]
 
 
 def test_a_right_step_passes_with_a_resolution(monkeypatch):

@@ -251,8 +251,8 @@ def rows_in_memory(evaluate: EvaluateBlock, first: Columns, most: int) -> int:
     if count < 2:
         return 1
     more = peak_memory(evaluate, {name: np.repeat(x, count, axis=0) for name, x in first.items()}) + count * read
-    room = BYTES // max((more - one) // (count - 1), 1)
-    return min(BLOCK_ROWS, 1 << room.bit_length() - 1)
+    fitting = BYTES // max((more - one) // (count - 1), 1)
+    return min(BLOCK_ROWS, 1 << fitting.bit_length() - 1)
 
 
 def peak_memory(evaluate: EvaluateBlock, columns: Columns) -> int:

@@ -210,10 +210,10 @@ class Adapter(FrameworkCall):
                 return
             for k, part in enumerate(out if len(out) > 1 else ()):
                 cotangents = [drawn(part) if i == k else jnp.zeros_like(x) for i, x in enumerate(out)]
-                (usual,) = vjp(cotangents)
+                (reference,) = vjp(cotangents)
                 calls = functools.partial(self.pull_part, k, cotangents[k], at), lambda some=cotangents: vjp(some)[0]
                 words = f"if only output {k} is used", "if the others get zeros"
-                yield from compare("unused-output", usual, usual, calls, self.single, *words)
+                yield from compare("unused-output", reference, reference, calls, self.single, *words)
 
     def equations_of(self, kinds: str | tuple[str, ...]) -> list[Any]:
         return [equation for equation in self.equations if equation.primitive.name.startswith(kinds)]

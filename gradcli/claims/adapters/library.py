@@ -87,8 +87,8 @@ def read_declaration(text: str) -> Declaration:
 
 
 def read_parameter(word: str, text: str) -> CParameter:
-    bare = re.sub(r"\*\s*(?:const|restrict|__restrict|__restrict__)\s*", "*", word)
-    match = PARAMETER.match(bare)
+    plain = re.sub(r"\*\s*(?:const|restrict|__restrict|__restrict__)\s*", "*", word)
+    match = PARAMETER.match(plain)
     if not match:
         raise GradcliError(f"'{text}': the parameter '{word}' cannot be read", hint="every parameter needs a name")
     kind, is_array = plain_type(match["type"]), bool(match["star"] or match["length"])

@@ -30,8 +30,8 @@ class ElsewhereProgram(Program):
         """Get the value; backward or forward mode gets the products later."""
         wanted = list(wrt or ()) or None  # an empty wrt asks for the value only
         call = self.make(given, out, wanted)
-        if wrt is None and self.held:  # made again, since numbers outside wrt are passed as they are
-            call = self.make(given, out, [path for path in call.wrt if not is_named(path, self.held)])
+        if wrt is None and self.constants:  # made again, since numbers outside wrt are passed as they are
+            call = self.make(given, out, [path for path in call.wrt if not is_named(path, self.constants)])
         if wrt != () and not (call.capabilities.pull or call.capabilities.push):
             hint = "'gradcli eval' prints its value; gradcheck --grad checks a derivative from elsewhere"
             raise GradcliError(f"{call.title} gives no derivative", hint=hint)

@@ -86,8 +86,8 @@ class Ways:
         self.first = self.record.arrays([x.clone() for x in self.cotangents]) if self.record.has_rules else {}
 
     def compare(self, rule: str, expected: Grads, got: Grad, again: Grad, *words: str) -> Iterator[Difference]:
-        usual = self.first if expected.keys() == self.first.keys() else self.call.at
-        return compare(rule, usual, expected, (got, again), self.call.single, *words)
+        reference = self.first if expected.keys() == self.first.keys() else self.call.at
+        return compare(rule, reference, expected, (got, again), self.call.single, *words)
 
     def overwritten(self) -> Iterator[Difference]:
         record, given = self.record, [x.clone() for x in self.cotangents]
@@ -133,11 +133,11 @@ class Ways:
 
     def with_cotangents(self, some: Cotangents, here: str) -> Iterator[Difference]:
         """Yield differences from the gradients for contiguous cotangents, with zeros instead of None."""
-        usual = [
+        reference = [
             torch.zeros_like(x) if g is None else contiguous_copy(g) for x, g in zip(self.cotangents, some, strict=True)
         ]
         rule, there = ("unused-output", "zeros") if any(g is None for g in some) else ("layout", "contiguous gradients")
-        plainly, so = lambda: self.record.arrays(usual), lambda: self.record.arrays(some)
+        plainly, so = lambda: self.record.arrays(reference), lambda: self.record.arrays(some)
         yield from self.compare(rule, plainly(), so, plainly, here, f"with {there}")
 
     def other_inputs(self) -> Iterator[Difference]:
@@ -166,13 +166,13 @@ class Ways:
                 return
             equal = all(map(same_tensors, other.given.values(), record.given.values()))
             again = lambda: RecordedCall(call, lambda n, x: contiguous_copy(layout(n, x)))  # noqa: E731
-            usual = record if equal else again()
-            expected = self.first if equal else usual.arrays(self.cotangents)
+            reference = record if equal else again()
+            expected = self.first if equal else reference.arrays(self.cotangents)
         except Exception:  # refusing a layout with an error is right
             return
         values, other_values = lambda: again().values, lambda: other.values
         grads, other_grads = lambda: again().arrays(self.cotangents), lambda: other.arrays(self.cotangents)
-        yield from self.compare("layout", usual.values, other_values, values, here, CONTIGUOUS)
+        yield from self.compare("layout", reference.values, other_values, values, here, CONTIGUOUS)
         yield from self.compare("layout", expected, other_grads, grads, here, CONTIGUOUS)
 
 

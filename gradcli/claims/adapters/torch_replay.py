@@ -64,7 +64,7 @@ class StandIns(TorchFunctionMode):
     def __init__(self, instead: Mapping[int, Any], wide: bool, draws: Draws):
         super().__init__()
         self.instead, self.wide, self.draws = instead, wide, draws
-        self.usual = torch.get_default_dtype()
+        self.default_type = torch.get_default_dtype()
         self.narrow: set[str] = set()
 
     def __torch_function__(self, function: Any, _: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -95,7 +95,7 @@ class StandIns(TorchFunctionMode):
 
     def draw(self, function: Any, name: str, args: tuple, kwargs: dict) -> Any:
         """Draw random numbers in the type in which the run drew them."""
-        kind = self.draws.types.get(self.draws.next(), self.usual)
+        kind = self.draws.types.get(self.draws.next(), self.default_type)
 
         def convert(x: Any) -> Any:
             if isinstance(x, torch.dtype):

@@ -65,7 +65,7 @@ def lock(call: Call, *, verify: str | None) -> Lock | Verification:
     else:
         again = as_locked(call, locked.settings)
         again.move_to_project()
-        with again.held:
+        with again.contexts:
             checks = select_checks(again)
     asked = call.request
     if asked.format is None and call.output.form == "json" and not str(asked.output).endswith(".json"):

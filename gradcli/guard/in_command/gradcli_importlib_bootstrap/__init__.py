@@ -15,7 +15,7 @@ import sys
 import threading
 
 from . import frameworks, jax_hooks, jax_training, processes, solvers, torch_hooks, training
-from .ending import judge_all
+from .ending import check_uses_at_end
 from .notes import HERE, Watch
 
 PATCHES = {}
@@ -65,7 +65,7 @@ def start_watch(settings, at_end):
     """Begin to note derivatives."""
     PATCHES.update({**frameworks.PATCHES, **processes.PATCHES})
     Watch.current = Watch(settings, before_frameworks_end)
-    at_end(judge_all)
+    at_end(check_uses_at_end)
     processes.watch_forks()
 
 
@@ -91,21 +91,21 @@ def forget_steps():
 
 def before_frameworks_end():
     """Check the notes before the frameworks, imported by now, stop their threads and delete their operators."""
-    processes.end_at_termination(judge_all)
-    atexit.unregister(judge_all)
-    atexit.register(judge_all)
+    processes.end_at_termination(check_uses_at_end)
+    atexit.unregister(check_uses_at_end)
+    atexit.register(check_uses_at_end)
     if EXECUTORS in sys.modules and not getattr(before_frameworks_end, "registered", False):
         before_frameworks_end.registered = True
         with contextlib.suppress(Exception):  # private: no public hook runs before executors end
-            threading._register_atexit(judge_before_executors_end)
+            threading._register_atexit(check_before_executors_end)
 
 
-def judge_before_executors_end():
+def check_before_executors_end():
     """Check the notes now if a function may use an idle executor, unless another thread still runs."""
     workers = getattr(sys.modules[EXECUTORS], "_threads_queues", {})
     others = [thread for thread in threading.enumerate() if not thread.daemon and thread not in workers]
     if workers and len(others) == 1 and all(queue.empty() for queue in workers.values()):
-        judge_all()
+        check_uses_at_end()
 
 
 def show_error(shows, kind, error, trace):

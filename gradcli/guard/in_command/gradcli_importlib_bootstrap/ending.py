@@ -32,7 +32,7 @@ FUTEX = {"x86_64": 202, "aarch64": 98}.get(os.uname().machine)
 PRIVATE = 128  # the flag of a futex that only threads of the same process can wake
 
 
-def judge_all():
+def check_uses_at_end():
     """Check the notes of this process."""
     with held_termination():  # it would end the process too early
         watch, Watch.current = Watch.current, None  # calls by the check are not noted
@@ -43,9 +43,9 @@ def judge_all():
                 stream.flush()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            apart = not any(name in sys.modules for name in UNFORKABLE) and judge_in_fork(watch, report)
+            apart = not any(name in sys.modules for name in UNFORKABLE) and check_uses_in_fork(watch, report)
     if not apart:
-        judge_here(watch, report)
+        check_uses_here(watch, report)
     os.close(report)
 
 
@@ -60,7 +60,7 @@ def open_report():
     return report
 
 
-def judge_in_fork(watch, report):
+def check_uses_in_fork(watch, report):
     """Check in a fork, and return without waiting for it; False if the functions do not work in forks."""
     questions, answers = os.pipe(), os.pipe()
     number = os.fork()
@@ -92,7 +92,7 @@ def judge_in_fork(watch, report):
     return answer != b"n"
 
 
-def judge_here(watch, report):
+def check_uses_here(watch, report):
     nowhere, streams = os.open(os.devnull, os.O_RDWR), [os.dup(number) for number in (0, 1, 2)]
     leave, os._exit = os._exit, refuse_exit
     for number in (0, 1, 2):
@@ -216,11 +216,11 @@ def load_gradcli(settings):
 
 def check_all_uses(watch, report, apart):
     """Load gradcli, and write the reports of its checks one by one."""
-    os.write(report, pickle.dumps(("judge", os.getpid() if apart else None)))
+    os.write(report, pickle.dumps(("checker", os.getpid() if apart else None)))
     load_gradcli(watch.settings)
-    judge_uses = importlib.import_module("gradcli.guard.watched").judge_uses
+    check_recorded_uses = importlib.import_module("gradcli.guard.watched").check_recorded_uses
     run_seconds = time.monotonic() - watch.start
-    for finding in judge_uses(list(watch.derivatives.values()), watch.settings, run_seconds, apart):
+    for finding in check_recorded_uses(list(watch.derivatives.values()), watch.settings, run_seconds, apart):
         os.write(report, finding)
 
 

@@ -150,7 +150,7 @@ class Solve:
         return number is not None and before is not None and bool(number > before)
 
 
-def bare(x):
+def without_decorators(x):
     return x.__wrapped__ if isinstance(x, Handed) else x
 
 
@@ -167,7 +167,7 @@ def hand_over(watch, entry, given, called_first=()):
             given.update({key: inner.pop(key) for key in f}, **{name: inner})
     if entry.nested:
         return
-    f = bare(given.get(entry.function))
+    f = without_decorators(given.get(entry.function))
     if not is_function(f):
         return
     options = {**given, **(given.get("options") or {})}
@@ -177,7 +177,7 @@ def hand_over(watch, entry, given, called_first=()):
     solve = Solve(watch, role, f, place, bool(entry.columns and options.get(entry.columns)), bands)
     parts, found, functions, value = [], {}, {entry.function: calling_first(called_first[:1], f)}, f
     for parameter, of in entry.claims.items():
-        claim = bare(given.get(parameter))
+        claim = without_decorators(given.get(parameter))
         if claim is True or (claim is None and entry.name in PAIRED_SOLVERS and not given.get("approx_grad")):
             i, value = len(parts) + 1, part_of_result(f, 0)
             functions[parameter] = claim = part_of_result(f, i)
@@ -239,7 +239,7 @@ def watch_constraints(watch, constraints, called_first):
 
 def watch_constraint(watch, role, constraint, called_first):
     fields = constraint if isinstance(constraint, dict) else vars(constraint)
-    if not is_function(bare(fields.get("fun"))):
+    if not is_function(without_decorators(fields.get("fun"))):
         return constraint
     given = dict(fields)
     hand_over(watch, Entry(role, "fun", {"jac": "fun", "hess": "jac"}, kinds={"hess": "weighted"}), given, called_first)

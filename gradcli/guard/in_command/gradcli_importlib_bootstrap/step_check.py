@@ -169,9 +169,9 @@ def check_in_fork(moment, settings, path):
         if moment.threads:
             sys.modules["torch"].set_num_threads(moment.threads)
         load_gradcli(settings)
-        from gradcli.guard.steps import judge_step
+        from gradcli.guard.steps import check_training_step
 
-        found = judge_step(moment, settings)
+        found = check_training_step(moment, settings)
         if found is not None:
             write_finding(path, *found)
     except BaseException:
