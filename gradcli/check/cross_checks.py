@@ -18,7 +18,8 @@ from ..lang.limits import LONGEST_TIME, time_left, within
 from ..numeric.verdict import digits_of
 from ..request import Request
 from ..results.base import label
-from ..results.checks import CheckReport, Finding, InputCheck
+from ..results.checks import CheckReport, Finding
+from ..results.inputs import InputCheck
 from ..tape.modes import no_grad
 from .judge import observe
 

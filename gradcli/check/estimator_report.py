@@ -21,8 +21,9 @@ from ..numeric.flat import Flat
 from ..numeric.sampler import TINY
 from ..numeric.verdict import digits_of
 from ..request import Request
-from ..results.checks import CheckReport, Element, ElementCounts, Elements, Finding, InputCheck
+from ..results.checks import CheckReport, Finding
 from ..results.estimators import Bias, MeanSoFar
+from ..results.inputs import Element, ElementCounts, Elements, InputCheck
 from ..user.frameworks import engine_of
 from .estimation import MOST_BIAS, Estimation
 from .expectation import FromSamples, FromValues, numeric_derivative

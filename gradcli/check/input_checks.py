@@ -25,7 +25,8 @@ from ..numeric.verdict import (
     digits_of,
     entries_that_count,
 )
-from ..results.checks import Direction, Element, ElementCounts, Elements, Evidence, InputCheck, LineValues
+from ..results.checks import Direction, Evidence
+from ..results.inputs import Element, ElementCounts, Elements, InputCheck, LineValues
 
 
 def element_of(

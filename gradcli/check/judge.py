@@ -38,7 +38,8 @@ from ..numeric.rows import ClaimedRows
 from ..numeric.sampler import Sampler
 from ..numeric.verdict import AT_KINK, FAIL, SAME_CALL, Judgement, differ_by, judge_by_tolerances
 from ..request import Request
-from ..results.checks import CheckReport, Evidence, Finding, InputCheck, Source
+from ..results.checks import CheckReport, Evidence, Finding, Source
+from ..results.inputs import InputCheck
 from ..user.tracebacks import is_users, users_trace
 from .input_checks import evidence, input_check, text_of_disagreement, with_elements
 from .reasons import FEW_DIGITS, ROUGH, held_notes, reason_of, slight_notes, tolerance_notes, too_few, undecided_notes

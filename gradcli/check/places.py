@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..results.checks import WrongPlaces
+from ..results.inputs import WrongPlaces
 
 MOST_RANGES = 3  # more ranges along an axis show no pattern: a choice
 NARROW_SHARE = 0.25  # elements that were found within this share of an axis are probably all there: a choice

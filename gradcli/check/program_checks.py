@@ -26,7 +26,8 @@ from ..program.script import ScriptProgram
 from ..program.target import Target, read_source
 from ..request import Request
 from ..results.base import label
-from ..results.checks import CheckReport, Finding, InputCheck
+from ..results.checks import CheckReport, Finding
+from ..results.inputs import InputCheck
 from ..tape.tensor import Tensor
 from ..user.frameworks import framework_imported
 from .check import MOST_SHOWN, Check, error_report, refuse_foreign, replay_command, surroundings_of

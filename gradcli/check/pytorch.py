@@ -17,7 +17,8 @@ from ..numeric.products import adjoint_test
 from ..numeric.verdict import EPS
 from ..program.arguments import Path
 from ..request import Request
-from ..results.checks import CheckReport, Element
+from ..results.checks import CheckReport
+from ..results.inputs import Element
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
 from .judge import Place, run_check

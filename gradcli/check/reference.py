@@ -26,7 +26,8 @@ from ..numeric.sampler import TINY, Sampler
 from ..numeric.verdict import FAIL, PASS, UNDECIDED, VERDICTS, digits_of
 from ..program.arguments import is_branch, map_leaves
 from ..request import Request
-from ..results.checks import Accuracy, CheckReport, ElementCounts, Finding, InputCheck
+from ..results.checks import CheckReport, Finding
+from ..results.inputs import Accuracy, ElementCounts, InputCheck
 from .input_checks import element_of
 
 TYPE_UNITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}

@@ -20,7 +20,8 @@ from ..numeric.sampler import Sampler
 from ..numeric.verdict import COARSE, EPS
 from ..request import Request
 from ..results.base import SCHEMA, document_of_lines
-from ..results.checks import CheckReport, FoundPoint, InputCheck
+from ..results.checks import CheckReport, FoundPoint
+from ..results.inputs import InputCheck
 from .candidates import Point, candidate_points, compare_along_line, constants_in, constants_of_code, shrink
 from .judge import run_check
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from ..claims.declared import NotDeclaredError
 from ..errors import GradcliError, describe_error
-from ..results.checks import Finding, InputCheck
+from ..results.checks import Finding
+from ..results.inputs import InputCheck
 from ..results.steps import Problem, StepReport, StepWeight
 from ..user.tracebacks import users_path, users_trace
 from .declared_loss import find_loss

@@ -1,5 +1,5 @@
 """What a command found, as data: rows, and a document for JSON.
 
-Read base (the kinds of results, gradients among them), then patches, checks, repairs, studies, graphs and causes (the
-findings). formats says in which formats a result can be written.
+Read base (the kinds of results, gradients among them), then patches, inputs, checks, repairs, studies, graphs and
+causes (the findings). formats says in which formats a result can be written.
 """

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..results.checks import Element, LineValues, label_part
 from ..results.estimators import Bias
+from ..results.inputs import Element, LineValues, label_part
 from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, SLOPE_STROKES, TOP, WIDTH, PlotFrame, escape_markup, figure_svg, tag
 
 SHOWN_LOOKS = 0.5  # looks from this part on set the range of the picture: the first bands are much wider

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from ..errors import count_of
-from ..results.checks import COUNTED_VERDICTS, CheckReport, CheckSummary, InputCheck, Taylor
+from ..results.checks import COUNTED_VERDICTS, CheckReport, CheckSummary, Taylor
+from ..results.inputs import InputCheck
 
 SEVERITIES = {"fail": "error", "error": "error", "inconclusive": "warning"}
 """The severity of a verdict other than a pass, in the words of GitHub and SARIF."""

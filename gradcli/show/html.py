@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from ..results.base import Gradients
-from ..results.checks import CheckList, CheckReport, CheckSummary, Elements, InputCheck, label_part
+from ..results.checks import CheckList, CheckReport, CheckSummary
 from ..results.formats import Style
 from ..results.graphs import Graph, Pass, Trace
+from ..results.inputs import Elements, InputCheck, label_part
 from .band import mean_plot
 from .checks import basis_line, summary_line
 from .data import NONE, shape_text

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import GradcliError, visible
-from ..results.checks import COMPARED_DIGITS, Element, Elements, LineValues, label_part
 from ..results.formats import Style
 from ..results.graphs import Graph, GraphNode
+from ..results.inputs import COMPARED_DIGITS, Element, Elements, LineValues, label_part
 from .dot import FILLS, HOOKED, box_text
 
 PixelPoint = tuple[float, float]

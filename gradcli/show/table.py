@@ -15,9 +15,10 @@ from rich.text import Text
 from ..errors import count_of, visible
 from ..results.base import Gradients, Hessian, Jacobian, Products, ResultBlock, Value
 from ..results.causes import Explained, Explanation
-from ..results.checks import CheckList, CheckReport, CheckSummary, Element, InputCheck
+from ..results.checks import CheckList, CheckReport, CheckSummary
 from ..results.formats import Style
 from ..results.graphs import Graph, Sampled, Tabulated, Trace
+from ..results.inputs import Element, InputCheck
 from ..results.repairs import FixReport
 from ..results.steps import StepSummary
 from ..results.studies import Operation, Operations, WatchSummary

@@ -14,7 +14,8 @@ from scipy.special import softmax
 
 from gradcli import check_gradient
 from gradcli.numeric.verdict import LEAST_ACCUSED
-from gradcli.results.checks import CheckReport, Element, InputCheck
+from gradcli.results.checks import CheckReport
+from gradcli.results.inputs import Element, InputCheck
 
 
 def judge(f, grad=None, *, vjp=None, **at):

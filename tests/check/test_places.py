@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradcli.check.places import ranges_of, wrong_places
-from gradcli.results.checks import InputCheck
+from gradcli.results.inputs import InputCheck
 from gradcli.show.checks import places_text
 
 

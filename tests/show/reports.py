@@ -4,7 +4,8 @@ import io
 
 from rich.console import Console
 
-from gradcli.results.checks import CheckReport, Element, ElementCounts, Evidence, Finding, InputCheck
+from gradcli.results.checks import CheckReport, Evidence, Finding
+from gradcli.results.inputs import Element, ElementCounts, InputCheck
 
 
 def printed(*renderables, width=80):

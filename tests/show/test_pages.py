@@ -15,7 +15,8 @@ import pytest
 
 import gradcli
 from gradcli.cli.main import main
-from gradcli.results.checks import CheckSummary, Elements, FoundPoint, InputCheck
+from gradcli.results.checks import CheckSummary, FoundPoint
+from gradcli.results.inputs import Elements, InputCheck
 from gradcli.show.html import MOST_TABLE_ROWS, STYLE, element_rows
 
 CHECKS = """

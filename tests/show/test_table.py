@@ -6,8 +6,9 @@ from scipy.sparse import coo_array
 
 from gradcli.results.base import Gradients, Hessian, InputGradient, Jacobian, Products, Value
 from gradcli.results.causes import Explained, Explanation
-from gradcli.results.checks import CheckSummary, Elements, FoundPoint, Taylor, TaylorRow
+from gradcli.results.checks import CheckSummary, FoundPoint, Taylor, TaylorRow
 from gradcli.results.formats import Style, render
+from gradcli.results.inputs import Elements
 from gradcli.results.studies import Operation, Operations
 
 from .reports import FAILED, PASSED, RAISED, SKIPPED, UNDECIDED, WRONG, checked, element, printed, report
