@@ -279,9 +279,11 @@ def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> st
                 return f"the claim is right if {name} is symmetric"
     ratios = {sympy.simplify(claimed / right) for right, claimed in pairs if right != 0 or claimed != 0}
     missing = {sympy.simplify(right - claimed) for right, claimed in pairs}
+    added = {-term for term in missing if all(-term in sympy.Add.make_args(claimed) for _, claimed in pairs)}
+    term_text = (added, "the term {} is superfluous") if added else (missing, "the term {} is missing")
     texts = [
         (not value.is_number, len(shown), text.format(shown))
-        for found, text in ((ratios, "claimed/true = {}"), (missing, "the term {} is missing"))
+        for found, text in ((ratios, "claimed/true = {}"), term_text)
         for value in (found if len(found) == 1 else ())
         if (shown := printing.text(printing.with_decimals(value))) not in ("nan", "zoo") and len(shown) <= RATIO_WIDTH
     ]

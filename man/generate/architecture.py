@@ -241,6 +241,7 @@ CHANGES = [
     ("what a function computes, or its derivative", "gradcli/rules/", "the module of its family; `gradcli ops NAME`"),
     ("names and arguments as in PyTorch", "gradcli/api/signature.py", "`torch=` of the entry"),
     ("how operations are recorded", "gradcli/tape/record.py", "the fast path: `gradcli/tape/operators.py`"),
+    ("what a node sends to its parents", "gradcli/tape/send.py", "the rules: `gradcli/rules/`"),
     ("how the backward pass works", "gradcli/tape/backward.py", "hooks: `gradcli/tape/hooks.py`"),
     ("in-place changes and views", "gradcli/tape/inplace.py", "versions: `gradcli/tape/memory.py`"),
     ("Jacobians, vmap, jvp", "gradcli/func/reverse.py", "`gradcli/func/mapping.py`, `gradcli/func/forward.py`"),
