@@ -79,3 +79,13 @@ def test_a_uniform_distribution_is_tried():
 
 def test_other_functions_have_no_other_direction():
     assert others(squares, LOGITS) == []
+
+
+def test_weights_that_are_divided_by_their_sum_are_probabilities():
+    def objective(theta):
+        p = theta / theta.sum()
+        return float(np.sum(p * (np.log(p) - np.log(P))))
+
+    weights = {"theta": np.array([2.0, 1.0, 0.5])}
+    ((_, other),) = others(objective, weights)
+    assert other(weights) == pytest.approx(divergence(P, weights["theta"] / 3.5), rel=1e-12)
