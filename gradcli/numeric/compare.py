@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain import FIRST, NOISE_UNITS, PAIR_SIGMAS
+from .chain import FIRST, NOISE_UNITS, PAIR_SIGMAS, RATIO
 from .decide import FAIL, PASS, Observation, Row, decide
 from .estimate import Estimate, estimate
+from .fit import QUICK, fit
 from .integral import CLEAR, STAGES, Answer, Claimed, Window, conclude, is_rough, look
 from .sampler import TINY, Line
 
@@ -29,6 +30,7 @@ MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on 
 ALIKE = 10.0  # how many times more than its jumps elsewhere a slope may be off because of a tolerance: a choice
 PAIRED = (1e-4, 1e-6)  # half-widths of central differences, for a second scale if one fit excludes a claim: a choice
 USUAL = tuple(width for widths in STAGES for width in widths)  # half-widths at which every claim in doubt is tested
+CLOSE = tuple(min(USUAL) / RATIO**k for k in (-1, 0, 1, 2))  # where a claim may be right on one side of a jump
 FINE = 1e-4  # structure closer than this, in units of the scale, may be steps of few digits: a choice
 FLAT_UNITS = 4.0  # rounding units of its values by which a constant function may seem to change: a choice
 SETTLED = ("agrees", "negligible", "differs slightly", "kink")
@@ -72,13 +74,15 @@ class Comparison:
         enough: np.ndarray | float = 0.0,
         strict: bool = False,
         tolerance_of: Callable[[int], float] | None = None,
+        scale: float = 1.0,
     ):
-        """enough: an error of the numeric derivative that is small enough. strict: see `Judgement`.
+        """enough: an error of the numeric derivative that is small enough. strict: see `Judgement`. scale: change of
+        the element over one unit of the line, by which slopes in reasons are divided.
 
         tolerance_of: by how much the slope of a function jumps because of a tolerance inside it, over the scale; None
         along directions, where a single wrong element makes small differences, too.
         """
-        self.tolerance_of = tolerance_of
+        self.tolerance_of, self.scale = tolerance_of, scale
         self.line, self.claimed, self.limits_of, self.enough, self.strict = line, claimed, limits_of, enough, strict
         self.windows: list[Window] = []
         self.looked = 0  # windows that were tried
@@ -157,6 +161,8 @@ class Comparison:
         answer = conclude(self.windows, j, size)
         if word in ("disagrees", "contradicts") and self.agrees_with_trend(j):
             return answer._replace(says="right over many steps")
+        if word in ("disagrees", "contradicts") and answer.says in ("disagrees", "unclear") and self.is_right_beside(j):
+            return answer._replace(says="right on one step")
         if answer.says.startswith("right in") or (answer.says == "disagrees" and self.may_be_tolerance(j)):
             answer = answer._replace(says=self.kind_of_structure(j, answer))
         limit = float(self.slopes.limit[j])
@@ -173,6 +179,15 @@ class Comparison:
         from .steps import jumps
 
         return jumps(self.line, j, slope, reach)
+
+    def is_right_beside(self, j: int) -> bool:
+        """Return whether the claim is the slope on one side of the point, next to which the function jumps."""
+        if self.looked < len(USUAL) or not self.scatters(j):
+            return False
+        a, value = float(self.claimed.here[j]), float(self.slopes.value[j])
+        fits = (fit(self.line, width, QUICK, side) for width in CLOSE for side in (-1, 1))
+        clear = (f for f in fits if f is not None and f.error[j] <= CLEAR * abs(a - value))
+        return any(abs(f.value[j] - a) <= f.error[j] + self.limits.own[j] for f in clear)
 
     def agrees_with_trend(self, j: int) -> bool:
         """Return whether the claim agrees with fits that are wide enough to see many steps of the function."""
@@ -232,17 +247,18 @@ class Comparison:
 
     def reason(self, j: int) -> Observation:
         """Return why function j is undecided."""
-        answer, value = self.answers.get(j), float(self.slopes.value[j])
+        answer, value, claimed = self.answers.get(j), float(self.slopes.value[j]), float(self.claimed.here[j])
         if answer is not None and answer.says in ("right over many steps", "right on one step"):
-            steps = f"the slope is {value:.6g} on the step here and {self.trend(j):.6g} over many steps"
+            here, far = (claimed, self.trend(j)) if answer.says == "right on one step" else (value, claimed)
+            steps = f"the slope is {here / self.scale:.6g} on the step here and {far / self.scale:.6g} over many steps"
             return Observation("staircase", f"a staircase: {steps}")
         if answer is not None and answer.says == "right but for a tolerance":
-            off = abs(float(self.claimed.here[j]) / value - 1)
+            off = abs(claimed / value - 1)
             text = f"claim and values differ by {off:.1g}, and the slope of the values jumps nearby"
             return Observation("solver", f"{text}, as for an iteration that stops at a tolerance: use a smaller one")
         if j in self.reasons:
             return self.reasons[j]
-        text = f"the numeric derivative, {value:.6g} ± {MARGIN * float(self.slopes.error[j]):.2g}, is uncertain"
+        text = f"the numeric derivative, {self.text_of_slope(value, float(self.slopes.error[j]), 6)}, is uncertain"
         return Observation("noise", f"{text}, and so is the integral of the claim")
 
     def trend(self, j: int) -> float:
@@ -355,7 +371,10 @@ class Comparison:
     def text_of_noise(self, value: float, error: float) -> str:
         trouble = self.line.flat.claim.trouble
         nearby = f"; near the point, {trouble}" if trouble else ""
-        return f"the derivative is lost in rounding or noise: {value:.3g} ± {MARGIN * error:.2g}{nearby}"
+        return f"the derivative is lost in rounding or noise: {self.text_of_slope(value, error)}{nearby}"
+
+    def text_of_slope(self, value: float, error: float, digits: int = 3) -> str:
+        return f"{value / self.scale:.{digits}g} ± {MARGIN * error / self.scale:.2g}"
 
     def why_no_slope(self, kind: str) -> tuple[str, str]:
         if kind == "jump":

@@ -139,7 +139,7 @@ class Judgement:
         at = functools.partial(self.rows.slopes_at, line)
         claimed = Claimed(at, self.claimed[:, i] * scale, self.size[:, i] * scale)
         limits = functools.partial(self.limits_of, i)
-        found = Comparison(line, claimed, limits, strict=self.strict, tolerance_of=self.tolerance_of)
+        found = Comparison(line, claimed, limits, strict=self.strict, tolerance_of=self.tolerance_of, scale=scale)
         self.look_again(found)
         slopes = found.slopes
         self.estimates[i] = line, slopes

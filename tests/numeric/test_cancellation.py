@@ -136,6 +136,23 @@ def test_a_fine_staircase_that_no_rounding_explains_has_slope_0(digits):
     assert verdict(f, 0.5, x) == "fail"
 
 
+@pytest.mark.parametrize("x", [-510000.0, -4.1e7, 1e6, 3.0, 1e6 + 0.3])
+def test_the_slope_between_jumps_is_not_wrong_at_a_jump_or_far_from_0(x):
+    """Far from 0, the steps are so fine that the function follows the slope 2 over nearly all scales."""
+
+    def f(t):
+        return np.floor(t) + t
+
+    assert verdict(f, 1.0, x) in ("pass", "inconclusive")
+    assert verdict(f, 1.7, x) != "pass"
+    assert verdict(f, -1.0, x) != "pass"
+
+
+def test_the_slopes_of_a_staircase_are_those_by_the_input():
+    report = check_gradient(lambda t: np.round(t, 4), lambda t: 1.0, at={"x": np.float64(5.20003)})
+    assert report.message == "a staircase: the slope is 0 on the step here and 1 over many steps"
+
+
 def entropy(z):
     shifted = z - z.max()
     logs = shifted - np.log(np.exp(shifted).sum())
