@@ -48,6 +48,7 @@ DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen
 DRIFT = 1e-3  # a larger relative difference between two calls at one point is non-determinism, not noise: a choice
 JITTER = 1e-5  # smaller relative differences of calls, as of float32 sums, explain no wrong element: a choice
 RANDOM_RESOLUTION = 1e-5  # a pass with this resolution or a larger one may hide random numbers: a choice
+MOST_ONE_BY_ONE = 256  # elements that a report on all of them estimates one by one to full accuracy: a choice
 FEW_SEEN = 1e-6  # above this resolution, values may have gone through float32: 16 of its rounding units
 
 
@@ -353,6 +354,10 @@ class Judging:
         if self.finds_few_digits(judgement, probe, verdict):
             return Judging(claim, request, self.report, self.explain).run()
         diagonal = self.decide_rest(judgement, probe) if wrong and self.explain else frozenset()
+        if request.show == "all" and judgement.rows.known and not probe.out_of_calls:
+            from ..explain.rest import estimate_rest
+
+            estimate_rest(judgement)
         inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
         if wrong and self.explain:
             findings += self.find_mistakes(judgement, diagonal)
@@ -455,7 +460,7 @@ class Judging:
 def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> None:
     """Probe and locate; then settle kinks."""
     flat = judgement.flat
-    probe.run(every=request.show == "all")
+    probe.run(every=request.show == "all" and flat.size <= MOST_ONE_BY_ONE)
     if probe.out_of_calls:
         return
     meeting = {j for j, columns in judgement.kinks.items() if len(columns) > 1}

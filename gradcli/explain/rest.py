@@ -112,6 +112,30 @@ def decide_input(judgement: Judgement, probe: Probe, k: int) -> None:
         probe.directions.settle()
 
 
+def estimate_rest(judgement: Judgement) -> None:
+    """Estimate elements without an estimate by a fit of few points each, for a report that shows all of them."""
+    flat = judgement.flat
+    columns = np.flatnonzero(np.isnan(judgement.value).any(axis=0) & ~flat.held)
+    for count, i in enumerate(columns.tolist()):
+        flat.claim.progress.report_progress("element", count, len(columns))
+        estimate_element(judgement, i)
+
+
+def estimate_element(judgement: Judgement, i: int) -> None:
+    """Note a quick estimate of element i where there is none, and decide its open entries by it."""
+    flat, rows = judgement.flat, judgement.rows
+    found = fit(judgement.sampler.element(i, rows.weights), FIRST, QUICK)
+    if found is None:
+        return
+    value, error = found.value / flat.scales[i], found.error / flat.scales[i]
+    open_ = is_open(judgement)[:, i]
+    for j in np.flatnonzero(np.isfinite(error)).tolist():
+        if open_[j]:
+            take_estimate(judgement, j, i, float(value[j]), float(error[j]))
+        elif np.isnan(judgement.value[j, i]):
+            judgement.value[j, i], judgement.error[j, i] = value[j], error[j]
+
+
 def decide_one_by_one(judgement: Judgement) -> None:
     """Estimate open elements one by one, if the calls of a failed check suffice for all of them."""
     flat, rows = judgement.flat, judgement.rows
@@ -122,9 +146,4 @@ def decide_one_by_one(judgement: Judgement) -> None:
     if not rows.known or flat.claim.capabilities.costly or len(columns) * QUICK > left:
         return
     for i in columns.tolist():
-        found = fit(judgement.sampler.element(i, rows.weights), FIRST, QUICK)
-        if found is None:
-            continue
-        value, error = found.value / flat.scales[i], found.error / flat.scales[i]
-        for j in np.flatnonzero(is_open(judgement)[:, i] & np.isfinite(error)).tolist():
-            take_estimate(judgement, j, i, float(value[j]), float(error[j]))
+        estimate_element(judgement, i)

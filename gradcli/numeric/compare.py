@@ -30,7 +30,7 @@ MOST_OF_TOLERANCE = 0.03  # relative differences above this are never blamed on 
 ALIKE = 10.0  # how many times more than its jumps elsewhere a slope may be off because of a tolerance: a choice
 PAIRED = (1e-4, 1e-6)  # half-widths of central differences, for a second scale if one fit excludes a claim: a choice
 USUAL = tuple(width for widths in STAGES for width in widths)  # half-widths at which every claim in doubt is tested
-CLOSE = tuple(min(USUAL) / RATIO**k for k in (-1, 0, 1, 2))  # where a claim may be right on one side of a jump
+BESIDE = tuple(min(USUAL) / RATIO**k for k in (-1, 0, 1, 2))  # where a claim may be right on one side of a jump
 FINE = 1e-4  # structure closer than this, in units of the scale, may be steps of few digits: a choice
 FLAT_UNITS = 4.0  # rounding units of its values by which a constant function may seem to change: a choice
 SETTLED = ("agrees", "negligible", "differs slightly", "kink")
@@ -185,7 +185,7 @@ class Comparison:
         if self.looked < len(USUAL) or not self.scatters(j):
             return False
         a, value = float(self.claimed.here[j]), float(self.slopes.value[j])
-        fits = (fit(self.line, width, QUICK, side) for width in CLOSE for side in (-1, 1))
+        fits = (fit(self.line, width, QUICK, side) for width in BESIDE for side in (-1, 1))
         clear = (f for f in fits if f is not None and f.error[j] <= CLEAR * abs(a - value))
         return any(abs(f.value[j] - a) <= f.error[j] + self.limits.own[j] for f in clear)
 

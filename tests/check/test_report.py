@@ -37,6 +37,24 @@ def test_elements_of_large_sparse_jacobians_are_reported_too():
     assert found.elements.claimed.shape == (150, 150)
 
 
+@pytest.mark.parametrize("wrong", [0, 40])
+def test_many_elements_are_reported_by_few_calls_each(wrong):
+    calls = []
+    x = np.random.default_rng(0).standard_normal(600)
+    factors = np.where(np.arange(600) % 600 < wrong, 1.5, 1.0)
+
+    def f(x):
+        calls.append(1)
+        return np.sum(np.exp(x / 3) * np.sin(x))
+
+    slopes = np.exp(x / 3) * (np.sin(x) / 3 + np.cos(x))
+    (found,) = every(f, {"x": x}, grad=lambda x: factors * slopes)
+    elements = found.elements
+    assert (np.abs(elements.numeric[0] - slopes) <= elements.error[0]).all() and np.isfinite(elements.error).all()
+    assert (elements.verdicts[0] == "fail").tolist() == (factors > 1).tolist()
+    assert len(calls) < 9 * 600
+
+
 def backward(g, z):
     """Backward of sum |z|^2 with the imaginary part of the second element doubled."""
     right = 2 * z * g
