@@ -15,8 +15,8 @@ from ..results.checks import Finding, InputCheck
 FEW_DIGITS = 2.0**-25  # half of float32's rounding unit; above it, a check may be undecided for lack of digits
 UNCONVERGED = 1e-4  # relative differences up to this may be those of an iteration that stops early: a choice
 TRIVIAL = (
-    "the output does not depend on it here, so a wrong factor would not show: check a weighted sum of the outputs, "
-    "such as sum(w * y)"
+    "it has no effect on the output at this point, so a wrong factor would go unnoticed: check a weighted sum of the "
+    "outputs, such as sum(w * y)"
 )
 
 

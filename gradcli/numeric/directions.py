@@ -196,8 +196,8 @@ class Directions:
             small = effect <= SMALL_EFFECT * judgement.effects.max(axis=1, initial=0.0)[:, None]
         judgement.state[open_ & small] = NEGLIGIBLE
         for j, i in np.argwhere(open_ & ~small)[:MOST_REASONS].tolist():
-            unseen = f"but an error of {judgement.bound[j, i]:.2g} could not be seen"
-            reason = f"the derivative is lost in rounding or noise: {judgement.claimed[j, i]:.3g} is claimed, {unseen}"
+            hidden = f"rounding or noise hides any error below {judgement.bound[j, i]:.2g}"
+            reason = f"{judgement.claimed[j, i]:.3g} is claimed, and {hidden}"
             judgement.reasons[j, i] = because or Observation("noise", reason)
         judgement.state[judgement.state == OPEN] = state_by(bound="is wide")
 
