@@ -14,6 +14,12 @@ SHORT_TYPES = ("bfloat16", "float16")
 """Low-precision types, which are checked against a reference (--reference)."""
 LEAST_DRAWS = 1_000
 """The least number of samples of an estimator (--draws)."""
+EXCLUDES = {
+    "on": "elementwise hess reference search order symbolic digits",
+    "stochastic": "grad vjp jvp hess value_and_grad elementwise reference order calls taylor symbolic digits rtol atol "
+    "eps nondet_tol strict search no_as_called engine device",
+}
+"""What cannot be combined with an option, on a command line and in a declaration."""
 TYPES = ("float32", "float64", "complex128", *SHORT_TYPES)
 
 

@@ -13,7 +13,7 @@ from ...request import Request
 from ...results.base import Gradients, Hessian, Jacobian, Products, nan_in
 from ...results.formats import ARRAY_FORMATS, CODE, PICTURE_FORMATS
 from .. import messages
-from ..option_table import dimensions_of, shapes_of
+from ..option_values import dimensions_of, shapes_of
 from ..options import COMMON, Call, add_check, comparison_of, target_command
 
 if TYPE_CHECKING:

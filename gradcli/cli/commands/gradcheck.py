@@ -25,7 +25,7 @@ from ...results.checks import CheckList, CheckReport, CheckSummary, ListedCheck
 from ...results.formats import FORMATS, PICTURE_FORMATS, TEXT, Style, render
 from ...show.checks import details, summary_line
 from .. import messages
-from ..option_table import shapes_of
+from ..option_values import shapes_of
 from ..options import COMMON, Call, no_target, target_command
 from ..output import StatusLine, check_writable, duration, handed_on, write_file
 

@@ -17,7 +17,8 @@ from ...user.address import as_file
 from ...user.project import activate
 from .. import messages
 from ..messages import ProgramCommand
-from ..option_table import OPTIONS, Count, as_finite, as_positive, as_steps, file_option, import_completion, option
+from ..option_table import OPTIONS, file_option, import_completion, option
+from ..option_values import Count, as_finite, as_positive, as_steps
 from ..options import COMMON, Call, format_option, show_result, target_command
 from ..output import output_of, results_to_stderr
 
