@@ -266,6 +266,13 @@ class Claim:
         """Return the output for inputs in a type with more digits; None if f cannot take them. Count the call."""
         return None
 
+    def whole_wider(self) -> dict[str, np.ndarray] | None:
+        """Return `whole` at the point, computed in a type with more digits; None if it cannot be, or if it is given.
+
+        A derivative that is given is wrong if rounding spoils it; one that gradcli computes is then unknown.
+        """
+        return None
+
     def pulls(self, arrays: Arrays, cotangents: Sequence[np.ndarray]) -> list[dict[str, np.ndarray]]:
         """Return the claimed products with several cotangents at one point, by input."""
         self.budget.require(self.budget.claim_calls)

@@ -35,6 +35,7 @@ from .claim import (
     callable_name,
     failing_as,
     free_name,
+    wider,
 )
 
 
@@ -96,6 +97,12 @@ class Traced(Claim):
         self.budget.made += 1
         with no_grad():
             return self.call([new_tensor(x) for x in arrays.values()])._data
+
+    def whole_wider(self) -> dict[str, np.ndarray] | None:
+        wide = {name: more for name in self.wrt if (more := wider(self.at[name])) is not None}
+        with contextlib.suppress(CallError):
+            return self.whole({**self.at, **wide})
+        return None
 
     def leaf(self, name: str, x: np.ndarray) -> Tensor:
         return new_tensor(x)
@@ -235,6 +242,9 @@ class ScriptClaim(Traced):
 
     def evaluate_wider(self, arrays: Arrays) -> None:
         """Return None: a script makes its leaves itself."""
+
+    def whole_wider(self) -> None:
+        """Return None for the same reason."""
 
     def record_call(self, arrays: Arrays, names: Sequence[str] | None = None) -> CallTrace:
         leaves, output = self.outcome(arrays)

@@ -95,8 +95,10 @@ OPTIONS: dict[str, Callable] = {
     "wrt": inputs_option(
         "--wrt NAMES", "Differentiate with respect to these inputs [all]. NAMES is a list such as x,y."
     ),
-    "out": option("--out NAME", "Use the value called NAME as the output.", callback=as_name, complete="names"),
-    "gradient": option("-g --gradient VALUE", "Incoming gradient of a non-scalar output.", complete="value"),
+    "out": option(
+        "--out NAME", "Use the value called NAME as the output.", callback=as_name, complete="complete_names"
+    ),
+    "gradient": option("-g --gradient VALUE", "Incoming gradient of a non-scalar output.", complete="complete_value"),
     "tangent": value_option("--tangent -t NAME=VALUE", "Direction for an input; other inputs stay fixed. Repeatable."),
     "grad": claim_option(
         "--grad NAME|FORMULA",
@@ -266,7 +268,7 @@ OPTIONS: dict[str, Callable] = {
         "Also report this intermediate result's gradient. Repeatable.",
         multiple=True,
         callback=as_name,
-        complete="names",
+        complete="complete_names",
     ),
     "retain_all": option("--retain-all", "Report the gradients of all named results."),
     "columns": file_option(
@@ -419,7 +421,7 @@ OPTIONS: dict[str, Callable] = {
         "--out NAMES",
         "Use the values of these names as outputs. For a,b, the columns are a, d_a_x, b, d_b_x and so on.",
         name="outs",
-        complete="names",
+        complete="complete_names",
     ),
     "diag": option("--diag", "Also compute second derivatives d2_NAME. Each is with respect to one input, twice."),
     "keep": names_option(

@@ -182,7 +182,7 @@ class Comparison:
 
     def is_right_beside(self, j: int) -> bool:
         """Return whether the claim is the slope on one side of the point, next to which the function jumps."""
-        if self.looked < len(USUAL) or not self.scatters(j):
+        if self.looked < len(USUAL) or not self.scatters(j) or not np.isfinite(self.slopes.value[j]):
             return False
         a, value = float(self.claimed.here[j]), float(self.slopes.value[j])
         fits = (fit(self.line, width, QUICK, side) for width in BESIDE for side in (-1, 1))

@@ -99,6 +99,13 @@ class ClaimedRows:
             spread = np.ptp(moved, axis=0) if len(moved) > 1 else none
         return np.where(np.isfinite(spread), spread, 0.0)
 
+    def measure_rounding(self) -> np.ndarray:
+        """Return how far the claimed rows are off by rounding of a derivative that gradcli computes; 0 for others."""
+        claim = self.flat.claim
+        wide = claim.whole_wider() if self.single and self.claimed.size <= SCATTER_LIMIT else None
+        off = np.abs(self.claimed - self.flat.as_rows(wide)) if wide is not None else np.zeros_like(self.claimed)
+        return np.where(np.isfinite(off), off, 0.0)
+
     def slopes_at(self, line: Line, offsets: np.ndarray, chosen: Sequence[int]) -> np.ndarray:
         """Return the claimed slopes of some rows along a line, (points, chosen); nan where the claim raises."""
         flat, direction = self.flat, np.where(self.flat.held, 0.0, line.direction)

@@ -182,6 +182,7 @@ class Judgement:
         scatter, size = self.rows.measure_scatter(), self.size
         largest = size.max(axis=1, keepdims=True, initial=0.0)
         steady = OWN_NOISE * np.where(scatter <= JUMPS * np.maximum(size, JUMPS * largest), scatter, 0.0)
+        steady = np.maximum(steady, OWN_NOISE * self.rows.measure_rounding())
         self.own_rounding = np.maximum(self.own_rounding, steady)
         self.scattered = steady > JUMPS * largest
 

@@ -100,7 +100,7 @@ def test_the_output_of_a_wrong_element_is_found(m, products):
 def test_a_common_factor_needs_no_search(factor, words):
     program = Far(1000, off={(0, ...): factor})
     report = judged(program)
-    assert (report.verdict, program.budget.made < 100) == ("fail", True)
+    assert (report.verdict, program.budget.made < 120) == ("fail", True)  # a search takes some 300
     assert words in report.diagnosis[0].text
 
 
