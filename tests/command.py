@@ -16,7 +16,9 @@ SETTINGS = {
     **{"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"},
     **{"PYTHONPATH": str(ROOT), "GRADCLI_PYTHON": sys.executable, "VIRTUAL_ENV": sys.prefix},
 }
-LEFT_OUT = re.compile("CONDA_|MAKE|(FORCE|CLI)_?COLOR|GIT_|LANG|LINES|PYTEST_|PYTHON(IO|UNB|WARN|SAFE|DEV|UTF8|START)")
+LEFT_OUT = re.compile(
+    "CONDA_|MAKE|MFLAGS|FORCE_COLOR|CLICOLOR|GIT_|LANG|LINES|PYTEST_|PYTHON(IO|UNB|WARN|SAFE|DEV|UTF8|STARTUP)"
+)
 """Prefixes of variables that would change the output of tested commands, or what git and pytest do in them."""
 FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@" %s; }\n'
 """Defines `gradcli` as a function in bash."""

@@ -26,7 +26,7 @@ def complaints_on_manifolds(request: Request) -> Iterator[str]:
 def complaints_of_estimator(request: Request) -> Iterator[str]:
     if request.stochastic is not None:
         for name in EXCLUDES["stochastic"].split():
-            if name != "order" and getattr(request, name) not in (None, False, 0):
+            if name != "order" and getattr(request, name) not in (None, False, 0, ()):
                 yield f"stochastic checks an estimator, so {name} has no effect: leave it out"
         if request.order != 1:
             yield "stochastic checks first derivatives, so order must be 1"

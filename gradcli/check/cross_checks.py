@@ -270,4 +270,5 @@ def numeric_digits(item: InputCheck) -> float:
     if item.resolution is not None or item.worst is None or not item.worst.numeric_error:
         return item.digits
     size = max(abs(item.worst.claimed), abs(item.worst.numeric))
-    return float(np.clip(np.log10(size / item.worst.numeric_error), 0, item.digits)) if size else item.digits
+    off = max(item.worst.numeric_error, abs(item.worst.claimed - item.worst.numeric))
+    return float(np.clip(np.log10(size / off), 0, item.digits)) if size else item.digits
