@@ -1,11 +1,14 @@
 """Verdicts on single elements, from the estimate with its error and the claim's own rounding."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from gradcli import check_gradient
 from gradcli.check.input_checks import block_of, worst_element
-from gradcli.numeric.compare import allowed
+from gradcli.numeric.compare import MARGIN, Comparison, Limits, allowed
+from gradcli.numeric.integral import Claimed
 from gradcli.numeric.rows import ClaimedRows
 from gradcli.numeric.verdict import (
     FAIL,
@@ -163,3 +166,29 @@ def test_a_claim_that_scatters_by_a_thousandth_between_neighbours_does_not_pass(
     rough = check_gradient(np.log, lambda x: (1 + 0.01 * np.sin(1e12 * x + 1)) / x, at={"x": x})
     assert rough.verdict != "pass"
     assert check_gradient(np.log, lambda x: 1 / x, at={"x": x}).verdict == "pass"
+
+
+def wavy(x):
+    """A sine with noise of 1e-8, which is another for each number."""
+    return np.sin(x) + 1e-8 * np.sin(1e18 * x)
+
+
+def test_the_bound_of_a_claim_includes_what_the_estimate_could_hide():
+    line = sampler_of(wavy, 1.0).element(0)
+    slope = np.cos(1.0)
+    none = np.zeros(1)
+    found = Comparison(
+        line, Claimed(lambda t, _: np.cos(1 + t)[:, None], np.array([slope]), none), lambda *_: NO_LIMITS
+    )
+    assert found.verdicts == ["pass"]
+    assert found.bound[0] >= MARGIN * found.slopes.error[0] > 1e-9
+
+
+NO_LIMITS = Limits(*np.zeros((4, 1)))
+
+
+def test_noise_between_calls_of_a_claim_counts_as_its_rounding():
+    noise = itertools.cycle([1e-9, -1e-9])
+    sampler = sampler_of(np.sin, np.ones(2), lambda x: np.diag(np.cos(x)) + next(noise))
+    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    assert (judgement.own_rounding >= 2e-9).all() and (judgement.own_rounding < 1e-7).all()
