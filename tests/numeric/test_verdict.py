@@ -8,6 +8,7 @@ import pytest
 from gradcli import check_gradient
 from gradcli.check.input_checks import block_of, worst_element
 from gradcli.numeric.compare import MARGIN, Comparison, Limits, allowed
+from gradcli.numeric.directions import Directions
 from gradcli.numeric.integral import Claimed
 from gradcli.numeric.rows import ClaimedRows
 from gradcli.numeric.verdict import (
@@ -192,3 +193,14 @@ def test_noise_between_calls_of_a_claim_counts_as_its_rounding():
     sampler = sampler_of(np.sin, np.ones(2), lambda x: np.diag(np.cos(x)) + next(noise))
     judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
     assert (judgement.own_rounding >= 2e-9).all() and (judgement.own_rounding < 1e-7).all()
+
+
+def test_a_bound_settles_an_element_only_if_it_is_tight():
+    x = np.linspace(0.5, 1.5, 60)
+    sampler = sampler_of(lambda x: np.sin(x).sum(), x, np.cos)
+    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    directions = Directions(judgement, 0)
+    directions.bound_by(directions.compare(directions.draw("relative"), "relative"))
+    judgement.bound[0, 7], judgement.bound[0, 8] = 0.03 * np.cos(x[7]), np.inf  # the limit is 2 %
+    assert not directions.settle()
+    assert np.flatnonzero(judgement.state[0] != PASS).tolist() == [7, 8]
