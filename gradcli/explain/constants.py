@@ -85,7 +85,7 @@ def common_ratio(block: InputBlock, where: np.ndarray, claim: np.ndarray | None 
         ratios = (claim / block.r)[where]
     if not ratios.size or not np.isfinite(ratios).all() or not ratios.any():
         return None
-    c = float(np.median(ratios))
+    c = float(np.sort(ratios)[len(ratios) // 2])  # np.median loads numpy.ma
     with np.errstate(all="ignore"):
         error = (block.error / np.abs(block.r))[where]
     return c if abs(c) > 1e-300 and (np.abs(ratios - c) <= (1e-5 + 3 * error) * abs(c)).all() else None
