@@ -25,7 +25,7 @@ from ..lang.limits import bound, deadline, has_processes, within
 from ..results.checks import CheckReport, Finding
 from ..user.forks import control, flush_streams
 from .check import Check
-from .judge import DEFECT
+from .judge import DEFECT, observe
 from .keeper import LATE, PARENT_DEATH, kept
 
 MESSAGE_HEADER = 8  # bytes for the length of a message
@@ -126,7 +126,7 @@ def in_turn(checks: Sequence[Check], on_progress: ProgressCallback | None) -> It
 def interrupted_report(check: Check, known: str, seconds: float) -> CheckReport:
     """Return an inconclusive report on a check that ran when the command was interrupted. known: what it had found."""
     reason = Finding("interrupted", f"interrupted; {known}" if known else "interrupted")
-    return replace(check.error(reason.text, seconds), verdict="inconclusive", diagnosis=(reason,))
+    return observe(check.error(reason.text, seconds), {"run": "is interrupted"}, diagnosis=(reason,))
 
 
 class Worker:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..check.check import Check, values_text
-from ..check.judge import Place
+from ..check.judge import Place, observe
 from ..check.workers import in_processes, in_turn
 from ..claims.claim import Claim
 from ..errors import lines_of_file
@@ -138,10 +138,18 @@ def judged_uses(
             yield pickle.dumps((number, watched))
 
 
+NOT_REPEATED = {"run": "is not repeated"}
+
+
+def unchecked_report(name: str, file: str | None, line: int | None, message: str) -> CheckReport:
+    """Return the report on a derivative that was used, and never checked."""
+    return observe(CheckReport(name, file, line, "error", 0.0, message=message), NOT_REPEATED)
+
+
 def not_judged(derivative: Any) -> WatchedDerivative:
     """Return the row of a rule that was seen, but whose calls could not be recorded."""
     name, message = f"{derivative.role}: {derivative.name}", f"seen, but not checked: {derivative.trouble}"
-    report = CheckReport(name, derivative.file, derivative.line, "inconclusive", 0.0, message=message)
+    report = unchecked_report(name, derivative.file, derivative.line, message)
     return WatchedDerivative(derivative.role, derivative.name, 0, derivative.calls, report)
 
 
@@ -165,7 +173,7 @@ def run_in_time(
         check.seconds = min(timeout, (end - now) / len(checks))
     reports = in_processes(checks, 1, None) if apart and checks else in_turn(checks, None)
     for check, end in zip(checks, ends, strict=True):
-        late = CheckReport(check.name, check.file, check.line, "inconclusive", 0.0, message=f"not checked: {limited}")
+        late = unchecked_report(check.name, check.file, check.line, f"not checked: {limited}")
         yield next(reports)[1] if time.monotonic() < end else late
 
 
@@ -197,7 +205,7 @@ def worst_of(
     if derivative.caller is not None:
         notes = (*notes, f"used from {users_path(derivative.caller[0])}:{derivative.caller[1]}")
     if report.verdict == "error":
-        report = replace(report, verdict="inconclusive", message=f"seen, but not checked: {report.message}")
+        report = observe(report, NOT_REPEATED, message=f"seen, but not checked: {report.message}")
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
     report = report if calls is not None else without_calls(report)
     return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, shortened(report))
