@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..numeric.flat import arrays_behind
+from ..numeric.flat import arrays_behind, median_of
 from ..user.frameworks import reachable_from
 from .block import RELATIVE, InputBlock
 from .evidence import DiagnosisEvidence, Hypothesis
@@ -85,7 +85,7 @@ def common_ratio(block: InputBlock, where: np.ndarray, claim: np.ndarray | None 
         ratios = (claim / block.r)[where]
     if not ratios.size or not np.isfinite(ratios).all() or not ratios.any():
         return None
-    c = float(np.sort(ratios)[len(ratios) // 2])  # np.median loads numpy.ma
+    c = median_of(ratios)
     with np.errstate(all="ignore"):
         error = (block.error / np.abs(block.r))[where]
     return c if abs(c) > 1e-300 and (np.abs(ratios - c) <= (1e-5 + 3 * error) * abs(c)).all() else None

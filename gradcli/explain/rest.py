@@ -1,7 +1,8 @@
-"""Decide the elements that a check leaves open once it has found a wrong one, so that a fail does not hide the rest.
+"""Decide the elements that a check leaves open, so that a fail does not hide the rest and a report can show them all.
 
 An elementwise function needs two directions for all of its elements, an input without a wrong element one direction.
-Other elements are estimated one by one while the calls of a failed check last.
+Other elements are estimated one by one: all of them for a report on each element, else while the calls of a failed
+check last.
 """
 
 from __future__ import annotations

@@ -151,16 +151,19 @@ class Flat:
 ROWS_AT_ONCE = 64  # cotangents passed to a framework for one forward pass
 
 
+def median_of(numbers: np.ndarray) -> float:
+    """Return the median of some numbers: np.median loads numpy.ma, which a small check has no use for."""
+    ordered = np.sort(numbers, axis=None)
+    return float(ordered[(ordered.size - 1) // 2 : ordered.size // 2 + 1].mean())
+
+
 def scales_of(x: np.ndarray) -> np.ndarray:
     """Return the size of each element; for zeros and sizes near underflow, the median of the others, at most 1."""
     size = np.abs(x.astype(float))
     least = 1e7 * float(np.finfo(x.dtype).tiny)
     good = (size > least) & np.isfinite(size)
-    known = np.sort(size[good])
-    middle = (
-        known[(known.size - 1) // 2 : known.size // 2 + 1].mean() if known.size else 1.0
-    )  # np.median loads numpy.ma
-    return np.where(good, size, min(float(middle), 1.0))
+    middle = median_of(size[good]) if good.any() else 1.0
+    return np.where(good, size, min(middle, 1.0))
 
 
 def arrays_behind(claim: Claim) -> dict[str, np.ndarray]:

@@ -21,7 +21,7 @@ import numpy as np
 from ..claims.claim import CallError
 from .compare import MARGIN
 from .estimate import slope_to_the_right
-from .flat import Flat
+from .flat import Flat, median_of
 from .rows import ClaimedRows, draw_signs
 from .sampler import Sampler
 from .verdict import FAIL, Judgement
@@ -166,7 +166,7 @@ class Nearby:
     def tests(self, open_rows: np.ndarray) -> list[np.ndarray]:
         """Return directions that may have no kink, or show that a claim is too large: ones, and the claims."""
         live = ~self.flat.held
-        found = [np.where(live, np.median(self.flat.scales[live]), 0.0)]
+        found = [np.where(live, median_of(self.flat.scales[live]), 0.0)]
         for j in np.flatnonzero(open_rows)[:MOST_TESTED]:
             sizes = np.where(live, self.judgement.claimed[j] * self.flat.scales, 0.0)
             largest = np.abs(sizes).max()

@@ -35,8 +35,8 @@ def find_unsteady(
 def claim_at_other_point(flat: Flat) -> np.ndarray | None:
     """Return the gradient at another point, so that a gradient kept from an earlier call shows up later.
 
-    None if that takes several calls or costly ones, or if there is no gradient at that point. A backward pass is called
-    there once, too, for the same reason.
+    None if that takes several calls or costly ones, or if the gradient cannot be computed there. A backward pass is
+    called there once, too, for the same reason.
     """
     claim, can = flat.claim, flat.claim.capabilities
     if can.traced or can.costly or claim.budget.allowed is not None or not flat.size:

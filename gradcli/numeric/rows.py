@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from ..claims.claim import Arrays, CallError, Claim
-from .flat import Flat
+from .flat import Flat, median_of
 from .sampler import Line
 
 MOST_ROWS = 64  # maximum number of outputs for which a backward pass computes every row: a choice
@@ -167,7 +167,7 @@ class ClaimedRows:
 def combinations(rng: np.random.Generator, sizes: np.ndarray) -> np.ndarray:
     """Return random weights of outputs, such that each output contributes about equally: none is small."""
     weights = draw_signs(rng, (COMBINATIONS, len(sizes)))
-    return weights / (sizes + 1e-3 * np.median(sizes[sizes > 0])) if sizes.any() else weights
+    return weights / (sizes + 1e-3 * median_of(sizes[sizes > 0])) if sizes.any() else weights
 
 
 def norms(rows: np.ndarray) -> np.ndarray:

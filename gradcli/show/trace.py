@@ -141,7 +141,7 @@ LOOKS = {"leaf": "green", "output": "bold yellow", "folded": "blue", "intermedia
 FACTS = dict.fromkeys(("operation", "shape", "module", "line"), "dim")
 FACTS |= {"hooks": "magenta", "value": "cyan", "gradient": "bold cyan"}
 """The columns next to a tree, and their styles."""
-SPARE_COLUMNS = ("module", "line", "operation", "hooks", "shape")  # dropped in this order if there is no room
+SPARE_COLUMNS = ("module", "line", "operation", "hooks", "shape")  # dropped in this order if the table is too wide
 COLUMN_GAP = 2
 
 
