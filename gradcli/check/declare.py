@@ -107,7 +107,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     How it is checked and reported.
 
     calls (int | None): how often f may be called [no limit].
-    strict (bool): differences below 1e-6 of an element are wrong, too.
+    strict (bool): relative differences below 1e-6 are wrong, too.
     rtol (float | None): a fixed relative tolerance instead of the estimated error.
     atol (float | None): a fixed absolute tolerance, as for rtol.
     eps (float | None): the step of finite differences, which then take the place of the estimate.

@@ -82,6 +82,12 @@ file_option = partial(option, complete="files")
 claim_option = partial(option, multiple=True, callback=one_or_all, complete="complete_function")
 
 
+VJP_FUNCTION = "function b(v, *arguments) of FILE.py, where v is the incoming gradient."
+JVP_FUNCTION = (
+    "function j(tangents, *arguments) of FILE.py, where tangents is a tuple with one direction for each argument."
+)
+
+
 PYTHON = "script function checks ase"
 LOCAL = "expression script function checks"
 SHOWN = "table text latex json"
@@ -108,19 +114,25 @@ OPTIONS: dict[str, Callable] = {
     ),
     "vjp": claim_option(
         "--vjp NAME|FORMULA",
-        "Backward pass written by hand. It computes vector-Jacobian products. For FILE.py:f, name a function "
-        "b(v, *arguments) of FILE.py, where v is the incoming gradient. For an expression, give a formula that "
-        "contains v, or repeat the option with x=FORMULA for each input. For a C function, give the declaration "
-        "of its backward pass.",
+        f"Backward pass written by hand. It computes vector-Jacobian products. For FILE.py:f, name a {VJP_FUNCTION} "
+        "For an expression, give a formula that contains v, or repeat the option with x=FORMULA for each input. For a "
+        "C function, give the declaration of its backward pass.",
     ),
     "jvp": claim_option(
         "--jvp NAME|FORMULA",
         "Forward derivative written by hand. It computes Jacobian-vector products. For FILE.py:f, name a "
-        "function j(tangents, *arguments) of FILE.py, where tangents is a tuple with one direction for each "
-        "argument. For an expression, give a formula that contains the direction v; if there are several "
+        f"{JVP_FUNCTION} For an expression, give a formula that contains the direction v; if there are several "
         "inputs, their directions are v_x, v_y and so on. For a C function, give the declaration of its forward "
         "derivative. You can combine --jvp with --vjp.",
     ),
+    **{
+        f"edited_{way}": claim_option(f"--{way} NAME", f"{what} written by hand. NAME is {function}", name=way)
+        for way, what, function in (
+            ("grad", "Gradient", "a function of FILE.py that takes the same arguments as f."),
+            ("vjp", "Backward pass", f"a {VJP_FUNCTION}"),
+            ("jvp", "Forward derivative", f"a {JVP_FUNCTION} You can combine --jvp with --vjp."),
+        )
+    },
     "hess": value_option(
         "--hess x,y=FORMULA",
         "Second derivative with respect to x and y. x=FORMULA means x,x=FORMULA. Repeatable.",
@@ -138,20 +150,21 @@ OPTIONS: dict[str, Callable] = {
     "numeric": option(
         "--numeric",
         "Differentiate numerically, from values alone. Each derivative is printed with its error. This works for "
-        "anything that has values: calls of SciPy or C, programs, servers. Exit with 4 if a derivative is not known.",
+        "anything that has values: functions that call SciPy or C, programs, servers. Exit with 4 if a derivative is "
+        "not known.",
         excludes="symbolic check digits hooks retain retain_all detect_anomaly mode chunk_size sparse grad vjp jvp",
     ),
     "elementwise": option(
         "--elementwise",
-        "--grad returns one derivative per output element. They form an array of the output's shape.",
+        "--grad returns one derivative per output element. The gradient then has the shape of the output.",
         needs="grad value_and_grad",
     ),
     "on": value_option(
         "--on NAME=MANIFOLD",
         "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel, spd or "
         "FILE.py:RETRACT. Words after colons name the convention of the claim, such as SE3:left; see "
-        "gradcli-manifolds(7). The claim is the Jacobian by the tangent, or a Riemannian gradient. The NAME out stands "
-        "for the output. Repeatable.",
+        "gradcli-manifolds(7). The claim is the Jacobian with respect to the tangent, or a Riemannian "
+        "gradient. For the output, NAME is out. Repeatable.",
         complete="complete_manifold",
         targets="function library umbridge",
         excludes=EXCLUDES["on"],
@@ -207,10 +220,13 @@ OPTIONS: dict[str, Callable] = {
     "eps": option("--eps X", "Use finite differences with the step X.", callback=as_step),
     "nondet_tol": option(
         "--nondet-tol X",
-        "Let two calls at a point differ by up to X. This holds for the function and for the derivative.",
+        "Allow repeated calls to differ by up to X. The limit applies to the function and to the derivative.",
         callback=as_finite,
     ),
-    "check_strict": option("--strict", "Let differences below 1e-6 fail, too. They are relative to the element."),
+    "check_strict": option(
+        "--strict",
+        "Fail for relative differences below 1e-6, too. Without --strict, an element may differ by that much.",
+    ),
     "keyword": option(
         "-k PATTERN",
         "Run only checks whose name contains PATTERN. PATTERN may also be part of the file's name. If PATTERN "
@@ -229,8 +245,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "search": option(
         "--search N",
-        "Also check at N edge-case points. Examples are zeros and equal numbers. The simplest failing point is "
-        "reported.",
+        "Also check at N edge-case points. At such points, some numbers are zero or equal, for example. The simplest "
+        "failing point is reported.",
         type=Count(1_000_000, least=0),
     ),
     "save_points": file_option(
@@ -304,14 +320,15 @@ OPTIONS: dict[str, Callable] = {
     "stochastic": option(
         "--stochastic NAME",
         "Check the mean of a Monte-Carlo estimator. NAME(*inputs, rng, n) returns n samples of the gradient, and "
-        "NAME(*inputs, rng) returns one. TARGET returns the expectation, or TARGET(*inputs, rng, n) samples of it.",
+        "NAME(*inputs, rng) returns one. TARGET returns the expectation, or TARGET(*inputs, rng, n) "
+        "returns n samples with this expectation.",
         complete="complete_function",
         targets="function",
         excludes=f"{EXCLUDES['stochastic']} save_points",
     ),
     "level": option(
         "--level X",
-        "Probability that a right estimator fails [1e-6]. It covers all elements and all samples of a check.",
+        "Probability that a right estimator fails [1e-6]. It is that of the whole check, not of each element.",
         callback=as_level,
         targets="function checks",
     ),
@@ -387,9 +404,14 @@ OPTIONS: dict[str, Callable] = {
     "check_symbolic": option("--symbolic", "Also compare with sympy's formulas.", targets=LOCAL),
     "check": option(
         "--check",
-        "Compare the result with other methods. These are numeric, forward-mode, 50-digit and symbolic derivatives.",
+        "Compare the result with that of other methods. These methods are numeric, forward-mode, 50-digit and symbolic "
+        "differentiation.",
     ),
-    "max_symbols": option("--max-symbols N", "Maximum number of elements in formulas [64].", type=Count(1_000_000)),
+    "max_symbols": option(
+        "--max-symbols N",
+        "Maximum number of elements in formulas [64]. All elements of the inputs are counted.",
+        type=Count(1_000_000),
+    ),
     "timeout": option(
         "--timeout S",
         "Time limit in seconds [30, or none]. The default is 30 s of CPU time for an expression, and none for "
@@ -423,7 +445,10 @@ OPTIONS: dict[str, Callable] = {
         name="outs",
         complete="complete_names",
     ),
-    "diag": option("--diag", "Also compute second derivatives d2_NAME. Each is with respect to one input, twice."),
+    "diag": option(
+        "--diag",
+        "Also compute second derivatives (d2_NAME). d2_NAME is the second derivative with respect to the input NAME.",
+    ),
     "keep": names_option(
         "--keep COLUMNS", "Also copy these columns to the result. COLUMNS are columns of POINTS, such as id,day."
     ),
@@ -448,7 +473,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "restart": option(
         "--restart",
-        "Discard the finished parts, and start again. The parts come from an interrupted sweep to the same file.",
+        "Do not continue an interrupted sweep. The parts that it finished are discarded, and the sweep starts again.",
     ),
     "sweep_output": file_option(
         "-o --output FILE",

@@ -188,28 +188,29 @@ passes, and prints the change as a unified diff. You decide whether to apply it.
 
 fix edits Python functions that have a source file: a function named by `--grad`, `--vjp` or `--jvp` or declared in the
 file, the `backward` of an `autograd.Function`, and the rules of `custom_vjp` and `custom_jvp`. It also edits functions
-of the same file that only the derivative calls. The file may wrap the derivative in a decorator. fix cannot edit a
-lambda, a formula, a compiled function, or one without a source file. For these, it prints one error and exits with 2.
+in the same file if nothing but the derivative calls them. The file may wrap the derivative in a decorator. fix cannot
+edit a lambda, a formula, a compiled function, or one without a source file. For these, it prints one error and exits
+with 2.
 
 # Which edits it tries
 
 An edit changes one expression, adds or removes one statement, or replaces one name throughout a statement:
 
     sign        x becomes -x, + becomes -
-    constant    another number, also those of the function; a factor such as 2 or 1/2
+    constant    another number, such as one in the function; a factor such as 2 or 1/2
     length      / len(x), / x.size, / x.shape[0]
-    factor      times or over a name, or a piece of the function
-    term        a term more or less, such as the second term of a product rule
+    factor      multiplied or divided by a name or by a part of the function
+    term        added or removed, such as the second term of a product rule
     path        the part that goes through a mean, a sum, a norm or a softmax
-    matrix      transposed, exchanged, a @ b + a.T @ b
+    matrix      transposed, operands swapped, a @ b + a.T @ b
     axis        another axis of a sum or mean, keepdims
     index       a shifted or reversed index, another slice
     mask        a comparison, the condition of a maximum, a clip or a where()
     name        another variable, another function such as cos for sin
 
 Two mistakes in different inputs, elements or branches need two edits. If no single edit repairs the derivative, fix
-tries pairs of edits of which each makes some elements right, and together all of them. If an input has more than 24
-elements, only whole inputs count as parts.
+tries pairs of edits. Each edit of a pair makes some elements right, and both together make all elements right. If the
+inputs have more than 24 elements in total, each edit has to make a whole input right.
 
 fix tries the edits that the diagnosis of gradcheck suggests first, then the likely ones, then the others. By default,
 it tries at most 5,000 edits in at most 10 seconds for each derivative; `--candidates` and `--seconds` change this.
@@ -218,11 +219,11 @@ it tries at most 5,000 edits in at most 10 seconds for each derivative; `--candi
 
 fix computes numeric derivatives along a few directions, once for each point. An edit must agree with them at the point
 of the check, at several other points, and, if the function accepts other shapes, in another shape. Then the whole
-check must pass with the edit. Of the edits that remain, fix prints the shortest, and says how many others are equal.
-They agree at all points that were tried, and may still be different formulas.
+check must pass with the edit. Of the edits that remain, fix prints the shortest. It also prints the number of other
+edits that give the same values at all points that were tried. Those may still be different formulas.
 
-An edit never calls the function itself. If the function accepts one shape only, fix does not propose a number that is
-equal to a length, because it would be wrong in other shapes.
+No edit makes the derivative call the function itself. If the function accepts one shape only, fix does not propose a
+number that is equal to the length of an axis, because this edit would be wrong for other shapes.
 
 fix may run the derivative thousands of times. A derivative that writes files or sends messages does so each time.
 
@@ -562,11 +563,11 @@ that all machines share. If a worker dies, another one computes its part again.
 # What is reported
 
 The script runs once and prints its own output. Then `why` reports each gradient, with its state: ok, none, zero, nan or
-inf. This is the state that the gradient had when the script or an optimizer last used it. If nothing used it, it is
-the state at the end of the script. A gradient that contains only rounding errors counts as zero.
+inf. If the script or an optimizer used the gradient, the state is the one at its last use. Otherwise, it is the one
+at the end of the script. A gradient that contains only rounding errors counts as zero.
 
 In the following, the output is the tensor on which the script calls backward(), such as a loss. If a gradient is None,
-`why` follows the data from the tensor to the output, also through Python numbers and NumPy arrays. It reports the line
+`why` follows the data from the tensor to the output, even through Python numbers and NumPy arrays. It reports the line
 at which the data leaves the graph, in the script or in a module that the script imports.
 
 If you give no NAME, `why` does not complain about gradients that are usually meant to be None or zero:
@@ -743,7 +744,7 @@ LINES = {
     "gradcheck": "In `tsv`, each line is a check: verdict, name, file, line, seconds and reason. With `--show all`, "
     "lines that begin with `element` follow, one for each element. With `--taylor`, lines that begin with `taylor` "
     "follow.",
-    "fix": "In `diff`, the output is a unified diff. What was found is printed to standard error.",
+    "fix": "In `diff`, the output is a unified diff. A summary is printed to standard error.",
     "watch": "In `tsv`, each line describes one derivative, in these columns: verdict, role, function, file, line, "
     "points, calls and reason. With `--loss`, each line describes steps with the same result: verdict, steps, "
     "optimizer, loss, file, line, batches, finding and reason.",

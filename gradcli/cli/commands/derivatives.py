@@ -168,7 +168,7 @@ def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
     of an array become symbols such as x[0,1]. If every input has a value, or with --at, the formulas are evaluated at
     that point. For an output with several elements, the result is the Jacobian; with --order 2, it is the Hessian.
     -f c, fortran, js, julia, matlab, python and rust print value and gradient as a function in that language. This
-    function computes as the engine does, and is as accurate.
+    function performs the same operations as gradcli's engine, and is as accurate.
 
     With --matrix, the formulas contain vectors and matrices of any size. Their lengths may be names (--shape A=m,n),
     and inputs without a shape are numbers. Each formula is compared with the engine at random sizes before printing.

@@ -40,16 +40,22 @@ CLAIM = ("wrt", "out", "grad", "vjp", "jvp", "stochastic", "level", "draws", "sh
     common=COMMON.replace("precision ", ""),
 )
 def lock(call: Call, *, verify: str | None) -> Lock | Verification:
-    """Write the gradients of declared checks to a file, and compare with it later (--verify FILE).
+    """Write the gradients of declared checks to a file, or compare them with such a file (--verify FILE).
 
     TARGET is the same as for gradcheck. The file has a line for each check: its file, name, point, value and gradient,
-    and the errors of both. The error of a number is its uncertainty due to rounding: 32 rounding units plus five times
-    its change when the inputs change by up to two ulps. If the number scatters more than that about a smooth curve
-    nearby, the scatter is used instead of the change.
+    and the errors of both. The error of a number is its uncertainty due to rounding. It is the sum of these parts:
 
-    With --verify, value and gradient are computed again at the points in the file. If they agree within both errors,
-    the check is same. Otherwise it is changed, and the exit code is 1; the report shows both numbers with their errors.
-    A check is new if the file lacks it, and gone if only the file has it. Without TARGET, the one in the file is used.
+    \b
+    - 32 rounding units of the number;
+    - 4 rounding units of the largest number in the array;
+    - 5 times the change of the number when the inputs change by up to two
+      ulps. If values at nearby points scatter about a smooth curve by more
+      than this change, the scatter replaces it.
+
+    With --verify, value and gradient are computed again at the points in the file. The verdict on a check is `same` if
+    they agree within both errors, and `changed` otherwise. Then the exit code is 1, and the report shows both numbers
+    with their errors. The verdict is `new` if the file lacks the check, and `gone` if only the file has it. Without
+    TARGET, the target that the file names is used.
     """
     from ...check.lock import read_lock
     from ...check.lock import verify as verify_checks
@@ -103,7 +109,7 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 @option(
     "--timeout S",
     "Time limit in seconds for a run [automatic]. The default is 5 times the time without a mutant, at least "
-    "10. Slower mutants count as killed.",
+    "10 s. Slower mutants count as killed.",
     callback=as_positive,
 )
 @OPTIONS["command_python"]
@@ -115,10 +121,11 @@ def as_locked(call: Call, settings: Mapping[str, Any]) -> Call:
 def mutate(target: str, at_least: float, timeout: float | None, python: str | None, quiet: bool, **shown: Any) -> int:
     """Run the COMMAND after -- with wrong versions of a function, and report which versions it notices.
 
-    Some wrong versions (mutants) change the results of the function: they multiply them by 1 + 10^-k for k = 1 to 12,
-    reverse their sign, set them to zero, shift them by one, transpose them, drop the last element, or double one.
-    Others change the source: they drop a term or a factor, or change a sign, an index or a constant. Mutants that give
-    the same values at 20 random points near those of COMMAND's calls are left out.
+    Some wrong versions (mutants) change the results of the function. They multiply the results by 1 + 10^-k for k =
+    1 to 12, change their sign, set them to zero, shift them by one place, transpose them, drop the last element, or
+    double one element. Other mutants change the source: they drop a term or a factor, or change a sign, an index
+    or a constant. A mutant is left out if it returns the same values as the function at 20 random points near the
+    arguments of COMMAND's calls.
 
     COMMAND must pass with the original function. It then runs once for each mutant; if it fails, it has noticed
     (killed) the mutant. Mutants exist only in memory, and no file changes. The exit code is 1 if a mutant with an error
@@ -155,7 +162,7 @@ WITH_USES = ("table", "tsv", "csv", "json")
 )
 @option("--steps N,N", "With --loss: steps to check [1, 2, 4 and so on].", callback=as_steps)
 @option("--clip NORM", "With --loss: allow clipping to this norm.", callback=as_positive)
-@option("--rules", "With --loss: check derivatives, too. These are the ones that watch checks without --loss.")
+@option("--rules", "With --loss: check derivatives, too. These are the derivatives that watch checks without --loss.")
 @option("--points N", "Check each derivative at N of its calls [3].", type=Count(1000), default=3)
 @OPTIONS["calls"]
 @option(
@@ -207,13 +214,15 @@ def watch(
     `watch` also checks the derivative at the point that this step reaches. If there are several such steps, it uses the
     last of these points.
 
-    The checks of a process take at most as long as it ran, or 20 s if that is longer. A derivative that has not
-    been checked by then is checked at one call, for up to 60 s more. `--check-time` sets another limit.
+    The checks of a process take at most as long as it ran, or 20 s if that is longer. Derivatives that
+    have not been checked by then are checked at one call each, for up to 60 s more in total. `--check-time` sets
+    another limit.
 
-    With `--loss`, `watch` checks steps of training instead. It compares the gradient that an optimizer of PyTorch or
-    optax gets with the gradient of the loss that NAME declares for the whole step: at the same parameters, on the
-    batches that the program has used since the step before, and with the same random numbers. A fail says what explains
-    the gradient, such as a sum over batches that was not divided by their number.
+    With `--loss`, `watch` checks steps of training instead. NAME declares the loss of a whole
+    step. `watch` compares its gradient with the gradient that an optimizer of PyTorch or optax gets. It computes the
+    declared loss at the same parameters, on the batches that the program has used since the step before, and with the
+    same random numbers. If the gradients differ, the report names the cause, such as a sum over batches that was not
+    divided by their number.
 
     The output of COMMAND does not change. The report goes to standard error, or to a file with -o.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...errors import EXIT_FAIL, EXIT_INCONCLUSIVE, EXIT_OK, EXIT_TARGET, GradcliError
 from ...results.repairs import FixReport
 from .. import messages
-from ..options import COMMON, Call, target_command
+from ..options import Call, target_command
 from .gradcheck import names_of_targets, run_quietly, select_checks
 
 if TYPE_CHECKING:
@@ -17,24 +17,26 @@ if TYPE_CHECKING:
 
 @target_command(
     "Examples: gradcli fix grads.py:f --grad g x='[1, 2]'; gradcli fix grads.py:f --grad g --shape x=3 --write",
-    "write candidates seconds wrt out grad vjp jvp elementwise engine shape arg samples keyword jobs",
+    "write candidates seconds wrt out edited_grad edited_vjp edited_jvp elementwise engine shape arg samples keyword "
+    "jobs",
     formats=("table", "diff", "json"),
-    common=COMMON.replace("dtype", "check_dtype"),
     metavar="TARGET [NAME=VALUE]...",
 )
 def fix(call: Call, *, write: bool) -> int:
-    """Search for a small edit of a wrong derivative's source with which its check passes.
+    """Search for a small source edit that makes the check of a wrong derivative pass.
 
     TARGET is the same as for gradcheck. The derivative is a function written by hand (--grad, --vjp, --jvp, or declared
     in the file), the backward() of a custom Function, or a rule of custom_vjp or custom_jvp.
 
-    The numeric derivative is computed once for each point. Then each edit is compared with it: another sign or
-    constant, a missing factor or term, a transposed matrix, another name, index, axis or mask. Edits that the diagnosis
-    of gradcheck suggests come first. An edit counts if it agrees at several points and, where shapes are free, in
-    another shape, and if the whole check passes with it. An edit never calls the function itself.
+    `fix` computes the numeric derivative once for each point. Then it tries edits, and compares the edited derivative
+    with the numeric one. An edit may change a sign, a constant, a name, an index, an axis or a mask, add a missing
+    factor or term, or transpose a matrix. Edits that the diagnosis of gradcheck suggests come first. An accepted edit
+    agrees at several points and, if the function accepts other shapes, for another shape. The whole check passes with
+    it. No edit makes the derivative call the function itself.
 
-    The shortest such edit is printed as a unified diff, for `git apply` or `patch -p1`. Only --write changes a file.
-    The exit code is 0 if an edit was found or the derivative is right, and 1 if it is wrong and no edit was found.
+    The shortest accepted edit is printed as a unified diff, for `git apply` or `patch -p1`. Only --write changes a
+    file. The exit code is 0 if an edit was found or the derivative is right, and 1 if it is wrong and no edit was
+    found.
     """
     began = time.perf_counter()
     output = call.output

@@ -26,8 +26,8 @@ def graph(call: Call, *, with_values: bool, all: bool, direction: str | None) ->
     """Draw the dynamic graph that TARGET records, from the output down to the leaves.
 
     On a terminal, the graph is a tree. A result that is used several times is written out once. In graphs of more than
-    500 nodes, the operations of one module, or of one line, become one node. -o FILE.svg draws with Graphviz if it
-    is installed, and otherwise needs no other program. -o FILE.png needs Graphviz.
+    500 nodes, the operations of one module, or of one line, become one node. -o FILE.png needs
+    Graphviz. -o FILE.svg uses it if it is installed, and needs it only for more than 500 nodes.
     """
     from ...analysis.graph import graph_program
 
@@ -72,8 +72,8 @@ def trace(call: Call, *, only: int | None, step: bool) -> Trace | None:
 def why(call: Call) -> Explanation:
     """Run SCRIPT, and explain why gradients in it are None, zero, nan or infinite.
 
-    The report names the line that is the cause and, in square brackets, the finding, which is the kind of cause.
-    `gradcli help FINDING` explains it. SCRIPT may use PyTorch or gradcli's own engine.
+    The report names the line that is the cause. The name in square brackets is the finding, that is, the kind of
+    cause. `gradcli help FINDING` explains it. SCRIPT may use PyTorch or gradcli's own engine.
 
     NAME is a tensor or a parameter, such as x or net.0.weight. Without NAME, `why` reports leaf tensors, parameters,
     and tensors whose .grad the script reads.
