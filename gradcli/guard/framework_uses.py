@@ -45,7 +45,9 @@ def drawn_claim(use: Any, title: str) -> Claim:
     return at_point(rng.random)
 
 
-DRAWN = "no values in the run (jit, vmap, scan, torch.compile); checked at a random point of the same shapes"
+DRAWN = (
+    "checked at a random point of the same shapes, because jit, vmap, scan or torch.compile passed no values in the run"
+)
 
 
 def draw_arguments(use: Any, draw: Callable[[Any], Any]) -> Any:

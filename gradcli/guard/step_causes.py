@@ -52,7 +52,7 @@ def gradient_kept(e: StepEvidence) -> Named | None:
         share = fit.weights[-1]
         if fit.holds and abs(share) > 4 * fit.errors[-1] and abs(share) > 1e-7:
             times = "" if e.near(share, 1) else f"{share:.4g} times "
-            text = f"it still contains {times}the gradient of the step before"
+            text = f"the gradient still contains {times}that of the step before"
             if len(columns) == 1 and not e.near(fit.weights[0], 1):
                 text += f", and {short_number(fit.weights[0])} times the declared one"
             return Named("gradient-kept", text, (), fit.sum)
@@ -85,7 +85,7 @@ def stale_weights(e: StepEvidence) -> Named | None:
     if e.step.has_moved:
         choices.append(("call", "the parameters have changed since the model was called"))
     if e.step.before is not None:
-        choices.append(("before", "it is the gradient at the parameters of the step before"))
+        choices.append(("before", "the gradient is that at the parameters of the step before"))
     for at, text in choices:
         stale = join_vectors(e.step.declared(at=at).total, e.names)
         size = stale @ stale

@@ -172,7 +172,7 @@ def explain_parameters(e: StepEvidence) -> Named | None:
 def parameters_text(e: StepEvidence, names: tuple[str, ...], values: np.ndarray, common: float) -> Named | None:
     rest = "the other parameters are right"
     if not e.near(common, 1):
-        rest = f"the other parameters get {short_number(common)} times theirs"
+        rest = f"the gradients of the other parameters are {short_number(common)} times the declared ones"
     if not np.abs(values).max() > SMALL_WEIGHT:
         missing = set(e.step.unused)
         word = "no gradient" if all(name in missing for name in names) else "a gradient of zero"

@@ -60,7 +60,7 @@ def missing_batches(e: StepEvidence) -> Named | None:
     if agrees and last:
         weights = [0.0] * (e.count - 1) + [last]
         declared = vector_text(want.weights)
-        text = f"only the last of {e.count} batches arrives, with weight {last:.4g}; declared: {declared}"
+        text = f"only the last of {e.count} batches contributes, with weight {last:.4g}; declared: {declared}"
         table = weights_of(weights, want.weights, batch_names(e.count))
         return Named("last-batch-only", text, table, last * e.batches[-1])
     for k in range(e.count):
@@ -69,7 +69,7 @@ def missing_batches(e: StepEvidence) -> Named | None:
         if agrees and c and vector_length(rest) > vector_length(e.compared.tolerances):
             weights = [c * w for w in want.weights]
             weights[k] = 0.0
-            text = f"batch {k + 1} of {e.count} does not arrive"
+            text = f"batch {k + 1} of {e.count} does not contribute"
             if not e.near(c, 1):
                 text += f"; the others have {short_number(c)} times their declared weights"
             table = weights_of(weights, want.weights, batch_names(e.count))
@@ -99,16 +99,15 @@ def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) ->
         names = list_of_names([str(k + 1) for k in zero])
         if zero == list(range(e.count - len(zero))):
             left = e.count - len(zero)
-            text = (
-                f"only the last {left} of {e.count} batches arrive: {shown}" if left > 1 else f"only the last: {shown}"
-            )
+            last = f"last {left} of {e.count} batches contribute" if left > 1 else "last batch contributes"
+            text = f"only the {last}: {shown}"
             return Named("last-batch-only", text, table)
-        return Named("batch-missing", f"batch {names} of {e.count} does not arrive: {shown}", table)
+        return Named("batch-missing", f"batch {names} of {e.count} does not contribute: {shown}", table)
     if np.ptp(weights) < 1e-3 * np.abs(weights).max() and np.ptp(declared) > 1e-3 * np.abs(declared).max():
         return Named("equal-weights", f"each batch has the same weight, whatever its size: {shown}", table)
     if named := groups(e, weights, declared):
         return Named("uneven-ranks", f"{named}: {shown}", table)
-    return Named("batch-weights", f"the batches have other weights: {shown}", table)
+    return Named("batch-weights", f"the batches have other weights than declared: {shown}", table)
 
 
 def clipped_each(e: StepEvidence, weights: np.ndarray) -> str:
@@ -170,7 +169,7 @@ def explain_terms(e: StepEvidence) -> Named | None:
         if not e.compared.differing(e.exact - e.terms[name]):
             weights = [float(other != name) for other in names]
             table = weights_of(weights, [1.0] * len(names), names)
-            return Named("term-missing", f"term '{name}' does not arrive", table, e.exact - e.terms[name])
+            return Named("term-missing", f"term '{name}' does not contribute", table, e.exact - e.terms[name])
     fit = e.compared.fit(list(e.terms.values()))
     if not fit.holds or fit.dependent:
         return None
@@ -183,12 +182,11 @@ def terms_text(e: StepEvidence, names: Sequence[str], fit: ColumnFit) -> Named:
     odd = [k for k in range(len(names)) if abs(fit.weights[k] - 1) > tolerance[k]] or [
         int(np.abs(fit.weights - 1).argmax())
     ]
-    shown = "terms arrive with weights " + ", ".join(f"{n} {w:.4g}" for n, w in zip(names, fit.weights, strict=True))
+    shown = "the terms have the weights " + ", ".join(f"{n} {w:.4g}" for n, w in zip(names, fit.weights, strict=True))
     missing = [names[k] for k in odd if abs(fit.weights[k]) <= tolerance[k]]
     if missing:
-        return Named(
-            "term-missing", f"term {list_of_names(missing)} does not arrive: {shown}; 1 is declared", table, fit.sum
-        )
+        text = f"term {list_of_names(missing)} does not contribute: {shown}; 1 is declared"
+        return Named("term-missing", text, table, fit.sum)
     for k in odd:
         times = round(fit.weights[k])
         if times > 1 and abs(fit.weights[k] - times) <= max(tolerance[k], 1e-3 * times):
@@ -200,7 +198,7 @@ def terms_text(e: StepEvidence, names: Sequence[str], fit: ColumnFit) -> Named:
 
 
 def detached_term(e: StepEvidence) -> Named | None:
-    """Explain a term that reaches only some of the parameters."""
+    """Explain a term that contributes to the gradient of only some parameters."""
     if len(e.terms) < 2:
         return None
     for name, term in e.terms.items():
@@ -216,7 +214,11 @@ def detached_term(e: StepEvidence) -> Named | None:
             lost.append(e.names[k])
             predicted[block] = without[block]
         if fits and lost:
-            return Named("term-detached", f"term '{name}' does not reach {list_of_names(lost)}", sum=predicted)
+            return Named(
+                "term-detached",
+                f"term '{name}' does not contribute to the gradient of {list_of_names(lost)}",
+                sum=predicted,
+            )
     return None
 
 
@@ -245,4 +247,4 @@ def terms_of_batches(e: StepEvidence) -> Named | None:
         return None
     rule = "equal-weights" if "equal-weights" in rules else "batch-weights"
     lead = "each batch has the same weight, whatever its size: " if rule == "equal-weights" else ""
-    return Named(rule, f"{lead}terms arrive per batch: {'; '.join(texts)}", table, fit.sum)
+    return Named(rule, f"{lead}terms have other weights than declared: {'; '.join(texts)}", table, fit.sum)

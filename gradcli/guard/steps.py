@@ -42,7 +42,7 @@ def check_training_step(moment: Any, settings: Mapping[str, Any]) -> tuple[Any, 
     file, name = settings["loss"]
     loss = find_loss(file, name)
     if loss is None:
-        message = f"{users_path(file)} has not defined '{name}' when step {moment.step} is taken"
+        message = f"{users_path(file)} did not define '{name}' before step {moment.step}"
         return key, Problem(message, "define it above the training loop", **place)
     step = None
     try:
@@ -103,7 +103,7 @@ def decide_step(
         return "inconclusive", "the gradient of the declared loss is nan or infinite here", None
     if np.isfinite(compared.observed).all() and not compared.wrong and not step.unequal:
         if compared.resolution > COARSEST_PASS:
-            hidden = f"rounding hides errors below {compared.resolution:.1g} of the gradient"
+            hidden = f"rounding hides relative errors below {compared.resolution:.1g}"
             return "inconclusive", not_replayed(step, compared, exact, computed) or hidden, None
         return "pass", "", None
     limit = settings.get("clip")
@@ -141,7 +141,7 @@ def not_replayed(step: Any, compared: GradientComparison, exact: Any, computed: 
     if computed.replayed or vector_length(fresh - compared.exact) <= tolerance:
         return ""
     if computed.replayed is False:
-        return "the model gives other outputs for these batches than in the run: its random numbers were not replayed"
+        return "the model gives different outputs for these batches now: its random numbers could not be replayed"
     return "the loss is random, and its calls of the model could not be matched with those of the run"
 
 
@@ -156,8 +156,8 @@ def unexplained_parameters(compared: GradientComparison, names: list[str]) -> st
         else float("inf")
     )
     return (
-        f"it is not the gradient of the declared loss, and no known mistake explains it: {len(wrong)} of {len(names)} "
-        f"parameters differ ({shown}); cosine {cosine:.4f}, norms in the ratio {ratio:.4g}"
+        f"not the gradient of the declared loss, for no known cause: the gradients of {len(wrong)} of {len(names)} "
+        f"parameters differ ({shown}); the cosine is {cosine:.4f}, the ratio of the norms {ratio:.4g}"
     )
 
 
@@ -168,7 +168,7 @@ def notes_on_step(step: Any, compared: GradientComparison, exact: Any) -> tuple[
     hidden = [list(step.names)[k] for k in compared.negligible]
     if hidden and len(hidden) < len(compared.sizes):
         shown = ", ".join(hidden[:3]) + (f" and {len(hidden) - 3} more" if len(hidden) > 3 else "")
-        notes.append(f"the gradient of {shown} is below the rounding")
+        notes.append(f"the gradient of {shown} is smaller than its rounding error")
     return tuple(notes)
 
 

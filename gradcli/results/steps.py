@@ -9,7 +9,7 @@ from .checks import CheckReport, CheckSummary
 
 
 class StepWeight(NamedTuple):
-    """The weight with which a batch or a term arrives in the gradient, and the declared one."""
+    """The weight of a batch or a term in the gradient, and the declared one."""
 
     name: str
     weight: float

@@ -197,4 +197,4 @@ def test_no_step_is_an_error(tmp_path):
     assert done.returncode == 2 and "no optimizer took a step" in done.stderr
     (tmp_path / "late.py").write_text(BASE.replace("TRAINS", "True") + loss)
     done, _ = watch(tmp_path, "late.py:full_loss", "late.py")
-    assert done.returncode == 2 and "has not defined 'full_loss' when step 1 is taken" in done.stderr
+    assert done.returncode == 2 and "did not define 'full_loss' before step 1" in done.stderr

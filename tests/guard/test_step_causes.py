@@ -145,18 +145,18 @@ CASES = {
     ),
     "parameter-without-gradient all": (FakeStep(), lambda s: 0 * s.exact, "other than zero"),
     "parameter-scaled": (FakeStep(), lambda s: scaled_block(s, "first", 10), "first: 10 times"),
-    "term-missing": (two_terms(), lambda s: s.term("nll"), "term 'aux' does not arrive"),
+    "term-missing": (two_terms(), lambda s: s.term("nll"), "term 'aux' does not contribute"),
     "term-repeated": (two_terms(), lambda s: s.term("nll") + 4 * s.term("aux"), "counts 4 times, once for each batch"),
     "term-scaled": (two_terms(), lambda s: s.term("nll") + 0.3 * s.term("aux"), "aux 0.3"),
     "term-detached": (
         two_terms(),
         lambda s: join_vectors(by_name(s.exact) | {"first": by_name(s.term("nll"))["first"]}, NAMES),
-        "term 'aux' does not reach first",
+        "term 'aux' does not contribute to the gradient of first",
     ),
     "gradient-kept": (
         FakeStep(before=(by_name(np.sin(np.arange(67.0))), by_name(np.ones(67)))),
         lambda s: s.exact + np.sin(np.arange(67)),
-        "it still contains the gradient of the step before",
+        "the gradient still contains that of the step before",
     ),
     "weight-decay": (
         FakeStep(),
