@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,11 +77,11 @@ class DeclaringFile(pytest.Module):
             # a check of an imported function belongs here, unless its own file declares checks
             imported = place >= before and check.file is not None and not mentions_checks(check.file)
             if surroundings is not None and place >= before:
-                check.surroundings = surroundings
+                check = REGISTRY[place] = replace(check, surroundings=surroundings)
             if check.file is None or not (same_file(check.file, path) or imported):
                 continue
             if same_file(check.file, path):
-                check.file = os.path.relpath(path)
+                check = replace(check, file=os.path.relpath(path))
             seen[check.name] = seen.get(check.name, 0) + 1
             name = check.name if seen[check.name] == 1 else f"{check.name}-{seen[check.name]}"
             yield DeclaredCheck.from_parent(self, name=name, check=check)
@@ -124,9 +125,9 @@ class DeclaredCheck(pytest.Item):
         from .user.project import project_in
 
         project = project_in(project_files([str(self.path)]))
-        self.check.request = self.check.request._replace(project=project)
+        check = replace(self.check, request=self.check.request._replace(project=project))
         with np.errstate(all="ignore"):
-            report = self.check.run()
+            report = check.run()
         allows = self.config.getoption("gradcheck_allow_inconclusive") or (
             project is not None and project.settings.get("allow-inconclusive")
         )

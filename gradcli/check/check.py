@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import inspect
-import math
 import os
 import random
 import shlex
@@ -14,22 +12,23 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ..claims.claim import CallError, Claim, Progress, call_failed, callable_name, second_order
+from ..claims.claim import Arrays, CallError, Claim, Progress, callable_name, second_order
 from ..claims.hand_written import HandWritten, claim_by_hand, own_engine, value_and_gradient, with_objects
-from ..errors import ENDINGS, GradcliError, did_you_mean, text_of
-from ..lang.limits import MOST_AXES, Bound, enforce
-from ..program.arguments import by_name, is_named, is_number, map_leaves, takes_random, takes_whole
+from ..errors import GradcliError, did_you_mean, text_of
+from ..lang.limits import Bound, enforce
+from ..program.arguments import by_name, takes_random
 from ..program.target import Target
 from ..request import SHORT_TYPES, Request
 from ..results.checks import CheckReport
 from ..user.frameworks import FRAMEWORKS, cuts_graph, engine_of, framework_of
-from .complaints import complaints, is_whole
+from .complaints import complaints
 from .judge import Place, observe, run_check
+from .points import are_points, draw_point, is_random, points_of
 
 OWN_ENGINE = "the engine that the file defines or imports was checked; --engine gradcli uses gradcli's own"
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
@@ -59,131 +58,70 @@ def settings_kept() -> Iterator[None]:
                 os.chdir(folder)
 
 
+@dataclass(frozen=True, eq=False)
 class Check:
-    """One check. at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name."""
+    """One check. at: arrays by name, a function of a numpy.random.Generator that returns them, or shapes by name.
 
-    is_script = False  # whether a script is run for every value
-    bounds_answers = False  # whether the time limit applies to each answer, not to the whole check
-    scope: Mapping[str, Any] = {}  # where the functions that a declaration names are looked up
-    opened: Claim | None = None  # the claim opened last, to close at the end
-    reference: Check | None = None  # the check of the function whose derivative this one is compared with
+    origin: what the user wrote, if f wraps that. source: its text, if it is a formula. opens: makes the claim at a
+    point, instead of f; what it opens is closed after the check by `opened`. is_script: whether a script is run for
+    every value. reference: the check of the function whose derivative this one is compared with. scope: where the
+    functions that a declaration names are looked up. declared: whether importing the file declares the check. replay:
+    the command that repeats it, without options. surroundings: the search path and modules of its file. bound: the
+    time limit, of each answer instead of the whole check if bounds_answers. saved: points to check as well.
+    """
 
-    def __init__(
-        self,
-        f: Callable,
-        at: Any,
-        *,
-        request: Request | None = None,
-        name: str | None = None,
-        file: str | None = None,
-        line: int | None = None,
-        target: Target | None = None,
-        opens: Callable[[Request, Mapping[str, Any]], Claim] | None = None,
-        declared: bool = True,
-        **options: Any,
-    ):
-        """Store what to check and the request, which may also be given as its fields by name.
+    f: Callable
+    at: Any
+    request: Request = field(default_factory=Request)
+    name: Any = ""  # a complaint if it is not a string
+    file: str | None = None
+    line: int | None = None
+    origin: Any = None
+    source: str | None = None
+    opens: Callable[[Request, Mapping[str, Any]], Claim] | None = None
+    is_script: bool = False
+    reference: Check | None = None
+    scope: Mapping[str, Any] = field(default_factory=dict)
+    declared: bool = False
+    replay: str | None = None
+    surroundings: Any = field(default_factory=contextlib.nullcontext)
+    bound: Bound | None = None
+    bounds_answers: bool = False
+    saved: Sequence[Mapping[str, Any]] = ()
+    progress: Progress = field(default_factory=Progress)
+    opened: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
-        opens: makes the claim at a point, instead of f. declared: whether importing the file declares the check.
-        """
-        self.f, self.at = f, at
-        self.request = request or Request(**options)
-        if isinstance(self.request.wrt, str):
-            self.request = self.request._replace(wrt=[self.request.wrt])
-        self.opens, self.declared = opens, declared
-        if self.request.reference is not None:
-            self.reference = reference_check(self.request.reference, self.request.engine)
-        self.bound: Bound | None = None
-        self.progress = Progress()
-        self.saved: Sequence[Mapping[str, Any]] = ()
-        self.source: str | None = None
-        self.origin: Any = f
-        self.given_name = name
-        self.name = name if name and isinstance(name, str) else callable_name(f)
-        self.file, self.line = file, line
-        self.replay = None if target is None else replay_command(target, self.request)
-        self.surroundings: Any = contextlib.nullcontext() if target is None else surroundings_of(target)
-        self.repeated, self.arguments = "", ""
+    @classmethod
+    def of(cls, f: Callable, at: Any, name: Any = None, request: Request | None = None, **options: Any) -> Check:
+        """Return a check. options: other fields of a Check, and those of its request unless that is given, by name."""
+        fields = {key: options.pop(key) for key in [*options] if key not in Request._fields}
+        request = request or Request(**options)
+        if isinstance(request.wrt, str):
+            request = request._replace(wrt=[request.wrt])
+        if request.reference is not None:
+            fields["reference"] = reference_check(request.reference, request.engine)
+        return cls(f, at, request, callable_name(f) if name in (None, "") else name, origin=f, **fields)
+
+    @classmethod
+    def of_target(cls, target: Target, f: Callable, at: Any, request: Request, /, **fields: Any) -> Check:
+        """Return the check of a target on a command line. fields: other fields of a Check."""
+        fields = {"name": target.text, "origin": f, **fields}
+        fields |= {"replay": replay_command(target, request), "surroundings": surroundings_of(target)}
+        return cls(f, at, request, **fields)
 
     def point(self, rng: np.random.Generator, place: int = 0) -> dict[str, Any]:
         """Return the inputs by name at one of the points; inputs given as shapes are random. Raises CallError."""
-        points, limit = self.points, self.request.max_elements
-        at = points[place] if len(points) > 1 else points[0]
-        if callable(at) and not isinstance(at, Mapping):
-            try:
-                at = at(rng)
-            except ENDINGS:
-                raise
-            except BaseException as error:
-                raise call_failed(callable_name(self.at), error) from error
-        if at is not None and not isinstance(at, Mapping):
-            raise CallError(f"at must be a dict of arrays by name, got {type(at).__name__}")
-        if not at:
-            raise CallError("the check gives no values", 'add at={"x": [1.0, 2.0]}')
-        for name, x in at.items():
-            if not isinstance(name, str):
-                raise CallError(f"at must be a dict of arrays by name; {name!r} is not a name")
-            if not is_shape(x):
-                continue
-            if any(n < 0 for n in x):
-                raise CallError(f"at: '{name}' has the shape {x}, with a negative length")
-            if len(x) > MOST_AXES:
-                raise CallError(f"at: '{name}' has {len(x)} axes; NumPy allows {MOST_AXES}")
-            if (size := math.prod(map(int, x))) > limit:
-                limited = f"the limit is {limit} (see --max-elements)"
-                raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
-        drawn = {
-            name: self.draw_input(name, x, rng) if is_shape(x) else self.as_typed(name, x, at) for name, x in at.items()
-        }
-        if self.request.dtype in (None, *SHORT_TYPES):  # `rounded_to` takes care of short types
-            return drawn
-        dtype = self.request.input_dtype
-        return {name: map_leaves(lambda _, part: in_type(part, dtype), x) for name, x in drawn.items()}
-
-    def as_typed(self, name: str, x: Any, at: Mapping[str, Any]) -> Any:
-        """Return integers in a list as floating-point numbers, as on the command line.
-
-        For a claim, also single integers if all inputs are integers. Otherwise, they are constants, such as powers.
-        """
-        by_hand = self.request.claims or self.request.value_and_grad
-        listed = isinstance(x, list) and len(x) and is_number(x)
-        if not (listed or (by_hand and all(map(is_whole, at.values())))) or self.takes_whole(name):
-            return x
-        with contextlib.suppress(ValueError):  # lists of different lengths, which the claim refuses
-            raw = np.asarray(x)
-            return raw.astype(float) if raw.dtype.kind == "i" else x
-        return x
-
-    def takes_whole(self, name: str) -> bool:
-        """Report whether an argument may be whole: `wrt` leaves it out, or the parameter is declared as whole."""
-        if self.request.wrt is not None and not is_named(name, self.request.wrt):
-            return True
-        with contextlib.suppress(TypeError, ValueError):
-            parameter = inspect.signature(self.f).parameters.get(name)
-            return parameter is not None and (takes_whole(parameter.annotation) or type(parameter.default) is int)
-        return False
-
-    def draw_input(self, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
-        """Return random numbers of a shape, on the input's manifold if it has one."""
-        drawn, manifold = rng.standard_normal(shape), self.manifolds.get(name)
-        if manifold is None:
-            return drawn
-        manifold.refuse_shape(drawn, name)
-        return manifold.nearest(drawn)
-
-    @property
-    def points(self) -> list[Any]:
-        """The points to check at: `at` itself if it is a list of dicts, else `at` as the only point."""
-        return self.at if are_points(self.at) else [self.at]
+        return draw_point(self.f, self.at, self.request, self.manifolds, rng, place)
 
     @property
     def random(self) -> bool:
-        return any(callable(at) or (isinstance(at, Mapping) and any(map(is_shape, at.values()))) for at in self.points)
+        return any(map(is_random, points_of(self.at)))
 
     @property
     def sample_count(self) -> int:
         """The number of points to check at: one if they would not differ."""
-        return len(self.points) if len(self.points) > 1 else self.request.samples if self.random else 1
+        count = len(points_of(self.at))
+        return count if count > 1 else self.request.samples if self.random else 1
 
     def claim(self, at: Mapping[str, Any]) -> Claim:
         """Return the claim at a point, on manifolds if the request names some."""
@@ -201,8 +139,10 @@ class Check:
 
             return open_objective(f, as_in_signature(f, at), request, self.engine, self.name)
         if self.opens is not None:
-            self.opened = self.opens(request, at)
-            return self.opened
+            claim = self.opens(request, at)
+            if claim.connection is not None:
+                self.opened.callback(claim.connection.close)
+            return claim
         at = as_in_signature(f, at)
         if request.value_and_grad:
             f, claims["grad"] = value_and_gradient(in_order(f, at))
@@ -288,8 +228,7 @@ class Check:
             except GradcliError as error:
                 return self.error(error.message, time.perf_counter() - start)
             finally:
-                if self.opened is not None:
-                    self.opened.close()
+                self.opened.close()
 
     def with_patch(self, report: CheckReport) -> CheckReport:
         """Add to the report of a fail or error an edit of the derivative with which the check passes, if any."""
@@ -298,10 +237,8 @@ class Check:
         from ..repair.search import SearchLimits, find_patch, remembering
 
         limits = SearchLimits(self.request.candidates, self.request.seconds)
-        plain = copy.copy(self)
-        plain.request = self.request._replace(fix=False, search=0, taylor=False, show="worst")
-        once = copy.copy(plain)
-        once.f = remembering(self.f)
+        plain = replace(self, request=self.request._replace(fix=False, search=0, taylor=False, show="worst"))
+        once = replace(plain, f=remembering(self.f))
         for k in range(self.sample_count):
             drawn = self.point(np.random.default_rng(self.request.seed + k), k)
             at = drawn if report.found is None else dict(report.found.at)
@@ -318,13 +255,11 @@ class Check:
 
     def at_inputs(self, usual: Mapping[str, Any], other: Mapping[str, np.ndarray] | None) -> CheckReport:
         """Return the report at the usual inputs (other is None), or at others, if these are plain arrays."""
-        moved = copy.copy(self)
-        moved.at = dict(usual)
-        if other is not None:
-            if set(other) != set(usual):
-                return self.error("the inputs are nested")
-            moved.at = {name: x if x.ndim else x.item() for name, x in other.items()}
-        return moved.worst()
+        if other is None:
+            return replace(self, at=dict(usual)).worst()
+        if set(other) != set(usual):
+            return self.error("the inputs are nested")
+        return replace(self, at={name: x if x.ndim else x.item() for name, x in other.items()}).worst()
 
     def error(self, message: str, seconds: float = 0.0) -> CheckReport:
         return CheckReport(self.name, self.file, self.line, "error", seconds, message=message)
@@ -412,9 +347,8 @@ class Check:
         """
         from .reference import rounded_to
 
-        check = copy.copy(self.reference)
-        assert check is not None
-        check.request = check.request._replace(dtype=dtype)
+        assert self.reference is not None
+        check = replace(self.reference, request=self.reference.request._replace(dtype=dtype))
         parameters, weights = check.adapter.signature(check.f, check.name) or ((), at)
         names = [*(p.name for p in parameters), *weights]
         given = at if set(at) <= set(names) else dict(zip(names, at.values(), strict=False))
@@ -453,19 +387,20 @@ class Check:
         homes = (getattr(x, "__module__", None) or getattr(x, "__name__", None) or "" for x in names.values())
         return not any(str(home).partition(".")[0] == "gradcli" for home in homes)
 
+    @property
+    def command(self) -> str | None:
+        """The command line that repeats the check, without the seed and arguments; None if nothing does."""
+        if self.replay is None and self.declared and self.file and os.path.isfile(self.file):
+            return f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
+        return self.replay
+
     def place(self, seed: int) -> Place:
         """Return where the check was declared, and the command line that repeats it."""
         claims = tuple(filter(callable, [*self.request.claims.values(), self.request.stochastic]))
-        if self.replay is None and not (self.declared and self.file and os.path.isfile(self.file)):
-            return Place(self.name, self.file, self.line, claims=claims, function=self.origin)
-        command = self.replay or f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
-        words = [command, self.repeated, f"--seed {seed}" if self.random or seed else "", self.arguments]
-        replay = " ".join(filter(None, words)).rstrip()
+        if (replay := self.command) is not None:
+            replay += f" --seed {seed}" if self.random or seed else ""
+            replay += f" -- {shlex.join(self.request.argv)}" if self.request.argv else ""
         return Place(self.name, self.file, self.line, replay, claims, self.origin)
-
-
-def are_points(at: Any) -> bool:
-    return isinstance(at, list) and bool(at) and all(isinstance(point, Mapping) for point in at)
 
 
 REGISTRY: list[Check] = []  # all checks declared in this process, in order
@@ -475,7 +410,16 @@ def reference_check(function: Any, engine: str | None, title: str | None = None)
     """Return the check of a reference function, with the derivative from its own declaration, if any."""
     own = next((c.request for c in REGISTRY if c.f is function), Request())
     asked = Request(engine=engine, value_and_grad=own.value_and_grad, **own.claims)
-    return Check(function, None, request=asked, name=title)
+    return Check(function, None, asked, title or callable_name(function), origin=function)
+
+
+def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
+    """Return the claim that an address makes at a point."""
+    if request.order != 1:
+        raise CallError("order=2 needs a function of Tensors; this one runs elsewhere")
+    claim = make({name: np.asarray(x) for name, x in at.items()})
+    claim.wrt = claim.wrt if request.wrt is None else list(request.wrt)
+    return claim
 
 
 def as_in_signature(f: Callable, at: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -543,13 +487,3 @@ def surroundings_of(target: Target) -> Any:
         return contextlib.nullcontext()
     assert target.folders is not None
     return target.folders.of(target.path)
-
-
-def is_shape(x: Any) -> bool:
-    return isinstance(x, tuple) and all(is_whole(n) for n in x)
-
-
-def in_type(x: Any, dtype: np.dtype) -> Any:
-    """Return floating-point numbers as an array of another type, and any other value unchanged."""
-    is_number = isinstance(x, float | list | np.ndarray | np.floating)
-    return np.asarray(x, dtype) if is_number and np.asarray(x).dtype.kind == "f" else x

@@ -54,14 +54,14 @@ def complaints(check: Any) -> Iterator[str]:
         if (x := getattr(request, name)) is not None and x not in known:
             yield f"{name} must be {', '.join(known[:-1])} or {known[-1]}, got {x!r}"
     wrt = request.wrt
-    if check.replay and wrt == []:  # the command line left no argument to differentiate
+    if check.replay and not check.declared and wrt == []:  # the command line left no argument to differentiate
         reason = "constant (--arg)" if request.constants else "whole numbers"
         yield f"all arguments are {reason}, so there is nothing to differentiate"
     if wrt is not None and not (wrt and isinstance(wrt, list | tuple) and all(isinstance(n, str) for n in wrt)):
         yield f"wrt must be a name or a list of names, got {wrt!r}"
     yield from complaints_on_manifolds(request)
-    if check.given_name is not None and not isinstance(check.given_name, str):
-        yield f"name must be a string, got {check.given_name!r}"
+    if not isinstance(check.name, str):
+        yield f"name must be a string, got {check.name!r}"
     if check.reference is None and request.dtype in SHORT_TYPES:
         yield f"dtype={request.dtype!r} needs reference=, a plain function that computes the same"
     yield from complaints_of_estimator(request)

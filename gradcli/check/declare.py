@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
-import numpy as np
-
-from ..claims.claim import Arrays, CallError, Claim
+from ..claims.claim import Arrays, Claim
 from ..claims.open import open_address
 from ..request import Request
 from ..results.checks import CheckReport
-from .check import REGISTRY, Check, are_points
+from .check import REGISTRY, Check, claim_opened
 from .judge import source_place
+from .points import are_points
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}
 """Packages whose frames do not belong to the code that declares a check."""
@@ -134,8 +132,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     def declare(function: Callable) -> Callable:
         place = source_place(function) if f is None else None
         here = place[1] if place is not None and place[0] == file else line
-        REGISTRY.append(Check(function, at, file=file, line=here, **options))
-        REGISTRY[-1].scope = scope
+        REGISTRY.append(Check.of(function, at, file=file, line=here, scope=scope, declared=True, **options))
         return function
 
     return declare if f is None else declare(f)
@@ -148,31 +145,20 @@ def refuse_unknown_options(name: str, options: Mapping[str, Any], known: set[str
         raise TypeError(f"{name}() got an unexpected argument {option!r}; {takes}")
 
 
-def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
-    if request.order != 1:
-        raise CallError("order=2 needs a function of Tensors; this one runs elsewhere")
-    claim = make({name: np.asarray(x) for name, x in at.items()})
-    claim.wrt = claim.wrt if request.wrt is None else list(request.wrt)
-    return claim
-
-
 def declared_address(text: str, at: Any, *, name: str | None = None, config: Any = None, **options: Any) -> Check:
     """Return the check of an address declared in a file; it is opened on the first run. grad, vjp, jvp: in C."""
     import json
 
     declarations = {key: options.pop(key) for key in ("grad", "vjp", "jvp") if key in options}
     document = None if config is None else json.dumps(config)
+    opened: list[Callable[[Arrays], Claim]] = []
 
-    @functools.cache
-    def opened() -> Callable[[Arrays], Claim]:
-        return open_address(text, declared.request._replace(**declarations))
+    def opens(request: Request, at: Mapping[str, Any]) -> Claim:
+        if not opened:
+            opened.append(open_address(text, request._replace(**declarations)))
+        return claim_opened(opened[0], request, at)
 
-    def make(inputs: Arrays) -> Claim:
-        return opened()(inputs)
-
-    opens = functools.partial(claim_opened, make)
-    declared = Check(make, at, opens=opens, name=name or text, config=document, **options)
-    return declared
+    return Check.of(opens, at, name or text, opens=opens, declared=True, config=document, **options)
 
 
 def frame_of_caller() -> Any:
@@ -220,4 +206,4 @@ def check_gradient(
         at = dict(zip(names, values, strict=False))
     frame = frame_of_caller()
     file, line = source_place(f) or (frame.f_code.co_filename, frame.f_lineno)
-    return Check(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, declared=False, **options).run()
+    return Check.of(f, at, grad=grad, vjp=vjp, jvp=jvp, file=file, line=line, **options).run()

@@ -9,7 +9,7 @@ import functools
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,6 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
     """Return the check of the engine's derivative of a program; a report if the program raises."""
     path, home = target.path, surroundings_of(target)
     file = path if not target.inline and os.path.exists(path) else None
-    where: dict[str, Any] = {"name": target.text, "file": file, "target": target, "request": request}
     rng = np.random.default_rng(request.seed)
     start = time.perf_counter()
     try:
@@ -84,16 +83,19 @@ def of_program(target: Target, request: Request) -> Check | CheckReport:
     if not at:
         raise GradcliError("the program has no inputs, so there is nothing to check", kind="name")
     if request.constants and request.wrt is None:
-        where["request"] = request = request._replace(wrt=[name for name in at if name not in request.constants])
+        request = request._replace(wrt=[name for name in at if name not in request.constants])
     if request.wrt is not None:
         check_known(request.wrt, at, "--wrt")
     points = {name: request.shapes.get(name, x) for name, x in at.items()}
-    check = Check(function, points, opens=opens, **where)
-    check.is_script = opens is not None
-    if isinstance(program, ExpressionProgram):
-        check.source = program.parsed.source.replace("^", "**")
-    check.origin = getattr(program, "module", None) or getattr(program, "function", function)
-    return check
+    origin = getattr(program, "module", None) or getattr(program, "function", function)
+    source = python_text(program) if isinstance(program, ExpressionProgram) else None
+    more = {"opens": opens, "is_script": opens is not None, "source": source, "origin": origin}
+    return Check.of_target(target, function, points, request, file=file, **more)
+
+
+def python_text(program: ExpressionProgram) -> str:
+    """Return an expression as Python code."""
+    return program.parsed.source.replace("^", "**")
 
 
 SAMPLES, HESS_SAMPLES = 20, 5  # random points for first and second derivatives, unless --samples is given: a choice
@@ -135,58 +137,66 @@ def formula_checks(target: Target, request: Request) -> list[Check]:
     for formula in formulas.formulas("hess").values():
         second.setdefault(formula.names[0], []).append(formula)
     groups = [first] * bool(first) + list(second.values())
-    return [FormulaCheck(formulas, group, target, request) for group in groups]
+    return [formula_check(formulas, group, target, request) for group in groups]
 
 
-class FormulaCheck(Check):
-    """The check of formulas for a program's first derivatives, or for derivatives of its gradient by one input."""
+def formula_check(formulas: FormulaProgram, claimed: list[Formula], target: Target, request: Request) -> Check:
+    """Return the check of some formulas of a program. Raises GradcliError if one cannot be evaluated."""
+    program, second = formulas.program, claimed[0].option == "hess"
+    free = dict.fromkeys(program.missing({**request.values, **request.shapes}), ())
+    domain = Domain(formulas, {**free, **request.shapes})
+    at = domain.draw(np.random.default_rng(request.seed))
+    try_out(formulas, claimed, at)
+    default = HESS_SAMPLES if second else SAMPLES
+    samples = request.samples if "samples" in request.named else default
+    return FormulaCheck.of_target(
+        target,
+        program.run,
+        domain.draw if domain.shapes else at,
+        request._replace(grad=None, vjp=None, jvp=None, symbolic=False, elementwise=False, samples=samples),
+        name=f"d/d{claimed[0].names[0]} of {target.text}" if second else target.text,
+        file=program.parsed.origin if target.text == program.parsed.origin else None,
+        source=python_text(program),
+        opens=functools.partial(open_formulas, formulas, claimed),
+        target=target,
+        domain=domain,
+        claimed=claimed,
+        by_sympy=(bool(domain.shapes) or request.symbolic) and not request.elementwise,
+    )
 
-    def __init__(self, formulas: FormulaProgram, claimed: list[Formula], target: Target, request: Request):
-        self.formulas, self.claimed, self.target, self.values = formulas, claimed, target, request.values
-        program = formulas.program
-        free = dict.fromkeys(program.missing({**request.values, **request.shapes}), ())
-        self.shapes: dict[str, tuple[int, ...]] = {**free, **request.shapes}
-        self.elementwise = request.elementwise
-        self.by_sympy = (bool(self.shapes) or request.symbolic) and not request.elementwise
-        self.second = claimed[0].option == "hess"
-        default = HESS_SAMPLES if self.second else SAMPLES
-        samples = request.samples if "samples" in request.named else default
-        at = self.draw(np.random.default_rng(request.seed))
-        super().__init__(
-            program.run,
-            self.draw if self.shapes else at,
-            request=request._replace(grad=None, vjp=None, jvp=None, symbolic=False, elementwise=False, samples=samples),
-            name=f"d/d{claimed[0].names[0]} of {target.text}" if self.second else target.text,
-            file=program.parsed.origin if target.text == program.parsed.origin else None,
-            target=target,
-            opens=self.open,
-        )
-        self.source = program.parsed.source.replace("^", "**")
-        self.try_out(at)
 
-    def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
-        if self.second:
-            return HessianClaim(self.formulas, at, self.claimed)
-        return FormulaClaim(self.formulas, at, self.claimed, self.elementwise)
+def open_formulas(formulas: FormulaProgram, claimed: list[Formula], request: Request, at: Mapping[str, Any]) -> Claim:
+    if claimed[0].option == "hess":
+        return HessianClaim(formulas, at, claimed)
+    return FormulaClaim(formulas, at, claimed, formulas.request.elementwise)
 
-    def try_out(self, at: Mapping[str, np.ndarray]) -> None:
-        """Raise GradcliError if a formula cannot be evaluated at a point, or if --hess cannot be used."""
-        leaves = {name: new_tensor(x) for name, x in at.items()}
-        output, names = self.formulas.run(leaves)
-        if self.second:
-            if output._data.size != 1:
-                message = f"--hess needs a single number; the output has shape {output._data.shape}"
-                raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
-            if at[self.claimed[0].names[0]].size > MOST_SINGLE:
-                message = f"--hess differentiates with respect to at most {MOST_SINGLE} elements"
-                raise GradcliError(message, hint="use a smaller array", kind="limit")
-            if any(x.dtype.kind == "c" for x in (output._data, *at.values())):
-                raise GradcliError("--hess takes real numbers only", kind="value")
-        for formula in self.claimed:
-            tangents = {f"v_{name}": leaves[name] for name in formula.names}
-            v = output if formula.option == "vjp" else leaves[formula.names[0]]
-            vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
-            self.formulas.value_of(formula, names, vectors)
+
+def try_out(formulas: FormulaProgram, claimed: list[Formula], at: Mapping[str, np.ndarray]) -> None:
+    """Raise GradcliError if a formula cannot be evaluated at a point, or if --hess cannot be used."""
+    leaves = {name: new_tensor(x) for name, x in at.items()}
+    output, names = formulas.run(leaves)
+    if claimed[0].option == "hess":
+        if output._data.size != 1:
+            message = f"--hess needs a single number; the output has shape {output._data.shape}"
+            raise GradcliError(message, hint="sum it, or choose an element with --out", kind="shape")
+        if at[claimed[0].names[0]].size > MOST_SINGLE:
+            message = f"--hess differentiates with respect to at most {MOST_SINGLE} elements"
+            raise GradcliError(message, hint="use a smaller array", kind="limit")
+        if any(x.dtype.kind == "c" for x in (output._data, *at.values())):
+            raise GradcliError("--hess takes real numbers only", kind="value")
+    for formula in claimed:
+        tangents = {f"v_{name}": leaves[name] for name in formula.names}
+        v = output if formula.option == "vjp" else leaves[formula.names[0]]
+        vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
+        formulas.value_of(formula, names, vectors)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The points at which formulas are compared. shapes: of the inputs without values, which are random."""
+
+    formulas: FormulaProgram
+    shapes: Mapping[str, tuple[int, ...]]
 
     def draw(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
         for attempt in range(ATTEMPTS):
@@ -201,7 +211,8 @@ class FormulaCheck(Check):
         """Return all inputs, with `drawn` for those without values; None if the function is not finite there."""
         try:
             with np.errstate(all="ignore"):
-                run = self.formulas.program.run({**self.values, **drawn}, out=self.formulas.request.out)
+                request = self.formulas.request
+                run = self.formulas.program.run({**request.values, **drawn}, out=request.out)
         except GradcliError as error:
             if drawn and error.exit_code == EXIT_TARGET:  # a matrix that is singular, or not positive definite
                 return None
@@ -213,20 +224,49 @@ class FormulaCheck(Check):
         finite = not drawn or bool(np.isfinite(run.output._data).all())
         return {name: np.array(leaf._data) for name, leaf in run.leaves.items()} if finite else None
 
+    def small_points(self, rng: np.random.Generator) -> Iterator[dict[str, np.ndarray]]:
+        """Yield points of small numbers, at some of which the function may not be finite."""
+        sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
+        total, ends = sum(sizes), np.cumsum(sizes, dtype=int)
+        for k in range(SMALL_POINTS if self.shapes else 1):
+            few = k < len(SMALL_NUMBERS)
+            numbers = np.resize(np.roll(SMALL_NUMBERS, -k), total) if few else rng.choice(SMALL_NUMBERS, total)
+            parts = (numbers[end - size : end] for size, end in zip(sizes, ends, strict=True))
+            yield {name: x.reshape(shape) for (name, shape), x in zip(self.shapes.items(), parts, strict=True)}
+
+    def points(self, seed: int) -> list[dict[str, np.ndarray]]:
+        """Return points of small numbers where the function is finite, or else random ones with few digits."""
+        points = [at for at in map(self.point_of, self.small_points(np.random.default_rng(seed))) if at is not None]
+        if points:
+            return points
+        drawn = [self.draw(np.random.default_rng(seed + k)) for k in range(RANDOM_POINTS)]
+        return [self.point_of({name: np.round(at[name], 1) for name in self.shapes}) or at for at in drawn]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FormulaCheck(Check):
+    """The check of formulas for a program's first derivatives, or for derivatives of its gradient by one input.
+
+    by_sympy: whether sympy compares the formulas also if they pass.
+    """
+
+    target: Target
+    domain: Domain
+    claimed: list[Formula]
+    by_sympy: bool
+
     def worst(self) -> CheckReport:
         """Return the report on the points, with sympy's result on the formulas, or the report on a counterexample."""
         report = super().worst()
-        asked = self.by_sympy or (report.verdict in ("fail", "inconclusive") and not self.elementwise)
+        formulas, shapes = self.domain.formulas, self.domain.shapes
+        asked = self.by_sympy or (report.verdict in ("fail", "inconclusive") and not formulas.request.elementwise)
         if not asked or report.verdict == "error" or not report.inputs:
             return report
         from ..analysis.compare_formulas import compare_formulas
 
-        points = [at for at in map(self.point_of, self.small_points()) if at is not None]
-        if not points:
-            drawn = [self.draw(np.random.default_rng(self.request.seed + k)) for k in range(RANDOM_POINTS)]
-            points = [self.point_of({name: np.round(at[name], 1) for name in self.shapes}) or at for at in drawn]
-        given = [name for name in points[0] if self.shapes and name not in self.shapes]
-        proof = compare_formulas(self.formulas, self.claimed, points, given)
+        points = self.domain.points(self.request.seed)
+        given = [name for name in points[0] if shapes and name not in shapes]
+        proof = compare_formulas(formulas, self.claimed, points, given)
         wrong = report.verdict == "fail"
         if proof.equal and not wrong:
             report = replace(report, notes=tuple(note for note in report.notes if not note.endswith(TRIVIAL)))
@@ -252,22 +292,12 @@ class FormulaCheck(Check):
         place = self.place(self.request.seed)
         if not self.request.shapes:
             place = place._replace(replay=replay_command(self.target, self.request._replace(values=at)))
-        report = run_check(functools.partial(self.open, self.request, at), place, self.request)
+        report = run_check(functools.partial(self.claim, at), place, self.request)
         item = next((item for item in report.inputs if item.verdict == "fail"), None)
         if item is None or item.worst is None or item.worst.sides is not None:
             return None
         found = Finding("counterexample", describe_counterexample(item, at))
         return replace(report, diagnosis=(*report.diagnosis, found))
-
-    def small_points(self) -> Iterator[dict[str, np.ndarray]]:
-        rng = np.random.default_rng(self.request.seed)
-        sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
-        total, ends = sum(sizes), np.cumsum(sizes, dtype=int)
-        for k in range(SMALL_POINTS if self.shapes else 1):
-            few = k < len(SMALL_NUMBERS)
-            numbers = np.resize(np.roll(SMALL_NUMBERS, -k), total) if few else rng.choice(SMALL_NUMBERS, total)
-            parts = (numbers[end - size : end] for size, end in zip(sizes, ends, strict=True))
-            yield {name: x.reshape(shape) for (name, shape), x in zip(self.shapes.items(), parts, strict=True)}
 
 
 def with_words(report: CheckReport, words: str) -> CheckReport:

@@ -11,6 +11,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,7 @@ from ..results.checks import CheckReport
 from ..user.address import kind_of_address
 from ..user.frameworks import engine_of, modules_imported
 from ..user.loading import Folders, check_callable, find_in, load_module, root_of, same_file
-from .check import REGISTRY, Check, error_report, reference_check, surroundings_of
-from .declare import claim_opened
+from .check import REGISTRY, Check, claim_opened, error_report, reference_check, surroundings_of
 from .keeper import kept
 
 SHAPE_HINT = ", or --shape {}=3,4"
@@ -95,13 +95,15 @@ def import_checks(path: str, folders: Folders, stdout: Any, timeout: float | Non
     if not any(belongs(check, path) for check in declared):  # the file was imported before, for one of its functions
         declared += [check for check in REGISTRY if belongs(check, path)]
         REGISTRY[:] = [check for check in REGISTRY if not belongs(check, path)]
-    for check in declared:
-        if check.file is None or belongs(check, path):
-            check.file = path
-        elif not (relative := os.path.relpath(check.file)).startswith(os.pardir):
-            check.file = relative
-        check.surroundings = folders.of(path)
-    return declared
+    return [replace(check, file=file_shown(check, path), surroundings=folders.of(path)) for check in declared]
+
+
+def file_shown(check: Check, path: str) -> str:
+    """Return the file of a check as reports show it. path: the file that was imported."""
+    if check.file is None or belongs(check, path):
+        return path
+    relative = os.path.relpath(check.file)
+    return check.file if relative.startswith(os.pardir) else relative
 
 
 def belongs(check: Check, path: str) -> bool:
@@ -163,8 +165,7 @@ def with_reference(target: Target, request: Request) -> list[Check | CheckReport
     other = target._replace(text=name if ".py:" in name else f"{target.path}:{name}")
     with enforce(bound_of_import(request.timeout)):
         function = check_callable(load_named(other), other.text)
-    check.reference = reference_check(function, request.engine, other.text)
-    return [check]
+    return [replace(check, reference=reference_check(function, request.engine, other.text))]
 
 
 def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
@@ -221,9 +222,10 @@ def of_file(path: str, target: Target, request: Request) -> list[Check | CheckRe
     declared = import_checks(path, target.folders, target.stdout, request.timeout)
     if isinstance(declared, CheckReport):
         return [declared]
-    for check in declared:
-        check.request, check.repeated = request.over(check.request), request.repeated
-    return list(declared)
+    return [
+        replace(check, request=request.over(check.request), replay=f"{check.command} {request.repeated}".rstrip())
+        for check in declared
+    ]
 
 
 def with_manifolds(target: Target, request: Request) -> Request:
@@ -288,7 +290,7 @@ def hand_written_check(target: Target, request: Request) -> Check:
     code = getattr(f, "__code__", None)
     line = code.co_firstlineno if code else None
     asked = request._replace(wrt=wrt, **claims)
-    return Check(f, at, request=asked, name=target.name, file=path, line=line, target=target)
+    return Check.of_target(target, f, at, asked, name=target.name, file=path, line=line)
 
 
 def defines_engine(target: Target, request: Request) -> bool:
@@ -330,7 +332,7 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
             request = request._replace(
                 wrt=[*without(request.constants, [*at], at), *(n for n in weights if n not in at)]
             )
-    return Check(function, at, request=request, name=title, file=path, target=target)
+    return Check.of_target(target, function, at, request, file=path)
 
 
 def refuse_calculator(function: Any, title: str) -> None:
@@ -386,9 +388,8 @@ def of_address(target: Target, request: Request) -> Check | CheckReport:
     def displaced(rng: np.random.Generator) -> dict[str, Any]:
         return {**at, **{name: at[name] + size * rng.standard_normal(at[name].shape) for name, size in moves.items()}}
 
-    check = Check(make, displaced if moves else at, opens=opens, request=asked, name=text, file=file, target=target)
-    check.bounds_answers, check.opened = claim.connection is not None, claim
-    return check
+    points, remote = displaced if moves else at, claim.connection is not None
+    return Check.of_target(target, make, points, asked, opens=opens, file=file, bounds_answers=remote)
 
 
 def sort_shapes(text: str, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Any], dict[str, Any]]:

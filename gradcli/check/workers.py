@@ -116,9 +116,9 @@ def in_turn(checks: Sequence[Check], on_progress: ProgressCallback | None) -> It
         elif place in found.ended:
             yield place, check.error(found.ended[place])
         else:
-            check.progress = Progress(on_progress and functools.partial(on_progress, place))
+            progress = Progress(on_progress and functools.partial(on_progress, place))
             keeper.begin(place)
-            report = check.run()
+            report = replace(check, progress=progress).run()
             keeper.done(place, report)
             yield place, report
 
@@ -303,13 +303,13 @@ def serve(checks: Sequence[Check], watched: bool, pipe: Pipe) -> None:
     signal.signal(signal.SIGINT, lambda *_: None)  # the command itself is interrupted, and ends this process
     try:
         while (at := pipe.receive()) is not None:
-            checks[at].progress = Progress(send_progress if watched else None)
+            check = replace(checks[at], progress=Progress(send_progress if watched else None))
             try:
-                report = checks[at].run()
+                report = check.run()
             except KeyboardInterrupt:
-                report = checks[at].error("the function raised KeyboardInterrupt")
+                report = check.error("the function raised KeyboardInterrupt")
             except BaseException as error:
-                report = checks[at].error(f"{DEFECT}: {describe_error(error)}")
+                report = check.error(f"{DEFECT}: {describe_error(error)}")
             pipe.send(replace(report, error=None))
     except (EOFError, OSError):
         return

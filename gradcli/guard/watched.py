@@ -58,16 +58,20 @@ class TimeLimit:
         return cls(more + FIRST_SECONDS, more, text)
 
 
-class UseCheck(Check):
-    knows_no_tensors = False
+def use_check(derivative: Any, use: Any, request: Request, passed: Callable[[Any], bool]) -> UseCheck:
+    request = request if use.kind in ADAPTED else request._replace(no_as_called=True)
+    role = f"{derivative.role}: {derivative.name}"
+    return UseCheck(use.claim, {}, request, role, derivative.file, derivative.line, use=use, passed=passed)
 
-    def __init__(self, derivative: Any, use: Any, request: Request, passed: Callable[[Any], bool]):
-        role = f"{derivative.role}: {derivative.name}"
-        request = request if use.kind in ADAPTED else request._replace(no_as_called=True)
-        super().__init__(
-            use.claim, {}, request=request, name=role, file=derivative.file, line=derivative.line, opens=self.open
-        )
-        self.use, self.passed, self.seconds = use, passed, math.inf
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class UseCheck(Check):
+    """The check of one use of a derivative. passed: whether a first derivative passed. seconds: for this check."""
+
+    use: Any
+    passed: Callable[[Any], bool]
+    seconds: float = math.inf
+    knows_no_tensors = False
 
     def point(self, rng: np.random.Generator, place: int = 0) -> dict[str, Any]:
         return {}
@@ -76,7 +80,7 @@ class UseCheck(Check):
         """Return where the derivative is defined, without a command line, since none repeats its use."""
         return Place(self.name, self.file, self.line)
 
-    def open(self, request: Request, at: Mapping[str, Any]) -> Claim:
+    def claim(self, at: Mapping[str, Any]) -> Claim:
         use = self.use
         if use.kind in ADAPTED:
             return drawn_claim(use, self.name) if use.drawn else framework_claim(use, self.name)
@@ -128,7 +132,7 @@ def judged_uses(
         some = [(number, d, uses) for number, d, uses in noted if uses and (uses[0].base is not None) is second]
         turns = [(turn, number, d, use) for number, d, uses in some for turn, use in enumerate(uses)]
         turns.sort(key=lambda item: item[:2])
-        checks = [UseCheck(d, use, request, lambda first: id(first) in right) for _, _, d, use in turns]
+        checks = [use_check(d, use, request, lambda first: id(first) in right) for _, _, d, use in turns]
         ends = [limit.first if turn == 0 else limit.more for turn, *_ in turns]
         checked = run_in_time(checks, settings["timeout"], ends, limit.text, apart)
         for (_, number, derivative, use), report in zip(turns, checked, strict=True):
@@ -168,9 +172,10 @@ def run_in_time(
     ends: when to begin no further check, for each of them. limited: says what limits the time.
     """
     now = time.monotonic()
-    for check, end in zip(checks, ends, strict=True):
-        check.bound = Bound(timeout)
-        check.seconds = min(timeout, (end - now) / len(checks))
+    checks = [
+        replace(check, bound=Bound(timeout), seconds=min(timeout, (end - now) / len(checks)))
+        for check, end in zip(checks, ends, strict=True)
+    ]
     reports = in_processes(checks, 1, None) if apart and checks else in_turn(checks, None)
     for check, end in zip(checks, ends, strict=True):
         late = unchecked_report(check.name, check.file, check.line, f"not checked: {limited}")

@@ -1,16 +1,20 @@
 """Results of gradcheck: reports, their parts, and the reason for each verdict in words."""
 
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .base import Rows, declare
 from .inputs import InputCheck
-from .patches import Patch
+
+if TYPE_CHECKING:
+    from .patches import Patch
 
 
 @declare(json="rule kind text input")

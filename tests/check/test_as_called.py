@@ -18,7 +18,7 @@ def overwrites(x):
 
 
 def report(function, **claim):
-    return Check(function, {"x": X}, name="f", **claim).run()
+    return Check.of(function, {"x": X}, name="f", **claim).run()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.check.check import REGISTRY, in_type
+from gradcli.check.check import REGISTRY
+from gradcli.check.points import in_type
 
 from ..command import gradcli as run
 

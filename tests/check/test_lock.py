@@ -20,7 +20,7 @@ def softplus_slope(x):
 @pytest.mark.parametrize("x", [-30.0, -3.0, 0.5, 12.0, 40.0])
 def test_the_error_of_a_gradient_covers_its_rounding(x):
     """The formula cancels for negative x; mpmath gives the true slope."""
-    check = Check(lambda x: np.logaddexp(0, x), {"x": x}, grad=softplus_slope)
+    check = Check.of(lambda x: np.logaddexp(0, x), {"x": x}, grad=softplus_slope)
     known = compute_at(check)
     with mp.workdps(40):
         true = float(1 / (1 + mp.exp(-mp.mpf(x))))
@@ -39,7 +39,7 @@ def test_another_way_to_solve_a_system_is_the_same_and_leaves_its_matrix_unchang
         def grad(x):
             return 2 * (1 + off) * solve(matrix.T, solve(matrix, x))
 
-        return Check(lambda x: (solve(matrix, x) ** 2).sum(), {"x": x}, grad=grad, name="f")
+        return Check.of(lambda x: (solve(matrix, x) ** 2).sum(), {"x": x}, grad=grad, name="f")
 
     locked = write_lock("f", [checked(np.linalg.solve)], {})
 
@@ -53,7 +53,7 @@ def test_another_way_to_solve_a_system_is_the_same_and_leaves_its_matrix_unchang
 
 def test_noise_counts_as_error():
     rng = np.random.default_rng(0)
-    check = Check(lambda x: x * x, {"x": 3.0}, grad=lambda x: 2 * x + 1e-6 * rng.random())
+    check = Check.of(lambda x: x * x, {"x": 3.0}, grad=lambda x: 2 * x + 1e-6 * rng.random())
     flat = Flat(check.claim({"x": 3.0}))
     assert errors_of(flat, numbers_of(flat, flat.claim.at))["x"] > 1e-7
     locked = write_lock("f", [check], {})

@@ -17,9 +17,7 @@ Z = np.array([1 + 2j, 3 - 1j])
 
 
 def every(f, at, **claims):
-    check = Check(f, at, **claims)
-    check.request = check.request._replace(show="all")
-    return check.run().inputs
+    return Check.of(f, at, **claims, show="all").run().inputs
 
 
 def test_every_element_is_reported_on_request():

@@ -1,5 +1,7 @@
 """The search finds mistakes in branches, at ties and near zero, shrinks the point, and fails no right gradient."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp, softmax
@@ -70,24 +72,24 @@ def off_in(region, off):
 @pytest.mark.parametrize("off", [*(pytest.param(off, marks=pytest.mark.nightly) for off in (0.5, 0.01)), 0.001])
 @pytest.mark.parametrize("region", REGIONS.values(), ids=REGIONS)
 def test_small_errors_in_a_region_are_found(region, off):
-    check = Check(wave_on_parabola, {"x": BESIDE_REGIONS}, grad=off_in(region, off), search=60)
+    check = Check.of(wave_on_parabola, {"x": BESIDE_REGIONS}, grad=off_in(region, off), search=60)
     assert check.run().verdict == "fail"
 
 
 @pytest.mark.parametrize(("f", "grad", "at", "smallest"), WRONG.values(), ids=WRONG)
 def test_a_wrong_point_is_found_and_shrunk(f, grad, at, smallest):
-    assert Check(f, at, grad=grad).run().verdict == "pass" or smallest == [-1.0]
-    report = Check(f, at, grad=grad, search=200).run()
+    assert Check.of(f, at, grad=grad).run().verdict == "pass" or smallest == [-1.0]
+    report = Check.of(f, at, grad=grad, search=200).run()
     assert report.verdict == "fail"
     if smallest is not None:
         np.testing.assert_array_equal(report.found.at["x"], smallest)
     again = eval(report.found.line.removeprefix("@gradcli.check(at=").removesuffix(")"))
-    assert Check(f, again, grad=grad).run().verdict == "fail"
+    assert Check.of(f, again, grad=grad).run().verdict == "fail"
 
 
 def test_a_float32_branch_is_found_below_90():
     at = {"x": np.array([1.0, 2.0], np.float32)}
-    report = Check(softplus32, at, grad=lambda x: np.exp(x) / (1 + np.exp(x)), search=200).run()
+    report = Check.of(softplus32, at, grad=lambda x: np.exp(x) / (1 + np.exp(x)), search=200).run()
     assert report.verdict == "fail"
     assert 88 < report.found.at["x"].max() <= 90
     assert report.found.line.startswith('@gradcli.check(at={"x": np.array([')
@@ -97,7 +99,7 @@ def test_a_float32_branch_is_found_below_90():
 def test_right_functions_do_not_fail(k):
     function = Function(np.random.default_rng([22, k]))
     with np.errstate(all="ignore"):
-        report = Check(function.value, {"x": function.x}, grad=function.gradient, search=10, seed=k).run()
+        report = Check.of(function.value, {"x": function.x}, grad=function.gradient, search=10, seed=k).run()
     assert report.verdict != "fail", (function, report.found)
 
 
@@ -119,7 +121,7 @@ RIGHT = {
 @pytest.mark.parametrize("points", [30, pytest.param(200, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("f", "grad"), RIGHT.values(), ids=RIGHT)
 def test_right_gradients_do_not_fail_at_extreme_values(f, grad, points):
-    report = Check(f, {"x": np.array([0.3, 1.7, 0.9])}, grad=grad, search=points).run()
+    report = Check.of(f, {"x": np.array([0.3, 1.7, 0.9])}, grad=grad, search=points).run()
     assert report.verdict != "fail", (report.found, report.inputs)
     assert report.notes[-1] == f"searched {points} points: found none where the claim is wrong"
 
@@ -132,21 +134,22 @@ def test_inputs_are_shrunk_together():
 
 
 def test_a_saved_point_is_checked_first():
-    check = Check(softplus, START, grad=lambda x: np.where(x > 20, 0, sigmoid(x)))
-    check.saved = [{"x": np.array([25.0])}]
-    report = check.run()
+    check = Check.of(softplus, START, grad=lambda x: np.where(x > 20, 0, sigmoid(x)))
+    report = replace(check, saved=[{"x": np.array([25.0])}]).run()
     assert report.verdict == "fail"
     assert "a saved point fails again" in report.notes
-    check.saved = [{"y": np.array([25.0])}, {"x": np.array([1.0])}]
-    assert check.run().verdict == "pass"
+    others = replace(check, saved=[{"y": np.array([25.0])}, {"x": np.array([1.0])}])
+    assert others.run().verdict == "pass"
 
 
 def test_clipped_values_fail_and_rounding_does_not():
     def loss(x):
         return np.log1p(np.exp(-x)).sum()
 
-    cancelling = Check(loss, START, grad=lambda x: sigmoid(x) - 1, search=200).run()
+    cancelling = Check.of(loss, START, grad=lambda x: sigmoid(x) - 1, search=200).run()
     assert cancelling.verdict == "pass"  # wrong only by its own rounding, where it is tiny
-    clipped = Check(lambda p: np.log(np.clip(p, 1e-6, 1)).sum(), {"p": [0.5]}, grad=lambda p: 1 / p, search=200).run()
+    clipped = Check.of(
+        lambda p: np.log(np.clip(p, 1e-6, 1)).sum(), {"p": [0.5]}, grad=lambda p: 1 / p, search=200
+    ).run()
     assert clipped.verdict == "fail"
     assert clipped.found.at["p"][0] < 1e-6 or clipped.found.at["p"][0] > 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -261,10 +262,9 @@ def judge(
     backward = {**kernel.right, **kernel.wrong}[way]
 
     def made(function: Callable) -> Check:
-        return Check(named(function, at), at, request=request, name=name)
+        return Check.of(named(function, at), at, request=request, name=name)
 
-    check = made(function_of(kernel, backward))
-    check.reference = made(kernel.plain)
+    check = replace(made(function_of(kernel, backward)), reference=made(kernel.plain))
     rng = np.random.default_rng(seed)
     arrays = {name: reference.rounded_to(scale * rng.standard_normal(shape), dtype) for name, shape in at.items()}
     judges = functools.partial(reference.check_by_reference, opens=functools.partial(check.open_reference, arrays))

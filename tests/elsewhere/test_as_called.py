@@ -132,7 +132,7 @@ def test_unused_outputs_and_a_second_backward():
 
     assert [found_in(function(both, b)) for b in (right, raises, wrong)] == [[], ["unused-output"], ["unused-output"]]
     assert [found_in(function(kept, b)) for b in (deletes, consumes)] == [["second-backward"]] * 2
-    report = Check(function(kept, deletes), {"x": X}, name="rule").run()
+    report = Check.of(function(kept, deletes), {"x": X}, name="rule").run()
     assert (report.verdict, report.diagnosis[0].kind) == ("fail", "second-backward")
     assert torch.is_grad_enabled()
 
@@ -247,7 +247,7 @@ def test_a_rule_that_uses_the_gradient_of_an_integer_fails(name):
             "jvp of an integer output": pushed,
         }
 
-    reports = [Check(rules(right)[name], {"x": X[0]}, name="f", engine="jax").run() for right in (True, False)]
+    reports = [Check.of(rules(right)[name], {"x": X[0]}, name="f", engine="jax").run() for right in (True, False)]
     assert [report.verdict for report in reports] == ["pass", "fail"], reports
     assert reports[1].diagnosis[0].kind == "unused-output"
 
@@ -262,7 +262,7 @@ def test_a_string_in_the_output_is_ignored():
         lambda x: ((jnp.sort(x), jnp.argsort(x)), jnp.argsort(x)),
         lambda places, g: (jnp.zeros_like(g[0]).at[places].set(g[0]),),
     )
-    report = Check(lambda x: {"result": ordered(x), "unit": "m"}, {"x": X[0]}, name="f", engine="jax").run()
+    report = Check.of(lambda x: {"result": ordered(x), "unit": "m"}, {"x": X[0]}, name="f", engine="jax").run()
     assert report.passed, report.message
 
 
@@ -276,7 +276,7 @@ def test_an_exception_in_a_rule_with_an_integer_output_is_an_error():
 
     ordered = jax.custom_vjp(lambda x: (jnp.sort(x), jnp.argsort(x)))
     ordered.defvjp(lambda x: ((jnp.sort(x), jnp.argsort(x)), None), unfinished)
-    assert Check(ordered, {"x": X[0]}, name="f", engine="jax").run().verdict == "error"
+    assert Check.of(ordered, {"x": X[0]}, name="f", engine="jax").run().verdict == "error"
 
 
 @pytest.mark.framework("torch")

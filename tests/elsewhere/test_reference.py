@@ -77,7 +77,7 @@ def test_nested_arguments_of_a_reference_are_rounded():
         return torch.tanh(layer.w * x + layer.more[0])
 
     at = {"layer": Layer(np.full(3, 0.1), (np.ones(3),)), "x": np.arange(3.0)}
-    report = Check(f, at, reference=f, dtype="bfloat16", engine="torch").run()
+    report = Check.of(f, at, reference=f, dtype="bfloat16", engine="torch").run()
     assert report.passed, report.message
     assert [item.name for item in report.inputs] == ["layer.w", "layer.more[0]", "x"]
 
@@ -100,8 +100,8 @@ def test_tensors_are_made_on_and_moved_to_the_given_device():
     layer = Layer(3, 3)
     layer.register_buffer("offset", torch.ones(3))
     for f, at in ((function, {"x": np.ones(3), "y": [1, 2, 3]}), (layer, {"x": np.ones(3)})):
-        Check(f, at, device="meta", engine="torch").run()  # the only other device that every machine has
+        Check.of(f, at, device="meta", engine="torch").run()  # the only other device that every machine has
         assert {x.device.type for xs in seen for x in xs} == {"meta"}
         seen.clear()
     assert layer.weight.device.type == "cpu"
-    assert Check(function, at | {"y": 2.0}, device="cpu", engine="torch").run().passed
+    assert Check.of(function, at | {"y": 2.0}, device="cpu", engine="torch").run().passed

@@ -265,11 +265,11 @@ def test_float32_is_checked_with_values_in_float64():
     def f(x):
         return torch.sin(x).sum()
 
-    report = Check(f, {"x": X}, dtype="float32").run()
+    report = Check.of(f, {"x": X}, dtype="float32").run()
     assert report.verdict == "pass"
     assert "float32" in report.notes[0]
     wrong = torch_power(RULES["factor 1.01"])
-    assert Check(lambda x: wrong(x).sum(), {"x": X}, dtype="float32").run().verdict == "fail"
+    assert Check.of(lambda x: wrong(x).sum(), {"x": X}, dtype="float32").run().verdict == "fail"
 
 
 @pytest.mark.framework("jax")

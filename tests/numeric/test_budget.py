@@ -267,7 +267,7 @@ def run_wrong(size, wrong, **options):
         g[wrong] *= 1.5
         return g
 
-    return Check(value, {"x": (size,)}, grad=gradient, **options).run(), len(calls)
+    return Check.of(value, {"x": (size,)}, grad=gradient, **options).run(), len(calls)
 
 
 @pytest.mark.parametrize("place", [0, 4321, 9_999])
@@ -296,7 +296,7 @@ def test_one_slow_call_changes_nothing(size):
             time.sleep(0.02 * (len(calls) == delayed))
             return (x**3).sum()
 
-        report = Check(value, {"x": np.linspace(1, 2, size)}, grad=lambda x: 3.01 * x**2).run()
+        report = Check.of(value, {"x": np.linspace(1, 2, size)}, grad=lambda x: 3.01 * x**2).run()
         return repr(report.inputs)
 
     assert worst(2) == worst(0)

@@ -29,7 +29,7 @@ def repair(case):
     request = Request(fix=True, seconds=60.0, wrt=case.wrt, elementwise=case.elementwise, **{case.form: case.wrong})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Check(case.f, at, request=request, name=case.name, file=case.file).run()
+        return Check.of(case.f, at, request=request, name=case.name, file=case.file).run()
 
 
 def repaired(case, patch):

@@ -108,7 +108,10 @@ def gradcheck(
             raise
         messages.report(error)
         return EXIT_SKIP
-    saved = None if save_points is None else use_points(checks, save_points, call.request.search)
+    saved = None
+    if save_points is not None:
+        saved = saved_points(save_points, call.request.search)
+        checks = [replace(c, saved=saved.of(c.file, c.name)) if isinstance(c, Check) else c for c in checks]
     if list:
         return list_checks(call, checks)
     summary, interrupted = run_checks(call, checks, began, stop)
@@ -127,17 +130,13 @@ def gradcheck(
     return EXIT_SKIP if bisect and code in (EXIT_TARGET, EXIT_INCONCLUSIVE) else code
 
 
-def use_points(checks: Sequence[Check | CheckReport], path: str, search: int) -> SavedPoints:
-    """Give each check the points that a file has saved for it, and return all saved points. Raises GradcliError."""
+def saved_points(path: str, search: int) -> SavedPoints:
+    """Return the points of a file. Raises GradcliError if it does not exist, and no search may find some."""
     if not search and not os.path.exists(path):
         raise GradcliError(f"--save-points: no such file {path}", hint="--search 100 finds points to save")
     from ...check.search import SavedPoints
 
-    saved = SavedPoints(path)
-    for check in checks:
-        if isinstance(check, Check):
-            check.saved = saved.of(check.file, check.name)
-    return saved
+    return SavedPoints(path)
 
 
 def run_checks(call: Call, checks: Sequence[Check | CheckReport], began: float, stop: bool) -> tuple[CheckSummary, int]:
@@ -306,9 +305,9 @@ def select_checks(call: Call) -> list[Check | CheckReport]:
         raise no_target()
     with enforce(call.bound(targets[0]) if targets[0].is_language else None):
         checks = checks_of(targets, request_of(call))
+    timeout = call.request.timeout
+    checks = [replace(c, bound=bound_of(c, timeout)) if isinstance(c, Check) else c for c in checks]
     for check in (c for c in checks if isinstance(c, Check)):
-        check.bound = bound_of(check, call.request.timeout)
-        check.arguments = f"-- {shlex.join(call.request.argv)}" if call.request.argv else ""
         if check.is_script and str(check.file).endswith(".py"):
             messages.note(f"{check.file} declares no checks, so it runs as a script, and its own gradient is checked")
     if "samples" in call.request.named and not any(isinstance(c, Check) and c.random for c in checks):
