@@ -24,7 +24,9 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def decision_table(rows: Sequence[decide.Row]) -> str:
     def cells(row: decide.Row) -> tuple[str, str, str]:
-        seen = (f"`{source}`: {' or '.join(word or 'nothing' for word in words)}" for source, words in row.seen.items())
+        seen = (
+            f"`{source}`: {' or '.join(word or 'not computed' for word in words)}" for source, words in row.seen.items()
+        )
         return "; ".join(seen) or "anything else", row.verdict, row.why
 
     return table(("what was said", "verdict", "why"), map(cells, rows))

@@ -28,8 +28,8 @@ The verdict is one of these:
 VERDICTS = [
     (
         "Cm pass",
-        """No element of the claim is wrong, and each that can be decided is right to the stated resolution. The claim
-also passed these tests:
+        """No element of the claim is wrong, and every element that gradcheck could decide is right to the stated
+resolution. The claim also passed these tests:
 
 - Vector products with the claim (vjp, jvp) are linear in the vector.
 - A second call at the same point gives the same result.
@@ -43,7 +43,7 @@ gradcheck would have detected any larger relative error, in any element.""",
         """At least one of these is true:
 
 - The numeric derivative and the integral of the claim both disagree with an element of the claim.
-- The numeric derivative is smooth at several scales, and the claim differs from it by more than rounding explains.
+- Several estimates of the derivative agree, and the claim differs from them by more than rounding explains.
 - One of the tests above failed.
 - A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
   and a different value if not.
@@ -58,8 +58,9 @@ If one common mistake, such as a wrong sign, explains the wrong elements, the re
         """gradcheck could not decide whether the claim is right. The report gives the reason. The most common reasons
 are:
 
-- The function jumps at the point, or is computed in steps: its slope on the step is not that over many steps.
-- The difference may come from a tolerance inside the function, at which an iteration stops.
+- The function jumps at the point, or its values form steps: the slope on one step differs from the slope over many
+  steps.
+- The difference may come from an iteration in the function that stops at a tolerance.
 - The function or its derivative is not finite at the point.
 - The claim is random, so no single call shows whether it is right. `--stochastic` checks a mean.
 - Noise or rounding is so large that an error of 2 % could not be detected.
@@ -82,22 +83,24 @@ If the slopes on the two sides of the point differ, the point is a kink. A claim
 generalized gradient (Clarke, Optimization and Nonsmooth Analysis, 1983). For a single input element, this is the
 interval between the two slopes. If many elements have kinks, gradcheck checks the claim at a generic point nearby,
 where the function is smooth. The claims at a few such points show which elements have kinks. At the point itself,
-gradcheck then compares the other elements, the elements whose claim lies outside the claims nearby, and the slopes of
-the function along a few directions.
+gradcheck then makes three tests. It moves only the elements without kinks, along random directions. It checks an
+element alone if its claim lies outside the range of the claims nearby. And it compares the claim with slopes of the
+function along a few directions.
 
 # Integrate
 
-Where the numeric derivative and the claim do not agree, or the function has structure near the point, gradcheck makes
-a second test. It computes the claim at eight points next to the checked one, and integrates it along the line. What
-the integral leaves over of the change of the function has no trend if the claim is right, whatever the noise of the
-values is. A regression gives the trend and its error. gradcheck does so on intervals of several widths, 30 times
-narrower each. Integration averages errors where differentiation amplifies them. The two tests therefore fail in
-different places.
+If the numeric derivative and the claim disagree, or if the function changes its behaviour near the point, gradcheck
+makes a second test. It computes the claim at eight points on the line, around the checked point, and integrates it. It
+then subtracts the integral from the change of the function. If the claim is right, the difference has no trend, however
+noisy the values are. A regression gives the trend and its error. gradcheck repeats this on intervals of several widths,
+each up to 30 times narrower than the one before. Integration averages errors, and differentiation amplifies them. The
+two tests therefore fail in different cases.
 
-If values jump or cancel, gradcheck also measures their rounding: it computes the function once more in long double
-(NumPy, formulas, and what gradcli records) or in float32 (PyTorch and JAX, where float64's rounding is 2^-29 times as
-large). The steps of a staircase are then either a property of the function, or its rounding. Where no other type is
-available, as for programs and C libraries, steps leave the claim undecided unless both tests agree.
+If values jump or cancel, gradcheck also measures the rounding errors of the values. For NumPy functions, formulas and
+gradcli's own engine, it computes the function once more in long double. For PyTorch and JAX, it uses float32 instead,
+whose rounding errors are 2^29 times as large as those of float64. The result shows whether the steps of a staircase
+belong to the function or come from rounding. Programs and C libraries have no second type. If their values form steps,
+the check is inconclusive unless both tests agree.
 
 # Probe
 
@@ -115,14 +118,14 @@ Every input element changes by at least half a unit. Agreement along a direction
 each element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %,
 gradcheck uses further directions, in which only these elements change.
 
-If the inputs have at most eight elements in total, gradcheck estimates these one at a time, without random directions.
+If the inputs have at most eight elements in total, gradcheck checks these one at a time, without random directions.
 
 # Locate
 
-If claim and function disagree along a direction, gradcheck searches for a wrong element. It repeatedly halves the set
-of elements that change, as in group testing (Dorfman, The Detection of Defective Members of Large Populations, 1943).
-When one element is left, gradcheck estimates it alone. In this way it finds up to ten wrong elements. If many
-elements are wrong, it estimates a sample of up to 64 elements.
+If the claim and the function disagree along a direction, gradcheck searches for a wrong element. It repeatedly halves
+the set of elements that change, as in group testing (Dorfman, The Detection of Defective Members of Large Populations,
+1943). When one element is left, gradcheck estimates the derivative with respect to this element alone. In this way it
+finds up to ten wrong elements. If many elements are wrong, it checks a sample of up to 64 elements.
 
 # Decide
 
@@ -132,8 +135,8 @@ The interval of an element extends to each side of the estimate by the sum of th
 - {ROUNDING} rounding units of the claimed value. A rounding unit is the largest relative error of rounding a number to
   its type, such as 1.1e-16 in float64.
 - {OWN_NOISE:g} times the scatter of the claim, which is how much it changes between points that differ by a few
-  rounding units, or between two calls at the same point. A larger scatter than 0.1 % of the element is a jump of the
-  claim, and does not count.
+  rounding units, or between two calls at the same point. A scatter of more than 0.1 % of the element counts as a jump
+  of the claim instead, and is not added.
 - For a backward pass, twice the rounding error of its vector products.
 - {LEAST_ACCUSED[8]:g} (float64) or {LEAST_ACCUSED[4]:g} (float32) times the claimed value, but at most {LEEWAY:g} times
   the error of the estimate.
@@ -144,22 +147,34 @@ note says how large the difference is. With `--strict`, it is a fail.
 
 An element is negligible if the derivative times the magnitude of the input element is less than a hundredth of the
 largest such product. It does not make a check inconclusive. If the effect of an element on the output is less than the
-rounding error of the output, it is called not decidable. A note gives the number of such elements.
+rounding error of the output, the element is called not decidable. A note gives the number of such elements.
 
 A backward pass is tested with incoming gradients of very different sizes: a random one, 1024 times that one, and that
-one divided by 1024. It is also tested with ones, as a sum passes them, and with 1 for a single output. gradcheck calls
-each derivative twice at the same point, and again after a call at a different point.
+one divided by 1024. It is also tested with ones, which is the incoming gradient that a sum passes back, and with 1 for
+a single output and 0 for the others. gradcheck calls each derivative twice at the same point, and again after a call at
+a different point.
 
 gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A check that stays within its time
 limit therefore has the same verdict on a slow machine as on a fast one.
 """
 DECISIONS = """
-Everything that a check sees of an element or a direction is a word: where it was seen, and what that says. The first
-row that matches decides. No other rule changes a verdict. `values` is the numeric derivative, and `integral` is the
-integral of the claim.
+Each element or direction has a few test results, such as `values: agrees`. The first row below that matches these
+results gives the verdict, and no other rule changes it. `values` compares the claim with the numeric derivative. Its
+result is one of these:
+
+    agrees             the claimed value lies in the interval
+    differs slightly   it does not, but the difference is below 1e-6 of the element
+    negligible         the effect of the element is below the rounding of the function
+    disagrees          the claimed value lies outside the interval
+    contradicts        it does, and several estimates of the derivative agree
+    unknown            the derivative could not be estimated
+
+`integral` compares the integral of the claim with the change of the function. `bound` is the bound that agreement along
+random directions gives, and `kink` says where the claimed value is if the point is a kink.
 """
 DECISIONS_ON_CHECKS = """
-What was seen of the elements then belongs to what was seen of the whole check, which is decided in the same way:
+The check as a whole has test results, too. `elements` is the worst verdict on an element. Again, the first row that
+matches gives the verdict:
 """
 MISSED = """
 A check can pass in spite of these errors:
@@ -183,12 +198,12 @@ The repository contains several test banks. A bank is a collection of right and 
 derivatives are known. These derivatives were derived by hand, or computed to 50 digits with mpmath. `make calibrate`
 checks all claims and counts the verdicts. Each random bank has {functions} functions.
 
-A right claim passes, or it is counted under one of these words:
+A right claim passes, or it counts as one of these:
 
     accused       the verdict is fail
     open          the verdict is inconclusive or error
 
-A wrong claim is counted under one of these words:
+A wrong claim counts as one of these:
 
     found         the verdict is fail
     not decided   the verdict is inconclusive or error
@@ -201,25 +216,27 @@ derivative.
 CONSTANTS = {name: getattr(verdict, name) for name in ("ROUNDING", "OWN_NOISE", "LEAST_ACCUSED")}
 ESTIMATORS = """
 `--stochastic` draws samples of an estimator and compares their mean with the derivative of the expectation. The samples
-are drawn in {blocks} calls, whose means are independent. The first look at the mean has at least {least} samples. Each
-further look has twice as many. At each look, the t distribution of the means gives an interval for the bias of each
-element. It is widened by the range of the samples, as in the empirical Bernstein bound of Maurer and Pontil (2009),
-because large samples may be rare. The level (`--level`) is divided equally among all elements and looks. Therefore, an
-estimator without bias fails with at most this probability.
+are drawn in {blocks} calls, whose means are independent. gradcheck computes the mean after at least {least} samples,
+and again each time their number has doubled. Each time, the t distribution of the means gives an interval for the bias
+of each element. Because large samples may be rare, this interval is widened by the range of the samples, as in the
+empirical Bernstein bound of Maurer and Pontil (2009). The level (`--level`) is divided equally among all intervals.
+Therefore, an estimator without bias fails with at most this probability.
 
-An element is wrong if its interval excludes zero at two successive looks, or at the last one. It passes if the interval
-only contains biases that are small compared with the largest derivative by the same input: 1 % at first, 5 % after more
-samples, and at most {most:.0%}. If this derivative is zero, the standard deviation of a sample takes its place.
+An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if the interval only
+contains small biases. The largest of these is 1 % of the largest derivative with respect to the same input, 5 % after
+more samples, and at most {most:.0%}. If this derivative is zero, the standard deviation of a sample takes its place.
 
-If a few samples have much of the variance, Hill's index is computed from the largest ones. An index up to {infinite}
-means that the variance is probably infinite, and that no interval can be stated. The check is then inconclusive.
+If a few samples account for much of the variance, Hill's index is computed from the largest ones. An index up to
+{infinite} means that the variance is probably infinite, and that no interval can be stated. The check is then
+inconclusive.
 
-An estimator that takes the number of samples is also called with n = 2. If its mean differs there, the samples of one
-call depend on each other, for example through a baseline that contains the sample itself.
+An estimator that takes the number of samples is also called with n = 2. If the mean of these calls differs from the
+derivative, the samples of one call depend on each other, for example through a baseline that contains the sample
+itself.
 
 An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the
-differences is the derivative, except for an error that is measured by a second difference. The interval contains
-both.
+differences is the derivative, except for a small error that depends on the displacement. A second difference measures
+this error, and the interval is widened by it.
 
 A check cannot see a bias below the stated resolution. It also cannot see the effect of events that did not occur in any
 sample.
@@ -233,8 +250,8 @@ from values. Both derivatives are multiplied by the same random incoming gradien
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The error of this backward pass,
 compared with the derivative in float64, is the reference's own error. It is the root mean square over the elements, and
-at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type that are about as
-large as the root mean square of the derivative. The verdict is found for each input:
+at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type that are about as large
+as the root mean square of the derivative. Each input has a verdict of its own:
 
 - The claim passes if its root mean square error is below 2 times the reference's own error.
 - It fails if the error is larger than both of two limits. One is k times the reference's own error. The other is k
@@ -270,8 +287,8 @@ HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", 
 
 def described(row: decide.Row) -> tuple[str, str]:
     """Return a row of the table as an item of a list: the verdict, what matches, and why."""
-    seen = [f"{source} {' or '.join(word or 'nothing' for word in words)}" for source, words in row.seen.items()]
-    return f"Cm {row.verdict}", f"{'; '.join(seen) or 'anything else'}: {row.why}."
+    seen = [f"{source}: {' or '.join(word or 'not computed' for word in words)}" for source, words in row.seen.items()]
+    return f"Cm {row.verdict}", f"`{'; '.join(seen)}`: {row.why}." if seen else f"Anything else: {row.why}."
 
 
 def counted(counts: Sequence[int], heads: Sequence[str]) -> list[str]:
