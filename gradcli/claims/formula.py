@@ -78,7 +78,7 @@ class FormulaProgram:
         for name in names:
             refuse_unknown([name], self.inputs, f"--{option} {name}=...: the program has no input", "its inputs are")
         if len(names) > 1 and option != "hess":
-            raise GradcliError(f"--{option} takes a derivative by one input, not by {' and '.join(names)}")
+            raise GradcliError(f"--{option} takes a derivative with respect to one input, not to {' and '.join(names)}")
         by, value = names or tuple(self.request.wrt or self.inputs), parsed.statements[0].value
         if names or option == "jvp" or len(by) == 1:
             twice = 2 if option == "hess" and len(by) == 1 else 1

@@ -199,9 +199,9 @@ class HandWritten(Claim):
         if raw.shape in ((math.prod(out), math.prod(shape)), (1, *shape)) and raw.size == math.prod(out + shape):
             return raw.reshape(out + shape)
         if shape != self.at[name].shape and raw.size == math.prod(out) * self.at[name].size:
-            what = f"the claim for '{name}' has shape {raw.shape}: it is by the entries of the array"
-            hint = "multiply it by the derivative of the entries by the tangent, or check it without --on"
-            raise WrongShapeError(f"{what}; it must be by the tangent, of shape {out + shape}", hint)
+            what = f"the claim for '{name}' has shape {raw.shape}: it is with respect to the entries of the array"
+            hint = "multiply it by the derivative of the entries with respect to the tangent, or check it without --on"
+            raise WrongShapeError(f"{what}; it must be with respect to the tangent, of shape {out + shape}", hint)
         return raw
 
     def note_type(self, raw: np.ndarray, name: str) -> None:

@@ -200,7 +200,7 @@ class OnManifolds(Claim):
         elif whole.shape[1] == x.size:
             raw = manifold.by_entries(manifold.formed(there[name]), whole.reshape((count, *x.shape)))
         else:
-            wanted = f"it must be by the tangent, {shape}, or by the entries, {x.shape}"
+            wanted = f"it must be with respect to the tangent, {shape}, or to the entries, {x.shape}"
             raise WrongShapeError(f"the derivative for '{name}' has {whole.shape[1]} columns; {wanted}")
         return manifold.pull(x, d, raw) if d.any() else raw
 

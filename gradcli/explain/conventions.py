@@ -271,7 +271,7 @@ def of_columns(manifold: Group) -> Iterator[Guess]:
     rotation = manifold.rotation_part()
     for factor, word, fix in ((0.5, "half", "double"), (2.0, "twice", "halve")):
         scale = np.diag(np.where(rotation, factor, 1.0))
-        text = f"the claim is {word} the derivative by the rotation: angles and half angles are confused"
+        text = f"the claim is {word} the derivative with respect to the rotation: angles and half angles are confused"
         yield Guess("half-angle", text, f"{fix} these columns", 1, columns=constant_matrix(scale))
         for guess in conventions:
             if guess.kind == "perturbation" and guess.columns is not None:
@@ -279,7 +279,7 @@ def of_columns(manifold: Group) -> Iterator[Guess]:
                 yield Guess("half-angle", words, advice, 3, columns=product_with(guess.columns, scale))
     if not rotation.all():
         turned = constant_matrix(np.diag(np.where(rotation, -1.0, 1.0)))
-        text = "the sign of the derivative by the rotation is wrong, as for the inverse rotation"
+        text = "the sign of the derivative with respect to the rotation is wrong, as for the inverse rotation"
         yield Guess("sign", text, "change the sign of these columns", 2, columns=turned)
 
 

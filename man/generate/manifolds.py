@@ -6,13 +6,13 @@ from .mdoc import argument, page, paragraphs, tag_list
 
 DESCRIPTION = """
 gradcli-gradcheck(1) with `--on NAME=MANIFOLD` checks a derivative whose input lies on a manifold, such as a rotation or
-a pose. Such an input cannot move in every direction, so a Jacobian by its entries is not what optimizers use. They move
-the point by a tangent: a vector d with as many numbers as the point has degrees of freedom. The claim is the Jacobian
-by d at d = 0.
+a pose. Such an input cannot move in every direction, so optimizers do not use the Jacobian with respect to its entries.
+They move the point by a tangent: a vector d with as many numbers as the point has degrees of freedom. The claim is the
+Jacobian with respect to d, at d = 0.
 
-How d moves the point is a convention, and programs differ. `--on` names it, with words after colons. A claim for
-another convention fails, and the report says which one it follows and by which matrix to multiply it. The Jacobians of
-two conventions differ by a known matrix, so this needs few further calls.
+How d moves the point is a convention, and programs differ. `--on` names the convention, with words after colons. If the
+claim follows another convention, it fails. The report then names this convention, and the matrix that converts the
+claim. gradcheck needs only a few more calls to find this out.
 
 In Python, pass `on={"T": "SE3:left"}` to `gradcli.check` and `gradcli.check_gradient`. A retraction may be given as a
 function, too.
@@ -27,16 +27,16 @@ R exp(d). With `:left`, it acts on the left, exp(d) R.""",
     ),
     (
         "SE3",
-        """Poses: matrices of shape (4, 4) or (3, 4), or 7 numbers, position and quaternion. The tangent is (v, w), a
-translation and a rotation, or with `:rotation-first` (w, v). It moves T to T exp(d). With `:left`, it moves T to
-exp(d) T. Two more words move rotation and translation apart: `:split` to R exp(w), t + v, and `:split-left` to
-exp(w) R, t + v. The quaternion in 7 numbers is w, x, y, z. With `:xyzw`, it is x, y, z, w, and with
-`:quaternion-first` it comes before the position.""",
+        """Poses: matrices of shape (4, 4) or (3, 4), or 7 numbers, the position followed by a quaternion. The tangent d
+is (v, w), a translation followed by a rotation. With `:rotation-first`, it is (w, v). It moves T to T exp(d). With
+`:left`, it moves T to exp(d) T. With `:split`, rotation and translation move separately: R to R exp(w), and t to t + v.
+With `:split-left`, they move to exp(w) R and t + v. The quaternion in 7 numbers is w, x, y, z. With `:xyzw`, it is
+x, y, z, w. With `:quaternion-first`, it comes before the position.""",
     ),
     (
         "quaternion",
-        """Unit quaternions w, x, y, z, or with `:xyzw` x, y, z, w. The tangent is as for SO3, and `:left` as well. With
-`:half-angle`, the tangent is an axis times half the angle.""",
+        """Unit quaternions w, x, y, z. With `:xyzw`, they are x, y, z, w. The tangent and `:left` are the same as for
+SO3. With `:half-angle`, the tangent is an axis times half the angle.""",
     ),
     (
         "unit",
@@ -45,40 +45,42 @@ and its rows must be tangent: orthogonal to x.""",
     ),
     (
         "sphere",
-        """All numbers of the array together have a constant norm, that of the given point. The claim is as for
-`unit`.""",
+        """Arrays with a constant norm, which is the norm of the given point. The norm is that of all numbers of the
+array together. The claim has the same form as for `unit`.""",
     ),
     (
         "stiefel",
-        """Matrices with orthonormal columns. The claim is a Riemannian gradient in the Euclidean metric, or with
-`:canonical` in the canonical metric.""",
+        """Matrices with orthonormal columns. The claim is a Riemannian gradient in the Euclidean metric. With
+`:canonical`, it is the gradient in the canonical metric.""",
     ),
     (
         "spd",
         """Symmetric positive definite matrices. The claim is a Riemannian gradient in the affine-invariant metric
-tr(X^-1 A X^-1 B), or with `:euclidean` in the Euclidean metric.""",
+tr(X^-1 A X^-1 B). With `:euclidean`, it is the gradient in the Euclidean metric.""",
     ),
     (
         "FILE.py:RETRACT",
-        """A manifold of your own. `RETRACT(x, d)` returns the point to which d moves x. The number of coordinates
-follows from the width of the claim. If that is not given by hand, add it: `FILE.py:RETRACT:2`.""",
+        """A manifold of your own. `RETRACT(x, d)` returns the point to which d moves x. If the claim is written by
+hand, the length of d follows from its number of columns. For other claims, write the length after a colon:
+`FILE.py:RETRACT:2`.""",
     ),
 ]
 MORE = """
 Inputs without `--on` are ordinary arrays, and several inputs may lie on different manifolds. A batch of points has more
-axes in front: N poses have the shape (N, 4, 4), and the claim has the shape of the output followed by (N, 6), or both
-are joined to two axes. The claim may be a sparse matrix of SciPy, one for each input or one with the columns of all
-inputs.
+axes in front. N poses have the shape (N, 4, 4), and the claim has the shape of the output followed by (N, 6). The claim
+may also be a matrix, with a row for each number of the output and 6 N columns. Such a matrix may be sparse (SciPy).
+There may be a sparse matrix for each input, or a single one with the columns of all inputs.
 
-With `--on out=SO3`, the output lies on a manifold, too. The claim is then the matrix from tangents of the input to
-tangents of the output, as in a between factor. SO3, SE3 and quaternion are possible here.
+With `--on out=SO3`, the output lies on a manifold, too. The claim is then the matrix that maps tangents of the input to
+tangents of the output. An example is the motion between two poses. The output may lie on SO3, SE3 or quaternion.
 
 With `--shape R=3,3`, gradcheck draws a random point on the manifold.
 
-A derivative by PyTorch, JAX, HIPS autograd or gradcli is by the entries of the array. gradcheck multiplies it by the
-derivative of the entries by the tangent. PyPose and lietorch return a gradient by the tangent, followed by zeros:
-declare it with `:padded`. A C function and a UM-Bridge model give a Jacobian by the tangent. There, a matrix may be a
-vector of 9, 12 or 16 numbers.
+PyTorch, JAX, HIPS autograd and gradcli differentiate with respect to the entries of the array. gradcheck therefore
+multiplies their derivatives by the derivative of the entries with respect to the tangent. PyPose and lietorch return
+the gradient with respect to the tangent, followed by zeros: declare this with `:padded`. C functions and UM-Bridge
+models give the Jacobian with respect to the tangent. Their inputs may be matrices that are written as a vector of 9, 12
+or 16 numbers.
 
 # Conventions of programs
 """
@@ -100,12 +102,13 @@ PROGRAMS = [
 ]
 """The conventions, from the sources of these programs: where their retraction multiplies, and the order of numbers."""
 CONVENTIONS = """
-Ceres Solver multiplies a Jacobian by the entries of the quaternion by PlusJacobian. The convention above is that of the
-product. Check the Jacobian by the entries without `--on`.
+A cost function of Ceres Solver gives the Jacobian with respect to the entries of the quaternion, and Ceres multiplies
+it by PlusJacobian. The table gives the convention of the product. To check the cost function's own Jacobian, leave out
+`--on`.
 
 # From one convention to another
 
-A claim for left perturbations becomes one for right perturbations by a matrix on the right:
+To convert a Jacobian for left or split perturbations to one for right perturbations, multiply it by a matrix:
 
     SO3:  J_right = J_left R
     SE3:  J_right = J_left Ad(T)
@@ -116,17 +119,17 @@ Ad(T) is (R, hat(t) R; 0, R) for the tangent (v, w), where hat(t) is the matrix 
 
 # Where conventions agree
 
-At the identity, left and right perturbations have the same Jacobian. A claim that is right there may follow either, so
-the check is inconclusive, with the finding `same-convention`. Check at another point. If two
-conventions have the same Jacobian at every point, as for a function of the translation only, the check passes.
+At the identity, left and right perturbations have the same Jacobian. A claim that is right there may follow either
+convention, so the check is inconclusive, with the finding `same-convention`. Check at another point. If two conventions
+have the same Jacobian at every point, as for a function of the translation only, the check passes.
 
 Near a rotation by pi, the logarithm jumps. A check of a logarithm is inconclusive there.
 
 # Points that are not on the manifold
 
 A matrix that is not a rotation, a quaternion whose norm is not 1 and a matrix that is not positive definite are errors.
-The message gives the distance, and the nearest rotation. A deviation up to 1e-6 is allowed. A claim by the entries of
-the array, such as a matrix of shape (3, 9) for a rotation, fails with the finding `shape`.
+The message gives the distance, and the nearest rotation. A deviation up to 1e-6 is allowed. A claim with respect to the
+entries of the array, such as a matrix of shape (3, 9) for a rotation, fails with the finding `shape`.
 
 Second derivatives, `--search` and `--reference` move the entries of inputs, so they cannot be combined with `--on`.
 """

@@ -57,7 +57,7 @@ def test_wrt_chooses_the_input_of_a_formula():
         ("x*y", "grad", ("x=y", "x=y"), "--grad: there are two formulas for x"),
         ("x*y", "grad", "z=y", "--grad z=...: the program has no input 'z'"),
         ("x*y", "grad", "x=k", "--grad: the program has no 'k'"),
-        ("x*y", "grad", "x,y=1", "--grad takes a derivative by one input, not by x and y"),
+        ("x*y", "grad", "x,y=1", "--grad takes a derivative with respect to one input, not to x and y"),
         ("x**2", "grad", "x=a=2*x", "--grad a=2*x: a formula must be a single expression"),
         ("x**2", "grad", "2*x; 3", "--grad 2*x; 3: a formula must be a single expression"),
         ("x**2", "grad", "2*", "--grad: "),
