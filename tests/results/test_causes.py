@@ -3,7 +3,10 @@
 import ast
 import json
 import re
+import shlex
 from pathlib import Path
+
+import pytest
 
 import gradcli
 from gradcli.results.causes import causes
@@ -51,6 +54,17 @@ def test_pages_are_complete():
         assert re.fullmatch("[a-z0-9-]+", name)
         assert page.title and page.meaning and page.fix and page.wrong and page.right
         assert name in page.page and not page.fix.endswith(".")
+
+
+PAGES = [page for name, page in causes().items() if name == page.name]
+FORMULAS = [page for page in PAGES if page.wrong.startswith("gradcli gradcheck '")]
+
+
+@pytest.mark.parametrize("page", FORMULAS, ids=lambda page: page.name)
+def test_commands_on_pages_have_the_finding_and_are_corrected(page, tmp_path):
+    wrong, right = (command(*shlex.split(line)[1:], "-f", "table", cwd=tmp_path) for line in (page.wrong, page.right))
+    assert wrong.returncode in (1, 4) and any(f"[{name}]" in wrong.stdout for name in (page.name, *page.also))
+    assert right.returncode == 0, right.stdout + right.stderr
 
 
 def test_help_prints_pages_and_the_list(tmp_path):
