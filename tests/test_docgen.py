@@ -13,6 +13,7 @@ from gradcli.numeric import decide
 from gradcli.rules import full_table
 from gradcli.schema import names, schema_of
 from man.generate import pages
+from man.generate.language import functions
 from man.generate.site import PAGES as SITE
 from man.generate.site import site_pages
 
@@ -50,6 +51,10 @@ def test_the_tables_of_the_site_are_current():
         assert text == (SITE / name).read_text(), "run make man"
     for row in (*decide.ELEMENT, *decide.CHECK):
         assert f" | {row.verdict} | {row.why} |\n" in pages["decisions.md"]
+
+
+def test_descriptions_of_functions_are_whole_sentences():
+    assert [call for call, text in functions() if not text.endswith(".")] == []
 
 
 def test_there_are_no_stale_pages():

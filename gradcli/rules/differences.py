@@ -206,7 +206,7 @@ def count_windows(x: Any, y: Any, *_: Any, **__: Any) -> int:
     size=count_windows,
 )
 def convolve(a, v, mode="full"):
-    """Convolution of two vectors. mode is full, same or valid, or in formulas 2, 1 or 0, as in NumPy."""
+    """Convolution of two vectors. mode is full, same or valid, as in NumPy; in formulas, it is 2, 1 or 0."""
     mode = MODES.get(mode, mode)
     a, v = as_operand_array(a).reshape((-1,)), as_operand_array(v).reshape((-1,))
     if shape_of(a) < shape_of(v):
@@ -235,7 +235,7 @@ def convolve(a, v, mode="full"):
     size=count_windows,
 )
 def correlate(a, v, mode="valid"):
-    """Cross-correlation of two vectors, with the second one conjugated. mode as for convolve."""
+    """Cross-correlation of two vectors, with the second one conjugated. mode has the same values as in convolve."""
     mode = MODES.get(mode, mode)
     a, v = as_operand_array(a), as_operand_array(v)
     if shape_of(a) < shape_of(v):

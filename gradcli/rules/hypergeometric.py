@@ -213,7 +213,7 @@ scipy_function(
     aliases=("comb",),
     domain=((3.0, 6.0), (0.3, 2.5)),
     twin="gamma(x + 1) / (gamma(y + 1) * gamma(x - y + 1))",
-    doc="Binomial coefficient: in how many ways y of x things can be chosen; also for real numbers.",
+    doc="Binomial coefficient: the number of ways to choose y of x things; also for real numbers.",
 )
 scipy_function(
     "poch",

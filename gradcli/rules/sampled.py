@@ -64,7 +64,7 @@ def hermite(x, xp, fp, slopes):
     size=lambda x, xp, fp: size_of(xp) ** 2,
 )
 def cubic_spline(x, xp, fp):
-    """Value at x of the cubic spline through the points (xp, fp), as scipy's CubicSpline (not-a-knot)."""
+    """Value at x of the cubic spline through the points (xp, fp), as in scipy's CubicSpline (not-a-knot)."""
     xp, fp = coordinates_of("cubic_spline", xp, fp, 4)
     x = in_type_of(fp, x)
     n, h = shape_of(xp)[0], xp[1:] - xp[:-1]
@@ -91,7 +91,7 @@ def spline_matrix(h, n):
     subgradient="0 where neighbouring differences change sign",
 )
 def pchip_interpolate(xi, yi, x):
-    """Value at x of the monotone piecewise cubic function through the points (xi, yi). Fritsch and Butland 1984."""
+    """Value at x of the monotone piecewise cubic function through the points (xi, yi) (Fritsch and Butland 1984)."""
     xi, yi = coordinates_of("pchip_interpolate", xi, yi, 3)
     x = in_type_of(yi, x)
     h = xi[1:] - xi[:-1]
@@ -274,7 +274,7 @@ def poly(roots):
     size=lambda a, v, mode="full": 4 * count_product(n + m for n, m in zip(shape_of(a), shape_of(v), strict=True)),
 )
 def convolve2d(a, v, mode="full"):
-    """Convolution of two matrices. mode is full, same or valid, or in formulas 2, 1 or 0."""
+    """Convolution of two matrices. mode is full, same or valid; in formulas, it is 2, 1 or 0."""
     a, v, mode = as_operand_array(a), as_operand_array(v), MODES.get(mode, mode)
     if rank(a) != 2 or rank(v) != 2:
         raise ValueError(f"convolve2d needs two matrices, got shapes {shape_of(a)} and {shape_of(v)}")

@@ -25,7 +25,7 @@ constant(
     bind=search_signature,
     numpy=(np.searchsorted,),
     samples=(Sample(np.array([-1.0, 0.0, 1.0]), A(3)),),
-    doc="Positions at which v would keep the increasing array a in order.",
+    doc="Positions at which v can be inserted into the increasing array a so that it stays in order.",
 )
 constant(
     lambda x, bins, *, right: np.digitize(x, bins, right),
@@ -34,7 +34,7 @@ constant(
     bind=lambda x, bins, right=False: ((x, bins), {"right": bool(right)}),
     numpy=(np.digitize,),
     samples=(Sample(A(3), np.array([-1.0, 0.0, 1.0])),),
-    doc="Number of the interval between increasing bins that contains each element.",
+    doc="Index of the interval that contains each element. The increasing bins are the bounds of the intervals.",
 )
 constant(
     np.flatnonzero, name="flatnonzero", numpy=(np.flatnonzero,), doc="Positions of the elements of x that are not 0."
@@ -83,7 +83,7 @@ constant(
     size=lambda x, weights=None, minlength=0: max(int(np.max(raw(x), initial=0)) + 1, as_int(minlength)),
 )
 def bincount(x, weights=None, minlength=0):
-    """Sum of the weights (by default 1) at each position that x names, from 0 up to the largest."""
+    """For each integer from 0 to the largest in x, the number of times it occurs in x, or the sum of their weights."""
     places = raw(x)
     if places.ndim != 1 or (places != places.astype(np.intp)).any() or (places < 0).any():
         raise ValueError("bincount: the positions must be a vector of integers that are not negative")

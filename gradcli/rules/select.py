@@ -244,7 +244,7 @@ argpartition = constant(
     bind=lambda x, kth, axis=-1: ((x,), {"kth": kth, "axis": negative_axis(axis, rank(x))}),
     numpy=(np.argpartition,),
     samples=(Sample(A(7), 3),),
-    doc="Indices by which partition(x, kth) orders the elements along axis.",
+    doc="Indices that bring the elements along axis into the order of partition(x, kth).",
 )
 
 

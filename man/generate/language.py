@@ -14,11 +14,11 @@ from .mdoc import Item, argument, page, paragraphs, tag_list
 
 
 def functions() -> Iterator[Item]:
-    """Yield every function of the language: its call, the first line of its description, and its other names."""
+    """Yield every function of the language: its call, the first paragraph of its description, and its other names."""
     for name, entry in sorted(full_table().items()):
         if entry.public:
             shown = describe_entry(entry)
-            doc = shown.doc.strip().split("\n")[0]
+            doc = " ".join(shown.doc.strip().split("\n\n")[0].split())
             first = doc.split(" ")[0]
             if len(first) > 1 and first.isalpha() and first != "nan":
                 doc = doc[0].upper() + doc[1:]
