@@ -192,7 +192,9 @@ OPTIONS: dict[str, Callable] = {
         "otherwise 1.",
         type=Count(1_000_000),
     ),
-    "order": option("--order N", "Check derivatives of order N [1]; 2 is gradgradcheck in PyTorch.", type=Count(2)),
+    "order": option(
+        "--order N", "Check derivatives of order N [1]. PyTorch calls order 2 gradgradcheck.", type=Count(2)
+    ),
     "no_as_called": option(
         "--no-as-called",
         "Do not vary how the derivative is called. By default, gradcheck also tests "
@@ -334,7 +336,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "draws": option(
         "--draws N",
-        f"Draw at most N samples [{1 << 23}]. If each sample takes a call, the default is {1 << 19}.",
+        f"Draw at most N samples [{1 << 23}]. The default is {1 << 19} if a call returns only one sample.",
         type=Count(MOST_COUNTED, least=LEAST_DRAWS),
         targets="function checks",
     ),
@@ -350,7 +352,7 @@ OPTIONS: dict[str, Callable] = {
     "torch": option("--torch", "Let `import torch` load gradcli's engine.", targets=PYTHON),
     "python": option(
         "--python PATH",
-        "Python that runs Python files [your project's]. PATH is an interpreter or the folder of its "
+        "Interpreter for Python files [your project's]. PATH is an interpreter or the folder of its "
         "environment. Without a project, gradcli's own Python is used.",
         complete="files",
         targets=PYTHON,

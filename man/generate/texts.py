@@ -266,18 +266,18 @@ A check fails if an element of the claim differs from the numeric derivative by 
 names the worst element, with both values, and a mistake that would explain all wrong elements.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
-element in which an error of 2 % could not be detected. The effect of an input element is its magnitude times the
-derivative with respect to it. An element with less than a hundredth of the largest effect does not make a check
-inconclusive. An element whose effect is less than the rounding error of the output cannot be checked at all. The check
-can still pass, and a note gives the number of such elements.
+element in which an error of 2 % could not be detected. The effect of an input element is the product of its magnitude
+and its derivative. An element with less than a hundredth of the largest effect does not make a check inconclusive. An
+element whose effect is less than the rounding error of the output cannot be checked at all. The check can still pass,
+and a note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
-For a single input element, this is the interval between the two slopes. If they are not known well enough, the check is
-inconclusive.
+For a single input element, this is the interval between the two slopes. If the slopes are not known accurately enough,
+the check is inconclusive.
 
 Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (or Hermitian) matrix, or accept
-only symmetric matrices. For such a function, a claim passes if it is right for symmetric changes of the matrix. The
-report says so.
+only symmetric matrices. If the matrix is symmetric, a claim for such a function passes if it is right for symmetric
+changes of the matrix. The report says so. Random values need not be symmetric.
 
 A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, with
 their sum, with zeros, and with multiples of one vector: -1, 1024 and 1/1024 times the vector.
@@ -333,20 +333,20 @@ one sample. The argument rng is a `numpy.random.Generator`. If the file uses PyT
 or a key. Functions without this argument may use the global streams of NumPy, Python and PyTorch, which gradcheck seeds
 before each call. In PyTorch and JAX, NAME may also return a loss. Its gradients are then the samples.
 
-TARGET returns the exact expectation, or TARGET(*inputs, rng, n) returns n samples of it. In the second case, its
-derivative comes from differences of samples with common random numbers.
+TARGET returns the exact expectation, or TARGET(*inputs, rng, n) returns n random values with this expectation. In the
+second case, the derivative comes from differences of samples with common random numbers.
 
 The number of samples doubles until the verdict is clear, or until `--draws` is reached. The verdict is:
 
 - pass if the mean agrees with the derivative, and a bias above the stated resolution would have been seen. The
-  resolution is relative to the largest derivative by this input, and at most 10 %.
-- fail if the mean differs from the derivative by more than chance explains. A right estimator fails with the
-  probability `--level`, which holds for all elements and numbers of samples together.
+  resolution is relative to the largest derivative with respect to the same input, and at most 10 %.
+- fail if the mean differs from the derivative by more than chance explains. The probability that a right estimator
+  fails is at most `--level`. This is the probability for the whole check, with all elements and sample sizes.
 - inconclusive if there are too few samples, or if the variance seems to be infinite.
 
-A fail says what the mean is, if that is clear: a multiple of the derivative, zero, the gradient of a different function
-in the file, or the derivative without one of its elements or inputs. With the same `--seed`, a run gives the same
-numbers. `samples/estimators.py` has examples. gradcli-verdict(7) describes the test.
+If a check fails and gradcheck recognizes the mean, the report says what it is: a multiple of the derivative, zero, the
+gradient of a different function in the file, or the derivative without one of its elements or inputs. With the same
+`--seed`, a run gives the same numbers. `samples/estimators.py` has examples. gradcli-verdict(7) describes the test.
 
 In `@gradcli.check` and `gradcli.check_gradient`, write `stochastic=`, `level=` and `draws=`.
 
@@ -443,9 +443,9 @@ summary counts skipped files, and the exit code ignores them.
 
 # Repairs
 
-For a wrong derivative written in Python, `--fix` also searches for an edit of its source with which the check passes.
-The report shows this edit as a unified diff; in JSON, it is the key `patch`, and in SARIF `fixes`. gradcli-fix(1)
-describes the search. `gradcli fix --write` changes the file.
+If a wrong derivative is written in Python, `--fix` also searches for a source edit that makes the check pass. The
+report shows this edit as a unified diff; in JSON, it is the key `patch`, and in SARIF `fixes`. gradcli-fix(1) describes
+the search. `gradcli fix --write` changes the file.
 
 # Comparison with other checkers
 
@@ -604,35 +604,38 @@ A wrong gradient of a training step raises no error: the loss still falls. Typic
 batches that are not divided by their number, batches of different sizes that all have the same weight, a missing
 zero_grad(), and a loss scale that is not divided out. `watch --loss FILE.py:NAME` finds them.
 
-NAME(model, batches) is a function that returns the loss that a whole optimizer step is meant to descend. `model` is the
-model of the program, and `batches` is a list of the batches that the model has used since the step before. For example,
-this is the mean over all tokens of a step that are not padding:
+NAME(model, batches) is a function that returns the loss that a whole optimizer step should reduce. `model` is the model
+of the program, and `batches` is a list of the batches that the model has used since the step before. For example, this
+is the mean over all tokens of a step that are not padding:
 
     def full_loss(model, batches):
         total = sum(cross_entropy(model(x), y, ignore_index=-100, reduction="sum") for x, y in batches)
         return total / sum((y != -100).sum() for x, y in batches)
 
-NAME returns a number, or a dict of named terms that add up. It returns None for a step about which it says nothing, for
+NAME returns a number, or a dict of named terms that add up. It returns None for a step that it does not cover, for
 example a step of another model. FILE may be the training script itself. The function must be defined before the
 training begins, and does not need to be called.
 
-A batch is what a DataLoader yields. It counts if a module of the optimizer got one of its tensors, and not if the call
-recorded no graph, as in a validation. If no loader is used, a batch is the arguments of a call of the model: one
-argument alone, a tuple of several, or a dict of named ones. In JAX, it is the arguments of the function that takes the
-step, or of the calls before it, without the parameters and the state of the optimizer.
+If the program uses a DataLoader, a batch is what the loader yields. A batch belongs to a step if at least one of its
+tensors was passed to a module whose parameters the optimizer updates. Calls that record no graph do not count, as in a
+validation. Without a loader, a batch consists of the arguments of one call of the model: a single argument, a tuple, or
+a dict of named arguments. In JAX, a batch consists of the arguments of the function that takes the step, or of the
+calls before it. The parameters and the state of the optimizer do not belong to the batch.
 
 By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer, and the last step of an epoch, as long as the
 checks take less time than the run plus 60 seconds. `--steps` chooses other ones. Between these steps, the program runs
-at its usual speed. The declared loss is evaluated in float64, and once as the program computes it. The difference is
-the rounding. A report says which error would have been seen: about 1e-6 of the gradient in float32, and 1e-2 in
-bfloat16. Dropout and other random numbers are repeated, if they come from the generators of PyTorch, Python or NumPy.
+at its usual speed. `watch` evaluates the declared loss in float64, and once more in the types that the program uses.
+The difference shows how large the rounding errors are. The report says how small an error would have been detected:
+about 1e-6 of the gradient in float32, and 1e-2 in bfloat16. Dropout and other random numbers are repeated, if they come
+from the generators of PyTorch, Python or NumPy.
 
 What an optimizer adds itself, such as momentum or weight_decay, is not part of the gradient. If the program clips the
 gradient on purpose, pass the norm with `--clip`.
 
 `watch --loss` works with gradient accumulation, autocast, GradScaler, checkpointing, torch.compile, several optimizers,
 closures (LBFGS), DistributedDataParallel and FSDP on one machine, the Trainer of Hugging Face, Lightning, and in JAX
-with optax, equinox and flax. If several processes train a model together, the batches are those of all processes.
+with optax, equinox and flax. If several processes train a model together, `batches` contains the batches of all
+processes.
 
 A check needs the memory for one float64 copy of the model, and for two copies of its gradients. It evaluates the loss
 and its gradient three times, and if the gradient is wrong, once more for each batch.
@@ -644,8 +647,7 @@ only traces a PyTorch or JAX function (with jit, vmap, scan or torch.compile), n
 checks it at random values of the recorded shapes. A second derivative, such as hess, is checked against the first
 derivative if that one passed, and otherwise against the objective.
 
-The checks of a process have a total time limit: the time that the process ran, plus 60 seconds. A derivative that is
-not checked by then is reported as inconclusive.
+A derivative that could not be checked within the time limit is reported as inconclusive.
 
 # What changes for the program
 
@@ -662,9 +664,9 @@ A program can notice that it is watched:
 - In PyTorch, the graph node of a custom function has an additional hook, which copies the incoming gradients.
 - At its end, the process forks, and the child runs the checks. A process that uses JAX cannot fork safely, so it runs
   the checks itself.
-- With `--loss`, `torch.nn.Module.__call__`, the iterators of DataLoader, `zero_grad`, the clipping functions,
-  GradScaler and the hooks before optimizer steps note what happens. In JAX, jit, grad and the updates of optax do so. A
-  step is checked in a fork while the program waits, or in the process itself if it uses CUDA or JAX.
+- With `--loss`, `watch` also wraps `torch.nn.Module.__call__`, the iterators of DataLoader, `zero_grad`, the clipping
+  functions and GradScaler, and adds hooks before optimizer steps. In JAX, it wraps jit, grad and the updates of optax.
+  A step is checked in a fork while the program waits, or in the process itself if it uses CUDA or JAX.
 - `os._exit` and the default handler of SIGTERM are replaced, so that the checks also run if one of them ends the
   process.
 
@@ -691,7 +693,9 @@ PROJECT = "gradcli-environment(7) describes how the default is chosen."
 FORMULAS = "Deriving formulas has a limit of its own [20 s]."
 DIGITS = "Computing in high precision has a limit of its own [20 s]."
 BOTH = "Deriving formulas and computing in high precision have limits of their own [20 s]."
-ANSWERS = "If the function runs in another program, S limits each answer of this program instead of the check [60 s]."
+ANSWERS = (
+    "If the function runs in another program, S is the limit for each of its answers, not for the whole check [60 s]."
+)
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error.",
@@ -855,9 +859,10 @@ The command `gradcli ops NAME` describes a function: its derivative, the interva
 derivative at a kink. In a call, you may write `dim` for `axis`, and `keepdim` for `keepdims`. A shape may be written as
 one argument or as several: `zeros((1, 2))` is the same as `zeros(1, 2)`.
 
-If a function has several results, select one by an index: `slogdet(x)[1]`. Functions of integers, such as gcd, take
-the integers that functions such as argmax return. The language has no strings. Arguments that take a string, such as
-mode, therefore keep their default, and einsum works only in Python files.
+If a function has several results, select one by an index: `slogdet(x)[1]`. Functions of integers, such as gcd, accept
+only the results of functions that return integers, such as argmax. The language has no strings. Arguments that take a
+string, such as method, therefore keep their default, unless numbers may replace the strings. einsum works only in
+Python files.
 """
 LANGUAGE_EXAMPLES = [
     "gradcli grad 'x**2 * sin(y)' x=2 y=3",

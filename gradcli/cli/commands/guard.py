@@ -156,8 +156,8 @@ WITH_USES = ("table", "tsv", "csv", "json")
 )
 @option(
     "--loss FILE:NAME",
-    "Check training steps against this declared loss. NAME(model, batches) returns the loss that a whole step is meant "
-    "to descend, as a number or as a dict of named terms that add up. FILE may be the training script itself.",
+    "Check training steps against this declared loss. NAME(model, batches) returns the loss that a whole step should "
+    "reduce, as a number or as a dict of named terms that add up. FILE may be the training script itself.",
     complete="complete_function",
 )
 @option("--steps N,N", "With --loss: steps to check [1, 2, 4 and so on].", callback=as_steps)
