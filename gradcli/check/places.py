@@ -18,13 +18,13 @@ def wrong_places(wrong: np.ndarray, shape: tuple[int, ...], outputs: int, comple
 
     wrong: indices into the flattened input. complete: whether all elements were estimated.
     """
-    wrong = np.unique(wrong)
+    wrong = np.flatnonzero(np.bincount(wrong))
     size = math.prod(shape)
     if size < LEAST_SIZE or not LEAST_WRONG <= len(wrong) < size:
         return None
     axes = []
     for indices, length in zip(np.unravel_index(wrong, shape), shape, strict=True):
-        ranges = ranges_of(np.unique(indices))
+        ranges = ranges_of(np.flatnonzero(np.bincount(indices)))
         known = complete or 2 * len(ranges) <= len(wrong)
         if len(ranges) > MOST_RANGES or not known:
             ranges = ((ranges[0][0], ranges[-1][1]),)

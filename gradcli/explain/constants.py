@@ -161,9 +161,9 @@ def constants_near(block: InputBlock, c: float, shapes: bool = False) -> Iterato
 
 def of_lengths(block: InputBlock, c: float) -> Iterator[tuple[str, BlockNumber, Length]]:
     """Yield functions of lengths that equal a number: in words, as a function of a block, and the length."""
+    lengths = [(length, length.of(block)) for length in lengths_of_block(block)]
     for word, function in OF_LENGTH:
-        for length in lengths_of_block(block):
-            n = length.of(block)
+        for length, n in lengths:
             if abs(function(n) - c) <= RELATIVE * abs(c):
                 yield word, functools.partial(of_length, function, length.of), length
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..numeric.compare import MARGIN
 from ..numeric.decide import Observation
+from ..numeric.flat import median_of
 from ..numeric.verdict import Judgement
 from ..results.checks import Finding
 from .block import RELATIVE, InputBlock
@@ -202,7 +203,7 @@ def lost_digits(block: InputBlock) -> Observation | None:
                 "precision", f"the claim is rounded to {digits} significant digits, as in printed numbers"
             )
     exact = a.astype(np.float32).astype(float) == a
-    if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < min(3e-7, 1e3 * np.median(relative))):
+    if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < min(3e-7, 1e3 * median_of(relative))):
         return Observation("precision", f"precision lost to float32: relative errors up to {relative.max():.1g}")
     return None
 

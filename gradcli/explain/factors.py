@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..numeric.compare import MARGIN
+from ..numeric.flat import median_of, medians_of
 from .block import RELATIVE, SURE_ERROR, InputBlock
 from .constants import CLOSE_TO_ONE, KNOWN_CONSTANTS, BlockNumber, of_lengths, readable_factor
 from .evidence import DiagnosisEvidence, Hypothesis
@@ -38,13 +39,15 @@ class Numbers:
     def __init__(self, block: InputBlock, others: Sequence[InputBlock], most: int = MOST_FITTED):
         self.parts: list[tuple[InputBlock, np.ndarray]] = []
         self.block, self.others = block, others
-        wrong = np.flatnonzero(block.wrong.any(axis=0))
+        wrong = block.wrong.any(axis=0)
         for at in (block, *(other for other in others if np.isfinite(other.r).any())):
             with np.errstate(invalid="ignore"):
                 sure = np.isfinite(at.r) & (MARGIN * at.error <= SURE_ERROR * np.fmax(np.abs(at.a), np.abs(at.r)))
             sure &= np.isfinite(at.a)
-            columns = np.flatnonzero(sure.any(axis=0))
-            columns = np.union1d(np.intersect1d(wrong, columns)[:most], columns[:most])
+            known = sure.any(axis=0)
+            chosen = np.zeros(len(known), bool)
+            chosen[np.flatnonzero(known)[:most]] = chosen[np.flatnonzero(known & wrong)[:most]] = True
+            columns = np.flatnonzero(chosen)
             if len(columns):
                 self.parts.append((at.thin(columns), sure[:, columns]))
         self.a, self.r, self.error = (self.join(operator.attrgetter(name)) for name in ("a", "r", "error"))
@@ -57,26 +60,21 @@ class Numbers:
         found = [np.broadcast_to(of(at), at.a.shape)[sure] for at, sure in self.parts]
         return np.concatenate(found).astype(float) if found else np.zeros(0)
 
-    def varying(self, found: Sequence[Quantity], table: np.ndarray, every: bool) -> np.ndarray:
-        """Return a mask of the quantities that vary between elements here (every, or wrong ones), or between points."""
-        mask = np.zeros(len(found), bool)
-        for k, (q, row) in enumerate(zip(found, table, strict=True)):
-            with np.errstate(all="ignore"):
-                elsewhere = (np.broadcast_to(q.of(at), at.a.shape)[self.block.wrong] for at in self.others)
-                values = np.concatenate([row if every else row[self.wrong], *elsewhere])
-                values = values[np.isfinite(values)]
-                mask[k] = values.size > 1 and np.ptp(values) > SURE_ERROR * np.abs(values).max()
-        return mask
+    def varies(self, q: Quantity, here: np.ndarray) -> bool:
+        """Return whether a quantity varies between some of its values here, or between points."""
+        with np.errstate(all="ignore"):
+            elsewhere = (np.broadcast_to(q.of(at), at.a.shape)[self.block.wrong] for at in self.others)
+            values = np.concatenate([here, *elsewhere])
+            values = values[np.isfinite(values)]
+            return bool(values.size > 1 and np.ptp(values) > SURE_ERROR * np.abs(values).max())
 
     def constants(self, target: np.ndarray, candidates: np.ndarray) -> np.ndarray:
         """Return for each candidate, (K, N), the constant ratio of the target to it at wrong numbers; nan if none."""
         with np.errstate(all="ignore"):
             ratios = target[self.wrong] / candidates[:, self.wrong]
-            middle = np.median(ratios, axis=1)
+            middle = medians_of(ratios)
             spread = np.abs(ratios - middle[:, None]).max(axis=1)
-            tolerance = CONSTANT_SPREAD + 3 * MARGIN * float(
-                np.median(self.error[self.wrong] / np.abs(self.r[self.wrong]))
-            )
+            tolerance = CONSTANT_SPREAD + 3 * MARGIN * median_of(self.error[self.wrong] / np.abs(self.r[self.wrong]))
             return np.where((spread <= min(tolerance, 1e-3) * np.abs(middle)) & (middle != 0), middle, np.nan)
 
 
@@ -139,15 +137,14 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
     singles = [*singles, *powers(block, numbers, ratio)]
     constant_claim = bool(numbers.others) and all(np.array_equal(at.a, block.a) for at in numbers.others)
     table, found = table_of(numbers, singles), []
-    varies = numbers.varying(singles, table, every=False)
     for power in (1.0, -1.0):
         with np.errstate(all="ignore"):
             constants = numbers.constants(ratio, table**power)
-        found += [
-            FoundFactor(q, power, float(c))
-            for q, c, ok in zip(singles, constants, varies, strict=True)
-            if ok and np.isfinite(c) and (power > 0 or not q.place) and not (constant_claim and abs(c - 1) > SURE_ERROR)
-        ]
+        for k in np.flatnonzero(np.isfinite(constants)):
+            q, c = singles[k], float(constants[k])
+            plausible = (power > 0 or not q.place) and not (constant_claim and abs(c - 1) > SURE_ERROR)
+            if plausible and numbers.varies(q, table[k][numbers.wrong]):
+                found.append(FoundFactor(q, power, c))
     for item in best(found, numbers.count):
         q = item.quantity
         word = "superfluous" if item.power > 0 else "missing"
@@ -208,10 +205,9 @@ def term_hypotheses(block: InputBlock, numbers: Numbers, singles: list[Quantity]
     plain = Quantity("1", lambda at: np.ones_like(at.a))
     candidates = [plain, *singles, *matrix_products(block), *powers(block, numbers, numbers.gap)]
     table = table_of(numbers, candidates)
-    varies = numbers.varying(candidates, table, every=True)
-    varies[0] = True
-    kept = [q for q, ok in zip(candidates, varies, strict=True) if ok]
-    yield from terms_in(block, numbers, kept, table[varies])
+    fits = np.flatnonzero(np.isfinite(numbers.constants(numbers.gap, table)))
+    kept = [k for k in fits if candidates[k] is plain or numbers.varies(candidates[k], table[k])]
+    yield from terms_in(block, numbers, [candidates[k] for k in kept], table[kept])
 
 
 def terms_in(

@@ -40,12 +40,19 @@ class Chain:
     def __init__(self, line: Line, side: int, enough: np.ndarray | float = 0.0):
         self.line, self.side, self.enough = line, side, enough
         self.fits: list[Fit] = []
+        self.settled = np.zeros(len(line.base), bool)
         self.count = len(line.base)
         x = line.unit_of_x
         self.least = max(NARROWEST * x, 1e-290 / line.scale)
         self.change = np.zeros(self.count)
 
     def add(self, width: float, degree: int) -> None:
+        """Add a fit, intersect the intervals of all fits, and note which are settled."""
+        self.add_fit(width, degree)
+        self.intersect()
+        self.settled = self.find_settled()
+
+    def add_fit(self, width: float, degree: int) -> None:
         new = fit(self.line, width, degree, self.side)
         if new is None:
             return
@@ -176,16 +183,13 @@ class Chain:
     def run(self) -> Chain:
         """Add fits until all intervals are good, or no further fit would help."""
         self.add(FIRST, FEW)
-        self.intersect()
-        settled = self.settled()
-        if settled.all() or (self.side == 0 and (settled | self.shows_kink()).all()):
+        if self.done() or (self.side == 0 and (self.settled | self.shows_kink()).all()):
             return self
         for width, degree in ((FIRST, MANY), (WIDE, MANY)):
             if self.done():
                 return self
             self.add(width, degree)
-            self.intersect()
-        if self.fits and (self.settled() | self.rounding_limits()).all():
+        if self.fits and (self.settled | self.rounding_limits()).all():
             self.widen()
             return self
         width = FIRST / RATIO
@@ -193,12 +197,11 @@ class Chain:
             if self.done() or width < (self.least * UNRESOLVED_LEAST if self.unresolved() else self.least):
                 break
             self.add(width, FEW)
-            self.intersect()
             width /= RATIO
         self.widen()
         return self
 
-    def settled(self) -> np.ndarray:
+    def find_settled(self) -> np.ndarray:
         """Return where the interval is narrow enough, and close points agree with it."""
         if not self.fits:
             return np.zeros(self.count, bool)
@@ -212,7 +215,7 @@ class Chain:
         return few & np.isfinite(self.fits[0].error) & self.agrees_with_close_points()
 
     def done(self) -> bool:
-        return bool(self.settled().all())
+        return bool(self.settled.all())
 
     def constant(self) -> np.ndarray:
         """Return where all values are equal, out to a distance of about 1 or the scale of x, whichever is larger."""
@@ -280,7 +283,6 @@ class Chain:
             if width * self.line.scale > MOST_REACH * max(1.0, self.line.scale) or not (open_ & self.limited()).any():
                 break
             self.add(width, MANY)
-            self.intersect()
 
     def limited(self) -> np.ndarray:
         """Return where the widest fit is limited by noise rather than by its degree."""

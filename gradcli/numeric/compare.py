@@ -335,7 +335,7 @@ class Comparison:
             return "contradicts"
         constant = all(f.constant[j] for f in slopes.fits)
         lost = slopes.lost[j] and self.line.measured is None
-        flat = bool(lost) and a == 0 and self.is_flat(j)
+        flat = bool(lost) and self.tried and a == 0 and self.is_flat(j)
         if (lost and not flat) or (constant and not self.tried):
             if slopes.lost[j] and max(abs(a), abs(value)) + MARGIN * error <= self.limits.negligible[j]:
                 return "negligible"

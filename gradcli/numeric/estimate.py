@@ -97,7 +97,7 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
         result.error[lost] = (least if known is not None else np.maximum(result.error, least))[lost]
         result.value[lost & (known is not None)] = 0.0
         result.lost = lost
-    result.settled = settled = chain.settled()
+    result.settled = settled = chain.settled
     if settled.all():
         return result
     open_ = ~against & ~(result.lost & (line.measured is not None))  # equal values without rounding have slope 0
@@ -134,7 +134,7 @@ def estimate_sides(line: Line, result: Estimate, where: np.ndarray) -> None:
         found = estimate_from(chain)
         value, error = found.value, found.error
         result.side_fits += found.fits
-        settled.append(chain.settled())
+        settled.append(chain.settled)
         for j in np.flatnonzero(where & ~settled[-1]):
             noise = min((float(f.noise[j]) for f in chain.fits), default=0.0)
             limit, growth = limit_from_side(line, side, int(j), noise)
