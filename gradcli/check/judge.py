@@ -81,7 +81,7 @@ def sources_of(place: Place) -> tuple[Source, ...]:
     """Return the source of the function, and of each hand-written derivative that is not inside it."""
     sources: list[Source] = []
     function = users_place(place.function) or (place.file, place.line)
-    for what, where in [("Function", function), *(("Derivative by hand", source_place(x)) for x in place.claims)]:
+    for what, where in [("Function", function), *(("Hand-written derivative", source_place(x)) for x in place.claims)]:
         text = source_at(*where) if where else ""
         if where and text and not any(text.strip() in other.text for other in sources):
             sources.append(Source(what, f"{where[0]}:{where[1]}", text))

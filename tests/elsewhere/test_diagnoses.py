@@ -253,7 +253,7 @@ def test_an_html_report_shows_the_source_of_what_was_checked(tmp_path):
     page = gradcli("gradcheck", "declared.py", "-f", "html", cwd=tmp_path, frameworks=("torch",)).stdout
     for text in ("class Derived(Base):", "def cube(x: torch.Tensor)", "def total(x):", "gradcli.check(total, at="):
         assert text in page
-    assert page.count("<section><h3>Function") == 3 and page.count("<section><h3>Derivative by hand") == 1
+    assert page.count("<section><h3>Function") == 3 and page.count("<section><h3>Hand-written derivative") == 1
 
 
 def cubed(saved):
