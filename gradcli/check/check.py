@@ -30,7 +30,9 @@ from .complaints import complaints
 from .judge import Place, observe, run_check
 from .points import are_points, draw_point, is_random, points_of
 
-OWN_ENGINE = "the engine that the file defines or imports was checked; --engine gradcli uses gradcli's own"
+OWN_ENGINE = (
+    "this is a check of the engine that the file defines or imports; for gradcli's engine, pass --engine gradcli"
+)
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
 WHOLE_NUMBERS = "for integers, pass --arg NAME='[2, 0]', or annotate the parameter with int or NDArray[np.int64]"
 LEAST_SPARSE = 2000  # with fewer elements of inputs, a sparse Jacobian is small enough to be made dense: a choice
@@ -151,7 +153,7 @@ class Check:
             f, claims["grad"] = with_objects(in_order(f, at), f, self.name)
         if claims:
             if request.order != 1:
-                raise CallError("order=2 needs a function of Tensors, without a derivative by hand")
+                raise CallError("order=2 cannot be combined with a hand-written derivative")
             claims = {way: in_order(x, at, int(way != "grad")) for way, x in claims.items()}
             by_hand = claim_by_hand(in_order(f, at), at, claims, request.wrt, request.elementwise)
             if objects:
@@ -416,7 +418,7 @@ def reference_check(function: Any, engine: str | None, title: str | None = None)
 def claim_opened(make: Callable[[Arrays], Claim], request: Request, at: Mapping[str, Any]) -> Claim:
     """Return the claim that an address makes at a point."""
     if request.order != 1:
-        raise CallError("order=2 needs a function of Tensors; this one runs elsewhere")
+        raise CallError("order=2 needs a Python function of Tensors; this one does not run in this process")
     claim = make({name: np.asarray(x) for name, x in at.items()})
     claim.wrt = claim.wrt if request.wrt is None else list(request.wrt)
     return claim
@@ -455,11 +457,9 @@ def error_report(name: str, file: str | None, start: float, error: GradcliError)
 def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") -> None:
     """Raise CallError for code of another framework: the engine would compute its values but never run its rules."""
     if framework is not None and framework != engine:
-        raise CallError(
-            f"{name} uses {FRAMEWORKS[framework]}, but {FRAMEWORKS.get(engine, 'gradcli')}'s engine does not run that "
-            "framework's own derivative rules, so it cannot check them: check the derivative that the framework gives, "
-            "with --grad or --vjp"
-        )
+        theirs, ours = FRAMEWORKS[framework], FRAMEWORKS.get(engine, "gradcli")
+        message = f"{name} uses {theirs}, whose own derivative rules {ours}'s engine does not run"
+        raise CallError(message, f"use --grad or --vjp to check the derivative that {theirs} computes")
 
 
 def values_text(at: Mapping[str, Any]) -> str:

@@ -17,10 +17,10 @@ def is_whole(x: Any, least: float = -math.inf) -> bool:
 
 def complaints_on_manifolds(request: Request) -> Iterator[str]:
     if request.on and request.order != 1:
-        yield "second derivatives depend on more than the manifold, so order must be 1 with on"
+        yield "on allows only first derivatives, so order must be 1"
     for name in EXCLUDES["on"].split() if request.on else ():
         if name != "order" and getattr(request, name):
-            yield f"{name} cannot be combined with on: it moves the entries of inputs, off the manifold"
+            yield f"{name} cannot be combined with on: it treats the entries of an input as independent"
 
 
 def complaints_of_estimator(request: Request) -> Iterator[str]:
@@ -63,7 +63,7 @@ def complaints(check: Any) -> Iterator[str]:
     if not isinstance(check.name, str):
         yield f"name must be a string, got {check.name!r}"
     if check.reference is None and request.dtype in SHORT_TYPES:
-        yield f"dtype={request.dtype!r} needs reference=, a plain function that computes the same"
+        yield f"dtype={request.dtype!r} needs reference=, a plain function that computes the same values"
     yield from complaints_of_estimator(request)
     if check.reference is not None and request.order != 1:
         yield "reference compares first derivatives, so order must be 1"

@@ -71,7 +71,7 @@ def refuse_point(at: Any, limit: int) -> None:
         if not is_shape(x):
             continue
         if any(n < 0 for n in x):
-            raise CallError(f"at: '{name}' has the shape {x}, with a negative length")
+            raise CallError(f"at: the shape of '{name}', {x}, contains a negative length")
         if len(x) > MOST_AXES:
             raise CallError(f"at: '{name}' has {len(x)} axes; NumPy allows {MOST_AXES}")
         if (size := math.prod(map(int, x))) > limit:

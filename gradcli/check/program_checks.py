@@ -128,7 +128,9 @@ def formula_checks(target: Target, request: Request) -> list[Check]:
     if request.value_and_grad or not isinstance(program, ExpressionProgram):
         raise GradcliError("--grad, --vjp, --jvp and --value-and-grad need a function: FILE.py:f --grad g")
     if request.order == 2:
-        raise GradcliError("--order 2 is not for formulas", hint="to check a second derivative: --hess x=FORMULA")
+        raise GradcliError(
+            "--order 2 cannot be used with formulas", hint="to check a second derivative: --hess x=FORMULA"
+        )
     if request.elementwise and (list(request.claims) != ["grad"] or request.symbolic):
         raise GradcliError("--elementwise requires --grad, and cannot be combined with --vjp, --jvp or --symbolic")
     formulas = FormulaProgram(program, request)
@@ -273,7 +275,7 @@ class FormulaCheck(Check):
             known = all(item.worst is None or np.isfinite(item.worst.numeric_error) for item in report.inputs)
             if report.verdict == "inconclusive" and known:  # a proof needs no values
                 inputs = tuple(replace(item, verdict="pass") for item in report.inputs)
-                notes = (*report.notes, f"values alone do not allow a verdict: {report.message}")
+                notes = (*report.notes, f"numeric derivatives alone are inconclusive: {report.message}")
                 equal = "equal as formulas"
                 return observe(report, {"exact": "proves"}, inputs=inputs, message=equal, notes=notes)
             return replace(report, message="; ".join(filter(None, (report.message, "equal as formulas"))))

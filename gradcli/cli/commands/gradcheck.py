@@ -352,7 +352,7 @@ def request_of(call: Call) -> Request:
     asked = call.request
     ways = ("grad", "value_and_grad", "vjp", "jvp")
     if asked.dtype in SHORT_TYPES and asked.reference is None:
-        hint = "add --reference NAME, a plain function that computes the same"
+        hint = "add --reference NAME, a plain function that computes the same values"
         raise GradcliError(f"--dtype {asked.dtype} needs --reference", hint=hint)
     claims = [way.replace("_", "-") for way in ways if getattr(asked, way) not in (None, False)]
     if len(claims) > 1 and claims != ["vjp", "jvp"]:
