@@ -213,7 +213,7 @@ def compare_digits(
     place = np.unravel_index(int(np.nanargmax(np.where(wrong, np.abs(relative[0]), -1.0))), wrong.shape)
     exact_value, error = truth[0][place], abs(relative[0][place])
     claimed = f"claimed {exact_value + errors[0][place]:.17g}, exact {exact_value:.17g} (relative error {error:.2g})"
-    text = f"{digits}-digit arithmetic refutes it: {name_element(directions[place[0]])} {claimed}"
+    text = f"{digits}-digit arithmetic gives another derivative: {name_element(directions[place[0]])} {claimed}"
     checks.findings.append(Finding("exact", text))
 
 

@@ -22,8 +22,8 @@ TRIVIAL = (
 
 ROUGH = Finding(
     "rough",
-    "the claim is rough: between nearby points the function's slope varies smoothly, but the claim jumps (computed "
-    "in float16 or float32, from a table, or by an iteration that stops early)",
+    "the claim is rough: it jumps between nearby points, where the function's slope varies smoothly; possible causes "
+    "are float16 or float32, a table, and an iteration that stops early",
 )
 
 
@@ -35,7 +35,7 @@ def too_few(probe: Probe) -> Finding:
 
 def reason_of(judgement: Judgement, seen: Mapping[str, str]) -> Finding:
     if seen["elements"] == "below rounding":
-        text = "no element is decidable: all are below the function's own rounding"
+        text = "no element is decidable: the effect of every element is smaller than the rounding error of the function"
         return Finding("below rounding", text)
     if seen.get("repeat") == "differs":
         relative = judgement.rows.between_calls / np.maximum(np.abs(judgement.claimed), TINY)
@@ -63,8 +63,8 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
     for item in inputs:
         if item.negligible:
             count = "1 element is" if item.negligible == 1 else f"{item.negligible} elements are"
-            reason = f"below the function's own rounding: any value up to {item.negligible_below:.2g} agrees"
-            yield f"{item.name}: {count} not decidable, {reason}"
+            reason = "the effect on the output is smaller than the rounding error of the function"
+            yield f"{item.name}: {count} not decidable: {reason}; any value up to {item.negligible_below:.2g} agrees"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
             yield f"{item.name}: {TRIVIAL}"
 
@@ -76,7 +76,7 @@ def slight_notes(judgement: Judgement) -> Iterator[str]:
         part = flat.columns(k)
         off = max((relative for i, relative in judgement.slight.items() if part.start <= i < part.stop), default=0.0)
         if off:
-            yield f"{name}: differs by {off:.1g}, more than rounding: {WHY_SLIGHT} (--strict makes it a fail)"
+            yield f"{name}: differs by {off:.1g}, more than rounding; {WHY_SLIGHT}; with --strict, this is a fail"
 
 
 def tolerance_notes(judgement: Judgement) -> Iterator[str]:
@@ -87,17 +87,17 @@ def tolerance_notes(judgement: Judgement) -> Iterator[str]:
     for k, name in enumerate(flat.claim.wrt):
         off = float(relative[:, flat.columns(k)].max(initial=0.0))
         if 0 < off <= UNCONVERGED:
-            yield f"{name}: differs by {off:.1g} at most, as after an iteration that stops too early: {ITERATION}"
+            yield f"{name}: differs by {off:.1g} at most, perhaps because an iteration stops too early; {ITERATION}"
 
 
 ITERATION = "if f iterates, check again with a smaller tolerance"
-WHY_SLIGHT = "a solver's tolerance, float32 inside, or a rounded constant such as 3.14159"
+WHY_SLIGHT = "possible causes are a solver's tolerance, float32, and a rounded constant such as 3.14159"
 
 
 def few_digits(flat: Flat) -> str:
     """Return advice for a function or derivative that is computed in few digits, else ""."""
     unit = max(flat.unit, flat.claim_unit)
-    advice = "--reference NAME compares its derivative with that of a plain function"
+    advice = "to compare with the derivative of a plain function, pass --reference NAME"
     return f"; the function computes with {-np.log10(unit):.1f} digits: {advice}" if unit > FEW_DIGITS else ""
 
 
@@ -105,4 +105,4 @@ def held_notes(flat: Flat) -> Iterator[str]:
     for k, name in enumerate(flat.claim.wrt):
         if count := int(flat.held[flat.columns(k)].sum()):
             elements = "1 element is" if count == 1 else f"{count} elements are"
-            yield f"{name}: {elements} nan or infinite, and held constant"
+            yield f"{name}: {elements} nan or infinite, and kept constant"

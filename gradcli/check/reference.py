@@ -250,7 +250,7 @@ class ReferenceBlock:
             if where.startswith("the derivative"):
                 excess = max(excess, slope.most / max(SHARED_BY_GROUP * units, 2 * plain.most))
             number = f"{slope.value:+.3g} ± {slope.error:.1g}"
-            text = f"its errors follow {where} with slope {number}" if where else f"{ON_AVERAGE} {number}"
+            text = f"its errors contain {number} times {where}" if where else f"{ON_AVERAGE} {number}"
             nearly = NEARLY if where else NEARLY_ON_AVERAGE
             found.append((excess if where or excess < 1 else math.inf, nearly, "systematic", text))
         wrong = [item for item in found if item[0] > 1]

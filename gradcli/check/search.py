@@ -278,8 +278,10 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
         found = f"searched {count} points: found none where the claim is wrong"
         note = "the claim fails at this point, so no other points were searched" if wrong else found
         return replace(report, notes=(*report.notes, note))
-    where = "shrunk from the declared point" if wrong else f"shrunk from one of {count} points"
-    return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, f"the smallest failing point, {where}")
+    where = "found by shrinking the declared point" if wrong else f"found by shrinking one of {count} points"
+    return with_point(
+        hunt, shrink(failing, hunt.fails, hunt.varied), report, f"this is the smallest failing point, {where}"
+    )
 
 
 def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point | None:

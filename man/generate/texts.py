@@ -285,7 +285,7 @@ their sum, with zeros, and with multiples of one vector: -1, 1024 and 1/1024 tim
 If the function is defined on only one side of the point, gradcheck uses the slope on that side. If the claim and the
 numeric derivative differ only slightly, and this difference changes erratically from point to point, the function
 probably contains a solver that stops at a tolerance. The check is then inconclusive. Input elements that are nan or
-infinite are held constant, and a note gives their number.
+infinite are kept constant, and a note gives their number.
 
 # Cost and limits
 
