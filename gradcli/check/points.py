@@ -49,10 +49,9 @@ def draw_point(
         except BaseException as error:
             raise call_failed(callable_name(points[0]), error) from error
     refuse_point(at, request.max_elements)
-    drawn = {
-        name: draw_input(x, rng, manifolds.get(name), name) if is_shape(x) else as_typed(f, name, at, request)
-        for name, x in at.items()
-    }
+    drawn = {name: x if is_shape(x) else as_typed(f, name, at, request) for name, x in at.items()}
+    for name in (name for name, x in drawn.items() if is_shape(x)):
+        drawn[name] = on_manifold(draw_numbers(rng, drawn[name], request.input_dtype), manifolds.get(name), name)
     if request.dtype in (None, *SHORT_TYPES):  # `rounded_to` takes care of short types
         return drawn
     dtype = request.input_dtype
@@ -79,9 +78,14 @@ def refuse_point(at: Any, limit: int) -> None:
             raise CallError(f"at: '{name}' of shape {x} would have {size} elements; {limited}")
 
 
-def draw_input(shape: tuple[int, ...], rng: np.random.Generator, manifold: Any, name: str) -> np.ndarray:
-    """Return random numbers of a shape, on the input's manifold if it has one."""
+def draw_numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """Return normally distributed numbers, of which also the imaginary parts if the type is complex."""
     drawn = rng.standard_normal(shape)
+    return drawn + 1j * rng.standard_normal(shape) if dtype.kind == "c" else drawn
+
+
+def on_manifold(drawn: np.ndarray, manifold: Any, name: str) -> np.ndarray:
+    """Return random numbers, on the input's manifold if it has one."""
     if manifold is None:
         return drawn
     manifold.refuse_shape(drawn, name)

@@ -71,6 +71,27 @@ def bound_memory(max_elements: int) -> None:
         bound.mebibytes = allowed >> 20
 
 
+@contextlib.contextmanager
+def more_memory(most: int) -> Iterator[None]:
+    """On Linux, make allocations fail in a block once they take this many bytes more than the process has now."""
+    taken = memory_taken()
+    if taken is None:
+        yield
+        return
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = taken[0] + most
+    if any(limit != resource.RLIM_INFINITY and limit <= wanted for limit in limits):
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, limits)
+
+
 def memory_taken() -> tuple[int, int] | None:
     """Return the bytes of data that this process has reserved and that it uses; None if not on Linux."""
     try:

@@ -18,7 +18,7 @@ import numpy as np
 from ..claims.claim import CallError, Claim, OutOfCallsError
 from ..errors import GradcliError, TimeIsUp
 from ..explain.points import resized
-from ..lang.limits import within
+from ..lang.limits import more_memory, within
 from ..results.checks import CheckReport
 from ..results.patches import Patch, Replacement
 from ..user.source import Edit, FunctionSource, apply_edits
@@ -33,6 +33,7 @@ SHORTEST_TRIAL, LONGEST_TRIAL = 0.1, 1.0
 """CPU seconds that one edit may take at least and at most: an edited loop may never end."""
 SLOWER = 20.0  # how many times longer than the derivative as it is an edit may take, within these bounds
 WAITING = 5.0  # seconds that one edit may wait for something
+TRIAL_BYTES, TRIAL_COPIES = 1 << 29, 32  # memory of an edit, and more for each byte of input: an outer product is n**2
 MOST_CHECKED = 5  # most edits that are checked as a whole: a choice
 FEWEST_NAMED = 3  # from this number on, a constant that equals a length is suspect if no other shape shows what it is
 
@@ -139,12 +140,13 @@ class Search:
 
     def run(self, check: Callable[[Mapping[str, Any] | None], CheckReport]) -> Patch | None:
         hits, partial = [], Partial(self.trial.agreeing())
-        for candidate in self.in_order():
-            right = self.outcome(candidate, self.trial.agreeing)
-            if right is not None and right[:TRIAL_DIRECTIONS].all():
-                hits.append(candidate)
-            elif right is not None:
-                partial.note(candidate, right)
+        with more_memory(TRIAL_BYTES + TRIAL_COPIES * sum(x.nbytes for x in self.trial.flat.arrays)):
+            for candidate in self.in_order():
+                right = self.outcome(candidate, self.trial.agreeing)
+                if right is not None and right[:TRIAL_DIRECTIONS].all():
+                    hits.append(candidate)
+                elif right is not None:
+                    partial.note(candidate, right)
         return self.best(hits, check) or self.best([*filter(self.agrees_here, partial.pairs())], check)
 
     def best(self, hits: list[Candidate], check: Callable[[Mapping[str, Any] | None], CheckReport]) -> Patch | None:

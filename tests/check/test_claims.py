@@ -243,3 +243,10 @@ def test_a_backward_that_changes_its_cotangent_fails():
     report = check_gradient(lambda x: np.maximum(x, 0), vjp=clamp_backward, at={"x": np.array([-1.0, 2.0])})
     assert (report.verdict, report.diagnosis[0].kind) == ("fail", "writes-into")
     assert "changes its cotangent in place" in report.message
+
+
+@pytest.mark.parametrize(("grad", "verdict"), [(lambda z: 2 * z, "pass"), (lambda z: 2 * z.conj(), "fail")])
+def test_random_complex_points_have_imaginary_parts(grad, verdict):
+    """The gradient of sum |z|**2 is 2 z; its conjugate is the same at real points."""
+    report = check_gradient(lambda z: (z * z.conj()).real.sum(), grad, {"z": (3,)}, dtype="complex128")
+    assert report.verdict == verdict

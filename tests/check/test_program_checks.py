@@ -117,3 +117,15 @@ def test_equal_at_the_point_only_is_not_equal_as_formulas():
     report = check("x^3", grad="4*x+4", values={"x": np.array(2.0)}, symbolic=True)
     assert report.verdict == "pass"
     assert "equal as formulas" not in report.message
+
+
+def test_equal_formulas_prove_nothing_at_a_jump():
+    at = {"x": np.array(2.0)}
+    assert check("floor(x) + x", grad="1", values=at).verdict == "inconclusive"
+    assert check("floor(x) + x", grad="1", values={"x": np.array(2.5)}).verdict == "pass"
+
+
+def test_random_complex_points_have_imaginary_parts():
+    """The gradient of |z|**2 is 2 z; its conjugate is the same at real points."""
+    assert check("real(z*conj(z))", grad="2*z", dtype="complex128").verdict == "pass"
+    assert check("real(z*conj(z))", grad="2*conj(z)", dtype="complex128").verdict == "fail"

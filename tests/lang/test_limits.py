@@ -1,12 +1,14 @@
-"""Time limits: they stop code that takes too long, even when nested, and leave no alarm behind."""
+"""Limits of time and memory: they stop code that takes too much, even when nested, and leave no alarm behind."""
 
 import signal
+import sys
 import time
 
+import numpy as np
 import pytest
 
 from gradcli.errors import TimeIsUp
-from gradcli.lang.limits import within
+from gradcli.lang.limits import more_memory, within
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers")
 
@@ -62,3 +64,12 @@ def test_an_alarm_during_exit_is_ignored(monkeypatch):
     with within(30):
         pass
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory need Linux")
+def test_memory_is_limited_in_a_block_only():
+    with more_memory(64 << 20):
+        np.empty(1 << 20)
+        with pytest.raises(MemoryError):
+            np.empty(1 << 25)
+    np.empty(1 << 25)
