@@ -258,12 +258,18 @@ def order_of(claimed: np.ndarray, known: np.ndarray, error: np.ndarray) -> np.nd
         return None
     order = np.full(count, -1)
     tolerance = MARGIN * error + RELATIVE * np.abs(known)
+    moved: dict[int, list[int]] = {}
     for i in range(count):
-        alike = np.flatnonzero((np.abs(claimed - known[i]) <= tolerance[i]).all(axis=1))
-        if not len(alike):
+        alike = np.flatnonzero((np.abs(claimed - known[i]) <= tolerance[i]).all(axis=1)).tolist()
+        if not alike:
             return None
-        order[i] = i if i in alike else next((j for j in alike.tolist() if j not in order), alike[0])
-    return order if len(np.unique(order)) == count and (order != np.arange(count)).any() else None
+        if i in alike:
+            order[i] = i
+        else:
+            moved[i] = alike
+    for i, alike in moved.items():  # after the rows that stay, whose places are taken
+        order[i] = next((j for j in alike if j not in order), alike[0])
+    return order if moved and len(np.unique(order)) == count else None
 
 
 def words_of_order(order: np.ndarray, noun: str) -> str:
@@ -277,7 +283,7 @@ def words_of_order(order: np.ndarray, noun: str) -> str:
     if len(changed) == last - first + 1 and np.array_equal(order[first : last + 1], blocks):
         return f"{noun} {span(first, split - 1)} and {span(split, last)} are exchanged"
     if len(order) <= 12:
-        return f"they are those of {noun} {', '.join(map(str, order))}"
+        return f"they are those of {noun} {', '.join(map(str, np.argsort(order)))}"
     return f"{len(changed)} of {len(order)} are in another place"
 
 
