@@ -117,7 +117,6 @@ INNER: dict[str, ArrayFunction] = {
     "the normal distribution function at {}": normal_probability,
 }
 """Functions that a term of the product or quotient rule may contain."""
-POWERS = {"{}": 1.0, "{}**2": 2.0, "1/{}": -1.0, "1/{}**2": -2.0}
 SUBSTITUTED: dict[str, ArrayFunction] = {
     "sigmoid's s (1 - s) was computed from {0} itself, not from sigmoid({0})": lambda x: (
         x * (1 - x) / sigmoid_slope_value(x)
@@ -134,7 +133,7 @@ SUBSTITUTED: dict[str, ArrayFunction] = {
     "tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / tanh_slope_value(x),
     "sigmoid({0}) in place of its derivative": lambda x: 1 / (1 - sigmoid_value(x)),
     "1 - tanh({0}) in place of 1 - tanh({0})**2": lambda x: 1 / (1 + np.tanh(x)),
-    "1 + {0} in place of 1 + {0}**2": lambda x: (1 + x**2) / (1 + x),
+    "1 / (1 + {0}) in place of 1 / (1 + {0}**2)": lambda x: (1 + x**2) / (1 + x),
     "{0} in place of exp({0})": lambda x: x * np.exp(-x),
     "log({0}) in place of 1/{0}": lambda x: x * np.log(x),
 }
