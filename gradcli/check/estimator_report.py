@@ -151,7 +151,9 @@ def reason_undecided(estimation: Estimation) -> Finding:
         own = look.claimed.tail[tail.argmin()] == tail.min()
         what = "samples" if own else f"samples of {estimation.claim.title}"
         text = f"the variance seems infinite: large {what} follow a power law with index {tail.min():.2g}"
-        return Finding("heavy tail", f"{text} at {place(look.heavy)}; below an index of 2, no level can be stated")
+        return Finding(
+            "heavy tail", f"{text} at {place(look.heavy)}; below an index of 2, the level cannot be guaranteed"
+        )
     open_ones = ~look.within(MOST_BIAS)
     with np.errstate(all="ignore"):
         part = np.where(open_ones, look.bound / look.scale, 0.0).max()
@@ -168,7 +170,7 @@ def explain_bias(estimation: Estimation, request: Request) -> list[Finding]:
     means = Means(look.claimed.value, look.truth.value, look.error, look.truth.doubt, look.wrong)
     sizes = sizes_in(estimation.estimator.function, estimation.leaves)
     found = explain_mean(means, [*inputs_of_estimation(estimation)], sizes, other_gradients(estimation, request))
-    return found or [Finding("biased", "the mean is not the derivative, for no known cause")]
+    return found or [Finding("biased", "the mean is not the derivative, and no known mistake explains it")]
 
 
 def inputs_of_estimation(estimation: Estimation) -> Iterator[tuple[str, tuple[int, ...], slice]]:

@@ -275,11 +275,14 @@ def of_columns(manifold: Group) -> Iterator[Guess]:
         yield Guess("half-angle", text, f"{fix} these columns", 1, columns=constant_matrix(scale))
         for guess in conventions:
             if guess.kind == "perturbation" and guess.columns is not None:
-                words, advice = f"{guess.text}, and {word} of it in the rotation", f"{fix} these columns; {guess.fix}"
+                words, advice = (
+                    f"{guess.text}, and its columns of the rotation are {word} as large as they should be",
+                    f"{fix} these columns; {guess.fix}",
+                )
                 yield Guess("half-angle", words, advice, 3, columns=product_with(guess.columns, scale))
     if not rotation.all():
         turned = constant_matrix(np.diag(np.where(rotation, -1.0, 1.0)))
-        text = "the sign of the derivative with respect to the rotation is wrong, as for the inverse rotation"
+        text = "the sign of the derivative with respect to the rotation is wrong, as if the rotation were inverted"
         yield Guess("sign", text, "change the sign of these columns", 2, columns=turned)
 
 
@@ -310,7 +313,7 @@ def of_rows(claim: OnManifolds, known: KnownPoint) -> Iterator[Guess]:
         return
     for k, c in enumerate(output.conventions(output.origin())):
         rows: Map = functools.partial(lambda k, known: known.out_maps[k], k)
-        text = f"the claim measures the output by {c.text.removeprefix('the Jacobian for ')}"
+        text = f"the claim uses {c.text.removeprefix('the Jacobian for ')}, for the output"
         fix = f"multiply it on the left by {inverse_of(c.fix)}"
         simple = 1 if c.kind == "perturbation" else 2
         if c.kind != "perturbation":
@@ -392,7 +395,7 @@ def riemannian(block: InputBlock, claim: OnManifolds, manifold: Riemannian) -> l
         text = f"the claim has a part normal to {manifold.name.partition(':')[0]}, {normal:.2g} of its norm"
         kind, fix = "not-tangent", PROJECTIONS.get(type(manifold).__name__, "project it")
         if isinstance(manifold, Sphere) and right and normalises(claim, block.name):
-            kind, fix = "normalisation-missing", f"the function divides by the norm, and the claim does not: {fix}"
+            kind, fix = "normalisation-missing", f"the function divides by the norm, but the claim does not: {fix}"
         words = "its tangent part is right" if right else "its tangent part is wrong, too"
         findings.append(Finding(kind, f"{block.name}: {text}; {words}; {fix}", block.name))
     for other in manifold.metrics():

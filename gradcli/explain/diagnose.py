@@ -149,8 +149,8 @@ def surrogates(block: InputBlock) -> Iterator[DiagnosisStatement]:
         return bool(np.isfinite(at.r).any() and flat[np.isfinite(at.r)].all() and np.any(at.a))
 
     text = (
-        "the function is constant near this point, but the claim is not 0: the function rounds, has steps, or uses a "
-        "detached copy; if the gradient is meant to differ, check it with gradcheck --reference NAME"
+        "the function is constant near this point, but the claim is not 0, perhaps because of rounding, steps or a "
+        "detached copy; if this is intended, check the gradient with gradcheck --reference NAME"
     )
     yield DiagnosisStatement("surrogate", text, holds)
 

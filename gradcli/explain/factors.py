@@ -104,7 +104,7 @@ def functions_of_inputs(block: InputBlock, evidence: DiagnosisEvidence) -> Itera
     if not numbers.count:
         return
     if block.diagonal or block.a.size == 1:
-        yield Hypothesis("chain factor", "1 over the derivative is claimed", lambda at: 1 / at.a)
+        yield Hypothesis("chain factor", "the claim is 1 divided by the derivative", lambda at: 1 / at.a)
     singles = list(quantities(block))
     yield from factors(block, numbers, singles)
     yield from term_hypotheses(block, numbers, [q for q in singles if not q.place])

@@ -53,7 +53,9 @@ def whole_moves(block: InputBlock) -> Iterator[Hypothesis]:
     if block.array.ndim == 1 and block.array.size > 2 and block.array.dtype.kind == "f":
         text = f"the values are in the order of the sorted {block.name}; put them back into the order of {block.name}"
         yield Hypothesis("permuted", text, lambda at: at.a[:, np.argsort(np.argsort(at.x))])
-        text = f"the values are reordered as if they were in sorted order, but they were in the order of {block.name}"
+        text = (
+            f"the values were in the order of {block.name} already, but the claim reorders them as if they were sorted"
+        )
         yield Hypothesis("permuted", text, lambda at: at.a[:, np.argsort(at.x)])
 
 
@@ -191,11 +193,13 @@ def sum_from_end(axis: int, x: np.ndarray) -> np.ndarray:
 
 
 SUMS: dict[str, Callable[[int, np.ndarray], np.ndarray]] = {
-    "a cumulative sum goes the wrong way": lambda axis, x: sum_from_end(axis, np.diff(x, axis=axis, prepend=0.0)),
-    "a cumulative sum is missing": sum_from_end,
-    "the claim is the cumulative sum of the derivative, from the end: the backward of a difference is missing, or a "
-    "cumulative sum is applied once too often": lambda axis, x: -np.diff(x, axis=axis, append=0.0),
-    "the claim is the cumulative sum of the derivative, from the beginning: the backward of a difference is "
+    "a cumulative sum goes the wrong way along axis {}": lambda axis, x: sum_from_end(
+        axis, np.diff(x, axis=axis, prepend=0.0)
+    ),
+    "a cumulative sum is missing along axis {}": sum_from_end,
+    "the claim is the cumulative sum of the derivative from the end of axis {}: the backward of a difference is "
+    "missing, or a cumulative sum is applied once too often": lambda axis, x: -np.diff(x, axis=axis, append=0.0),
+    "the claim is the cumulative sum of the derivative from the beginning of axis {}: the backward of a difference is "
     "missing": lambda axis, x: np.diff(x, axis=axis, prepend=0.0),
 }
 """Mistakes in a cumulative sum from the end, which is the derivative of one from the beginning, and their repair."""
@@ -204,7 +208,7 @@ SUMS: dict[str, Callable[[int, np.ndarray], np.ndarray]] = {
 def cumulative_sums(block: InputBlock) -> Iterator[Hypothesis]:
     for axis in (axis for axis, n in enumerate(block.array.shape) if n > 2):
         for what, change in SUMS.items():
-            text = f"{what} along axis {axis}"
+            text = what.format(axis)
             text += ": backward must sum in the direction opposite to forward" * text.startswith("a cumulative")
             yield moved_rows("cumulative sum", text, functools.partial(change, axis))
 

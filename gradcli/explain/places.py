@@ -395,12 +395,12 @@ def wrong_pattern(block: InputBlock) -> str:
     counts = {
         "not 0 where the derivative is 0": block.wrong & zero,
         "0 where the derivative is not 0": block.wrong & (block.a == 0),
-        "another number than the derivative": block.wrong & ~zero & (block.a != 0),
+        "neither 0 nor the derivative": block.wrong & ~zero & (block.a != 0),
     }
     listed = [
         f"{(n := int(where.sum()))} {'is' if n == 1 else 'are'} {w}" for w, where in counts.items() if where.any()
     ]
-    return f"of the wrong claims, {', '.join(listed)}" if len(listed) > 1 or "another" not in listed[0] else ""
+    return f"of the wrong claims, {', '.join(listed)}" if len(listed) > 1 or "neither" not in listed[0] else ""
 
 
 def range_of_ratios(block: InputBlock) -> str:
@@ -412,7 +412,7 @@ def range_of_ratios(block: InputBlock) -> str:
     low, high = float(ratios.min()), float(ratios.max())
     if max(abs(low - 1), abs(high - 1)) < NEAR_ONE:
         off = np.abs(ratios - 1)
-        return f"the wrong elements are off by relative errors of {off.min():.2g} to {off.max():.2g}"
+        return f"the wrong elements have relative errors of {off.min():.2g} to {off.max():.2g}"
     everything = "all" if block.wrong.all() else "the wrong"
     return (
         f"{everything} elements are off by different factors: the claim is {low:.3g} to {high:.3g} times the derivative"

@@ -22,8 +22,8 @@ from .points import nearby
 AGREEMENT = 1e-3  # relative error up to which an agreement counts: a choice
 SURROGATE_DIRECTIONS = 2  # for each input and point: a choice
 MOVED_BOTH_WAYS = (1.0, -1.0)  # where other points are
-CUT_OFF = "the function uses detach or stop_gradient; if its gradient is meant to differ, pass --reference NAME"
-MEANT = "if this is meant, --reference NAME compares the gradient with that of another function"
+CUT_OFF = "the function uses detach or stop_gradient; if the gradient differs on purpose, pass --reference NAME"
+MEANT = "if this is intended, --reference NAME compares the gradient with that of another function"
 
 
 def with_surrogate(report: CheckReport, opens: Callable[[], Claim]) -> CheckReport:
@@ -54,13 +54,12 @@ def find_surrogate(claim: FrameworkCall) -> Finding | None:
 def describe(names: tuple[str, ...]) -> Finding:
     """Describe a surrogate. names: of the functions that it replaces."""
     steps = " and ".join(name for name in names if name != "detach")
-    cut = "the results of detach are constants"
     if not steps:
-        return Finding("surrogate", f"the gradient is that of the function in which {cut}")
+        return Finding("surrogate", "the gradient is that of the function with the results of detach as constants")
     text = (
         f"straight-through: the gradient is that of the function with {steps} replaced by the identity plus a constant"
     )
-    return Finding("straight-through", f"{text}, and {cut}" if "detach" in names else text)
+    return Finding("straight-through", f"{text}, and the results of detach as constants" if "detach" in names else text)
 
 
 def has_gradient(function: Claim, claim: Claim) -> bool:

@@ -156,8 +156,8 @@ def unexplained_parameters(compared: GradientComparison, names: list[str]) -> st
         else float("inf")
     )
     return (
-        f"not the gradient of the declared loss, for no known cause: the gradients of {len(wrong)} of {len(names)} "
-        f"parameters differ ({shown}); the cosine is {cosine:.4f}, the ratio of the norms {ratio:.4g}"
+        f"not the gradient of the declared loss, and no known mistake explains it: the gradients of {len(wrong)} of "
+        f"{len(names)} parameters differ ({shown}); the cosine is {cosine:.4f}, the ratio of the norms {ratio:.4g}"
     )
 
 

@@ -306,7 +306,8 @@ CASES = {
         lambda x: 2 * np.cumsum(np.cumsum(x)[::-1])[::-1],
         lambda x: 2 * np.cumsum(np.cumsum(np.cumsum(x)[::-1]))[::-1],
         {"x": X},
-        "a cumulative sum is applied once too often along axis 0",
+        "from the end of axis 0: the backward of a difference is missing, or a cumulative sum is applied "
+        "once too often",
     ),
     "a regularizer": (
         lambda w: np.sin(w).sum() + 0.1 * (w**2).sum(),

@@ -46,7 +46,7 @@ def test_a_surrogate_of_one_number_is_confirmed_at_another_point():
 def test_errors_that_differ_are_not_the_same_relative_error():
     errors = 1 + 1e-6 * np.array([0.1, 0.3, 0.8])
     (text,) = texts(strictly(lambda x: np.sin(x).sum(), lambda x: np.cos(x) * errors, X))
-    assert text == "x: the wrong elements are off by relative errors of 1e-07 to 8e-07"
+    assert text == "x: the wrong elements have relative errors of 1e-07 to 8e-07"
     (text,) = texts(strictly(lambda x: np.sin(x).sum(), lambda x: np.cos(x) * (1 + 1e-6), X))
     assert "the same relative error, 1e-06" in text
 

@@ -651,7 +651,7 @@ class clip_mask_above_only:
 
 class logit_upside_down:
     at = {"p": [0.4, 0.3, 0.7]}
-    says = "1 over the derivative is claimed"
+    says = "the claim is 1 divided by the derivative"
 
     def f(p):
         return np.log(p / (1 - p))
