@@ -81,14 +81,8 @@ class Request(NamedTuple):
     show: str = "worst"
     strict: bool = False  # also for results: nan and infinity are errors
     # how a Jacobian is computed
-    mode: str = "auto"
     chunk_size: int | None = None
-    sparse: bool = False
-    # derivatives as formulas: symmetric and spd are inputs, max_symbols counts elements
-    simplify: bool = False
-    steps: bool = False
-    symmetric: Sequence[str] = ()
-    spd: Sequence[str] = ()
+    # derivatives as formulas: max_symbols counts elements
     max_symbols: int = 64
     # how anything is run
     jobs: int | None = None

@@ -312,9 +312,11 @@ def derive_formulas(
     request: Request,
     *,
     at: Mapping[str, Any] | None = None,
+    simplify: bool = False,
+    steps: bool = False,
     unicode: bool = True,
 ) -> Formulas:
-    """Derive the formulas of a program's derivatives. at: a point to evaluate them at."""
+    """Derive the formulas of a program's derivatives. at: a point to evaluate them at. steps: the chain rule, too."""
     notes: list[str] = []
     start, timeout, order = time.monotonic(), request.timeout or TIMEOUT, request.order
 
@@ -325,7 +327,7 @@ def derive_formulas(
 
     symbols, formulas = derive_in_time(timeout, differentiated)
     spent = time.monotonic() - start
-    if request.simplify:
+    if simplify:
         try:
             with within(time_left(timeout)):
                 formulas = [(label, shape, [sympy.simplify(e) for e in exprs]) for label, shape, exprs in formulas]
@@ -347,17 +349,17 @@ def derive_formulas(
         slopes = [derivative(label, e) for label, e in labelled]
         if point is not None:
             notes.extend(f"{label}: {kink}" for label, e in labelled if (kink := kink_at(e, point)))
-        steps: tuple[PrintedFormula, ...] = ()
-        if request.steps:
+        chain: tuple[PrintedFormula, ...] = ()
+        if steps:
             from .chain_rule import chain_rule
 
-            steps = chain_rule(program, given, request.out, slopes, at is not None)
+            chain = chain_rule(program, given, request.out, slopes, at is not None)
         return Formulas(
             symbols.title,
             tuple(value),
             tuple(slopes),
             order,
-            steps=steps,
+            steps=chain,
             output=symbols.run.output_name,
             function=symbols.run.output_name or next(name for name in FUNCTION_NAMES if name not in known),
             single=sum(x.size for x in known.values()) == 1,

@@ -111,9 +111,16 @@ def without_false_nan(trace: CallTrace, blocks: list[list[np.ndarray]]) -> None:
                 left += x._data.size
 
 
-def compute_jacobian(program: Program, given: Values, request: Request, *, printed: bool = False) -> Jacobian:
+def compute_jacobian(
+    program: Program,
+    given: Values,
+    request: Request,
+    *,
+    mode: str = "auto",
+    sparse: bool = False,
+    printed: bool = False,
+) -> Jacobian:
     """Compute the Jacobian, a block per input. Mode auto starts from the side with fewer elements."""
-    mode, chunk_size, sparse = request.mode, request.chunk_size, request.sparse
     run = RecordedProgram(program, given, request)
     trace, inputs = run.trace, run.trace.inputs
     rows, columns = run.output._data.size, sum(x._data.size for x in inputs)
@@ -133,9 +140,9 @@ def compute_jacobian(program: Program, given: Values, request: Request, *, print
             blocks = None
             if forward:
                 with contextlib.suppress(*([GradcliError] if mode == "auto" else [])):  # some lack forward mode
-                    blocks = forward_blocks(trace, chunk_size)
+                    blocks = forward_blocks(trace, request.chunk_size)
             if blocks is None:
-                blocks = reverse_blocks(trace, chunk_size, retain=True)
+                blocks = reverse_blocks(trace, request.chunk_size, retain=True)
             parts = [np.array(block._data, order="C") for block in blocks[0]]
             without_false_nan(trace, [parts])
     blocks_by_name = dict(zip(run.names, parts, strict=True))

@@ -34,7 +34,14 @@ class Inputs:
     dims: names of dimensions. spd: inputs that are symmetric and positive definite.
     """
 
-    def __init__(self, program: ExpressionProgram, shapes: Mapping[str, Sequence[Dim]], request: Request):
+    def __init__(
+        self,
+        program: ExpressionProgram,
+        shapes: Mapping[str, Sequence[Dim]],
+        request: Request,
+        symmetric: Sequence[str],
+        spd: Sequence[str],
+    ):
         self.program, self.out = program, request.out
         dims = {d for own in shapes.values() for d in own if isinstance(d, str)}
         free = list(program.free_names(shapes))
@@ -47,8 +54,8 @@ class Inputs:
         self.wrt = wanted or names
         self.dims = sorted(dims)
         self.named = frozenset(n for n in free if n in dims and n not in self.shapes)
-        self.spd, self.symmetric = frozenset(request.spd), frozenset((*request.symmetric, *request.spd))
-        for option, given in (("--symmetric", request.symmetric), ("--spd", request.spd)):
+        self.spd, self.symmetric = frozenset(spd), frozenset((*symmetric, *spd))
+        for option, given in (("--symmetric", symmetric), ("--spd", spd)):
             check_known(given, self.shapes, option)
             for name in given:
                 own = self.shapes[name]
@@ -78,18 +85,29 @@ class Inputs:
 
 
 def matrix_formulas(
-    program: Program, shapes: Mapping[str, Sequence[Dim]], request: Request, *, code: bool = False
+    program: Program,
+    shapes: Mapping[str, Sequence[Dim]],
+    request: Request,
+    *,
+    symmetric: Sequence[str] = (),
+    spd: Sequence[str] = (),
+    code: bool = False,
+    steps: bool = False,
 ) -> Formulas:
-    """Derive gradients, Jacobians or Hessians of a program in matrix form. Raises GradcliError."""
+    """Derive gradients, Jacobians or Hessians of a program in matrix form. Raises GradcliError.
+
+    symmetric, spd: inputs that are symmetric, or also positive definite. steps: the chain rule, too.
+    """
     if not isinstance(program, ExpressionProgram):
         raise GradcliError(f"--matrix needs an expression; {program.title} is not one", hint=BY_ELEMENTS)
     try:
-        return derive_matrix_formulas(Inputs(program, shapes, request), request, code)
+        inputs = Inputs(program, shapes, request, symmetric, spd)
+        return derive_matrix_formulas(inputs, request, code, steps)
     except RecursionError:
         raise GradcliError("the formulas are nested too deeply", hint=BY_ELEMENTS, kind="limit") from None
 
 
-def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Formulas:
+def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool, steps: bool) -> Formulas:
     program, order = inputs.program, request.order
     output = inputs.reader().run(inputs.out)
     if not isinstance(output, Term):
@@ -110,7 +128,7 @@ def derive_matrix_formulas(inputs: Inputs, request: Request, code: bool) -> Form
         tuple(derivatives),
         order,
         python_code(program.title, inputs, value, forms) if code else "",
-        matrix_steps(inputs, function, texts) if request.steps else (),
+        matrix_steps(inputs, function, texts) if steps else (),
         name,
         function,
         notes=tuple(notes),

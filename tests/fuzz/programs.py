@@ -106,7 +106,7 @@ class Answers:
         self.parts: dict[str, dict[str, Any]] = {"grad": {x.name: x.grad for x in found.inputs}}
         self.parts["vjp"] = transform.compute_vjp(self.program, self.given, Request(gradient=np.asarray(1.0))).parts
         for mode in ("rev", "fwd"):
-            found_blocks = transform.compute_jacobian(self.program, self.given, Request(mode=mode))
+            found_blocks = transform.compute_jacobian(self.program, self.given, Request(), mode=mode)
             self.parts[f"jacobian {mode}"] = found_blocks.blocks
         (self.jvp,) = transform.compute_jvp(self.program, self.given, Request(), self.tangent).parts.values()
         self.hessian = transform.compute_hessian(self.program, self.given, Request()).blocks

@@ -65,8 +65,8 @@ def test_identities_are_correct_and_short(line):
     shapes, program = shapes_in(shapes), program_of(text)
     spd, symmetric = ([w[2:] for w in assumed.split() if w[0] == kind] for kind in "ps")
     order = 2 if "/" in label else 1
-    request = Request(wrt=[label.split("/")[0]], order=order, spd=spd, symmetric=symmetric)
-    result = matrix_formulas(program, shapes, request)
+    request = Request(wrt=[label.split("/")[0]], order=order)
+    result = matrix_formulas(program, shapes, request, spd=spd, symmetric=symmetric)
     (derivative,) = result.derivatives
     assert derivative.name == label
     assert len(derivative.formula.text) <= 1.5 * len(book)
@@ -230,4 +230,4 @@ def test_errors_point_at_the_faulty_expression(text, shapes, place):
 @pytest.mark.parametrize("option", ["symmetric", "spd"])
 def test_symmetric_and_spd_require_a_square_matrix(option, shape):
     with pytest.raises(GradcliError, match=f"--{option}: 'A' is not a square matrix"):
-        matrix_formulas(program_of("sum(A)"), {"A": shape}, Request(**{option: ["A"]}))
+        matrix_formulas(program_of("sum(A)"), {"A": shape}, Request(), **{option: ["A"]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -67,7 +68,7 @@ def grad(call: Call, *, retain_all: bool, check: bool, detect_anomaly: bool) -> 
     "chunk_size sparse symbolic max_symbols check plot",
     formats=(*ARRAY_FORMATS, *PICTURE_FORMATS),
 )
-def jacobian(call: Call, *, check: bool) -> Jacobian:
+def jacobian(call: Call, *, check: bool, mode: str, sparse: bool) -> Jacobian:
     """Print the Jacobian of TARGET: one block of shape output.shape + input.shape for each input."""
     from ...analysis.transform import compute_jacobian
 
@@ -78,7 +79,8 @@ def jacobian(call: Call, *, check: bool) -> Jacobian:
 
         result = numeric_jacobian(program, values, call.asked(), printed=call.output.prints_all)
         return result._replace(drawn=asked.plot and form == "table")
-    result = compute_jacobian(program, values, call.asked(), printed=call.output.prints_all)
+    printed = call.output.prints_all
+    result = compute_jacobian(program, values, call.asked(), mode=mode or "auto", sparse=sparse, printed=printed)
     if result.products is not None:
         messages.detail(f"the Jacobian took {result.products} products")
     for option, given in (("--symbolic", asked.symbolic), ("--plot", asked.plot or form in PICTURE_FORMATS)):
@@ -161,7 +163,16 @@ def hvp(call: Call, *, tangent: tuple[str, ...], check: bool) -> Products:
     formats=("table", "text", "latex", *CODE, "json"),
     common=COMMON.replace("dtype ", ""),
 )
-def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
+def symbolic(
+    call: Call,
+    *,
+    at: tuple[str, ...],
+    matrix: bool,
+    simplify: bool,
+    steps: bool,
+    symmetric: Sequence[str],
+    spd: Sequence[str],
+) -> Formulas:
     """Print the derivative of TARGET for every input as a formula, by sympy.
 
     Inputs do not need values. A name without a value is a scalar, unless --shape x=2,3 makes it an array. The elements
@@ -178,7 +189,9 @@ def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
         from ...matrix.symbolic import matrix_formulas
 
         program, values = call.program()
-        return matrix_formulas(program, dimensions_of(asked.shapes, values), asked, code=form in CODE)
+        properties = {"symmetric": symmetric or (), "spd": spd or ()}
+        shapes = dimensions_of(asked.shapes, values)
+        return matrix_formulas(program, shapes, asked, **properties, code=form in CODE, steps=steps)
     program, values = call.program()
     drawn = shapes_of(asked.shapes, asked.max_elements, values)
     if form in CODE:
@@ -198,4 +211,5 @@ def symbolic(call: Call, *, at: tuple[str, ...], matrix: bool) -> Formulas:
             point = {**values, **read_values(at, asked)} if at else call.values()
     given = {**(point or {}), **values, **{name: np.full(shape, np.nan) for name, shape in drawn.items()}}
     digits = asked.digits or call.output.precision or 15
-    return derive_formulas(program, given, call.asked(digits=digits), at=point, unicode=call.output.unicode)
+    shown = {"simplify": simplify, "steps": steps, "unicode": call.output.unicode}
+    return derive_formulas(program, given, call.asked(digits=digits), at=point, **shown)
