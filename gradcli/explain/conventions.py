@@ -174,12 +174,14 @@ def batch_of_points(manifold: Group, x: np.ndarray) -> np.ndarray:
 
 
 def adjoints_between(claim: OnManifolds, name: str, manifold: Group, x: np.ndarray) -> dict[str, np.ndarray]:
+    """Return Ad(x^-1 y) for each other input y of the same kind; Ad(x y^-1) unless moves act on the right."""
     found = {}
     for other, kind in claim.manifolds.items():
         y = claim.point(other)
         if other != name and type(kind) is type(manifold) and y.shape == x.shape:
-            move = np.linalg.inv(manifold.with_side("right").adjoint(x)) @ manifold.with_side("right").adjoint(y)
-            found[other] = move if manifold.side == "right" else np.linalg.inv(move)
+            own, theirs = manifold.adjoint(x), manifold.adjoint(y)
+            right = manifold.side == "right"
+            found[other] = np.linalg.inv(own) @ theirs if right else own @ np.linalg.inv(theirs)
     return found
 
 
@@ -235,7 +237,13 @@ def guesses(claim: OnManifolds, name: str, known: KnownPoint) -> list[Guess]:
 
 
 TRANSPOSED = Guess("transposed", "the claim is the transpose of the Jacobian", "transpose it", 2, transposed=True)
-MINUS_TRANSPOSED = replace(TRANSPOSED, text="the claim is minus the transpose of the Jacobian", factor=-1.0, simple=3)
+MINUS_TRANSPOSED = replace(
+    TRANSPOSED,
+    text="the claim is minus the transpose of the Jacobian",
+    fix="transpose it, and change its sign",
+    factor=-1.0,
+    simple=3,
+)
 
 
 def both(a: Guess, b: Guess) -> Guess:

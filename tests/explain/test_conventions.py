@@ -1,0 +1,265 @@
+"""What is said of claims on manifolds that follow another convention, and that the advice mends them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.linalg import inv
+from scipy.linalg import expm
+
+from gradcli import check_gradient
+from gradcli.explain import conventions
+from gradcli.manifolds.groups import SO3
+from tests.manifolds.poses import adjoint, exp3, hat, log3, pose, right_jacobian
+
+RNG = np.random.default_rng(5)
+P, W = np.array([1.0, -2, 3]), np.array([0.3, -0.5, 0.8])
+R0, Z = exp3([0.4, -0.7, 0.2]), exp3([-0.3, 0.9, 0.5])
+T0, T1 = pose(R0, [0.5, -1.0, 2.0]), pose(Z, [1.5, 0.3, -0.8])
+TURN = np.diag([1.0, 1, 1, -1, -1, -1])
+DOUBLE = np.diag([1.0, 1, 1, 2, 2, 2])
+SWAP = np.eye(6)[[3, 4, 5, 0, 1, 2]]
+
+
+def turn(R):
+    return R @ P
+
+
+def by_right(T):
+    return np.hstack([T[:3, :3], -T[:3, :3] @ hat(P)])
+
+
+def by_left(T):
+    return np.hstack([np.eye(3), -hat(T[:3, :3] @ P + T[:3, 3])])
+
+
+def by_split(T):
+    return np.hstack([np.eye(3), -T[:3, :3] @ hat(P)])
+
+
+def blocks(R):
+    return np.block([[R, np.zeros((3, 3))], [np.zeros((3, 3)), np.eye(3)]])
+
+
+ROTATION = (turn, lambda R: -R @ hat(P), R0, {"x": "SO3"})
+POSE = (lambda T: T[:3, :3] @ P + T[:3, 3], by_right, T0, {"x": "SE3"})
+PRODUCT = (lambda R: R @ Z, lambda R: Z.T, R0, {"x": "SO3", "out": "SO3"})
+LEFT_PRODUCT = (lambda R: Z @ R, lambda R: np.eye(3), R0, {"x": "SO3", "out": "SO3"})
+LOGARITHM = (log3, lambda R: inv(right_jacobian(log3(R))), R0, {"x": "SO3"})
+EXPONENTIAL = (exp3, right_jacobian, W, {"out": "SO3"})
+
+# name: what is differentiated, the wrong claim, kind, words, the claim after what is advised (if it says how)
+CLAIMS = {
+    "minus another side": (
+        ROTATION,
+        lambda R: hat(R @ P),
+        "perturbation",
+        "multiply it on the right by x, and change its sign",
+        lambda claim, x: -claim @ x,
+    ),
+    "a left move": (
+        POSE,
+        by_left,
+        "perturbation",
+        "multiply it on the right by Ad(x)",
+        lambda claim, x: claim @ adjoint(x),
+    ),
+    "twice apart": (
+        POSE,
+        lambda T: 2 * by_split(T),
+        "perturbation",
+        "multiply it on the right by diag(R, I), and halve it",
+        lambda claim, x: claim @ blocks(x[:3, :3]) / 2,
+    ),
+    "apart, swapped": (
+        POSE,
+        lambda T: by_split(T) @ SWAP,
+        "tangent-order",
+        "swap its two blocks of three columns; then multiply it on the right by diag(R, I)",
+        lambda claim, x: claim @ SWAP @ blocks(x[:3, :3]),
+    ),
+    "half angles": (
+        POSE,
+        lambda T: by_right(T) @ inv(DOUBLE),
+        "half-angle",
+        "double these columns",
+        lambda claim, x: claim @ DOUBLE,
+    ),
+    "twice the angles": (
+        POSE,
+        lambda T: by_right(T) @ DOUBLE,
+        "half-angle",
+        "halve these columns",
+        lambda claim, x: claim @ inv(DOUBLE),
+    ),
+    "half angles on the left": (
+        POSE,
+        lambda T: by_left(T) @ inv(DOUBLE),
+        "half-angle",
+        "double these columns; multiply it on the right by Ad(x)",
+        lambda claim, x: claim @ DOUBLE @ adjoint(x),
+    ),
+    "the inverse rotation": (
+        POSE,
+        lambda T: by_right(T) @ TURN,
+        "sign",
+        "change the sign of these columns",
+        lambda claim, x: claim @ TURN,
+    ),
+    "transposed": (PRODUCT, lambda R: Z, "transposed", "transpose it", lambda claim, x: claim.T),
+    "minus the transpose": (
+        PRODUCT,
+        lambda R: -Z,
+        "transposed",
+        "transpose it, and change its sign",
+        lambda claim, x: -claim.T,
+    ),
+    "another frame of the output": (
+        LEFT_PRODUCT,
+        lambda R: Z @ R,
+        "perturbation",
+        "left perturbations, exp(d) out",
+        lambda claim, x: inv(Z @ x) @ claim,
+    ),
+    "both in other frames": (
+        LEFT_PRODUCT,
+        lambda R: Z,
+        "perturbation",
+        "multiply it on the right by x; multiply it on the left by out^-1",
+        lambda claim, x: inv(Z @ x) @ claim @ x,
+    ),
+    "the identity for a logarithm": (
+        LOGARITHM,
+        lambda R: np.eye(3),
+        "small-angle",
+        "of order 0: the identity is used instead of the inverse right Jacobian of the logarithm",
+        None,
+    ),
+    "two terms for a logarithm": (
+        LOGARITHM,
+        lambda R: np.eye(3) + hat(log3(R)) / 2,
+        "small-angle",
+        "of order 1: the inverse right Jacobian of the logarithm ends after order 1",
+        None,
+    ),
+    "three terms for an exponential": (
+        EXPONENTIAL,
+        lambda w: np.eye(3) - hat(w) / 2 + hat(w) @ hat(w) / 6,
+        "small-angle",
+        "of order 2: the right Jacobian of the exponential ends after order 2",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_the_convention_is_named_with_advice_that_mends_the_claim(name):
+    (f, right, x, on), claim, kind, words, mended = CLAIMS[name]
+    (finding,) = check_gradient(f, claim, {"x": x}, on=on).diagnosis
+    assert (finding.kind, finding.input) == (kind, "x") or kind == "tangent-order"
+    assert words in finding.text
+    if mended is not None:
+        np.testing.assert_allclose(mended(claim(x), x), right(x), atol=1e-12)
+
+
+def test_a_move_in_the_frame_of_another_input():
+    def f(X, Y):
+        return (inv(X) @ Y)[:3, 3]
+
+    def grad(X, Y):
+        between = inv(X) @ Y
+        own = np.hstack([-np.eye(3), hat(between[:3, 3])])
+        return own @ adjoint(between), np.hstack([between[:3, :3], np.zeros((3, 3))])
+
+    (finding,) = check_gradient(f, grad, {"X": T0, "Y": T1}, on={"X": "SE3", "Y": "SE3"}).diagnosis
+    assert finding.text.endswith("for moves of X in the frame of Y; multiply it on the right by Ad(X^-1 Y)^-1")
+
+
+def test_an_adjoint_between_inputs_that_move_on_the_left():
+    """exp(a) X (exp(b) Y)^-1 is exp(a - Ad(X Y^-1) b) X Y^-1."""
+
+    def f(X, Y):
+        between = X @ inv(Y)
+        return between[:3, :3] @ P + between[:3, 3]
+
+    def grad(X, Y, inverted=False):
+        own = np.hstack([np.eye(3), -hat(f(X, Y))])
+        between = adjoint(X @ inv(Y))
+        return own, -own @ (inv(between) if inverted else between)
+
+    at, on = {"X": T0, "Y": T1}, dict.fromkeys("XY", "SE3:left")
+    assert check_gradient(f, grad, at, on=on).verdict == "pass"
+    (finding,) = check_gradient(f, lambda X, Y: grad(X, Y, True), at, on=on).diagnosis
+    assert (finding.kind, finding.input) == ("adjoint-not-inverted", "Y")
+    assert finding.text.endswith("invert Ad(Y X^-1)")
+
+
+@pytest.mark.parametrize(("side", "move"), [("right", R0.T @ Z), ("left", R0 @ Z.T)])
+def test_adjoints_between_inputs(side, move):
+    """The adjoint of a rotation is the rotation itself."""
+    group = SO3("SO3", frozenset({side}))
+    points = {"a": R0, "b": Z, "c": np.stack([Z, Z])}
+    claim = SimpleNamespace(manifolds=dict.fromkeys(points, group), point=points.__getitem__)
+    found = conventions.adjoints_between(claim, "a", group, R0)
+    assert list(found) == ["b"]
+    np.testing.assert_allclose(found["b"], move, atol=1e-14)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_terms_of_jacobians_leave_an_error_of_the_next_order(order):
+    """The left Jacobian is the integral of exp(t ad), here by the exponential of a block matrix."""
+    errors = []
+    for size in (1e-2, 2e-2):
+        ad = size * hat(W)
+        whole = expm(np.block([[ad, np.eye(3)], [np.zeros((3, 6))]]))[:3, 3:]
+        inverse_terms = conventions.cut(conventions.INVERSE_TERMS, ad, order)
+        errors.append(
+            [
+                np.abs(conventions.cut(conventions.LEFT_JACOBIAN_TERMS, ad, order) - whole).max(),
+                np.abs(inverse_terms - inv(whole)).max(),
+            ]
+        )
+    ratios = np.log2(np.array(errors[1]) / errors[0])
+    assert ratios[0] == pytest.approx(order + 1, abs=0.1)
+    assert ratios[1] == pytest.approx(2 if order == 1 else 4, abs=0.1)  # the third Bernoulli number is 0
+
+
+A = RNG.normal(size=(4, 4))
+A = A + A.T
+Q = np.array([0.5, -0.5, 0.7, 0.1])
+Q = Q / np.linalg.norm(Q)
+
+
+@pytest.mark.parametrize(
+    ("f", "grad", "kind", "words"),
+    [
+        (lambda x: x @ A @ x, lambda x: 2 * A @ x, "not-tangent", "its tangent part is right; subtract x (x . g)"),
+        (lambda x: x @ A @ x, lambda x: 3 * A @ x, "not-tangent", "its tangent part is wrong, too; subtract"),
+        (
+            lambda x: x @ A @ x / (x @ x),
+            lambda x: 2 * A @ x,
+            "normalisation-missing",
+            "the claim does not: subtract x (x . g)",
+        ),
+    ],
+    ids=["normal part", "both", "normalisation"],
+)
+def test_normal_parts_of_gradients_on_the_sphere(f, grad, kind, words):
+    finding = check_gradient(f, grad, {"x": Q}, on={"x": "unit"}).diagnosis[0]
+    assert finding.kind == kind and words in finding.text
+    g = grad(Q)
+    share = abs(Q @ g) / np.linalg.norm(g)
+    assert f"a part normal to unit, {share:.2g} of its norm" in finding.text
+
+
+def test_the_point_of_a_batch_with_the_most_wrong_elements_is_chosen():
+    wrong = np.zeros((2, 9), bool)
+    wrong[0, 2] = wrong[1, [6, 7]] = True
+    block = SimpleNamespace(a=np.zeros((2, 9)), wrong=wrong)
+    assert conventions.wrong_columns(block, SO3("SO3"), np.zeros((3, 3, 3))) == slice(6, 9)
+    assert conventions.wrong_columns(block, None, None) == slice(0, 9)
+
+
+@pytest.mark.parametrize(("fix", "inverse"), [("R", "R^-1"), ("R^-1", "R"), ("Ad(T) R^-1", "(Ad(T) R^-1)^-1")])
+def test_the_inverse_of_what_to_multiply_by_in_words(fix, inverse):
+    assert conventions.inverse_of(fix) == inverse
