@@ -33,7 +33,7 @@ class Custom(Manifold):
             raise bad_point(name, f"has shape {x.shape}, but {self.name} returns shape {same.shape}")
         off = float(np.abs(same - x).max(initial=0.0))
         if not off <= ON_MANIFOLD * max(1.0, float(np.abs(x).max(initial=0.0))):
-            raise bad_point(name, f"is not on the manifold: {self.name} moves it by {off:.2g} for a move of zero")
+            raise bad_point(name, f"is not on the manifold: {self.name} changes it by {off:.2g} for a tangent of 0")
 
     def nearest(self, x: np.ndarray) -> np.ndarray:
         return x
@@ -52,7 +52,8 @@ class Custom(Manifold):
             raise GradcliError(f"{self.name} raised {type(error).__name__}: {error}", kind="value") from error
 
     def local(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        raise GradcliError(f"{self.name} is a retraction, so it cannot measure an output", kind="value")
+        message = f"{self.name} is a retraction, and out cannot have a retraction"
+        raise GradcliError(message, hint="name a manifold, such as SE3", kind="value")
 
     def change(self, x: np.ndarray, d: np.ndarray) -> np.ndarray:
         """Return the derivative of the entries of retract(x, d) by d: (x.size, dimension)."""

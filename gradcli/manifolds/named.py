@@ -58,8 +58,14 @@ def named_manifold(text: str) -> Manifold:
     make, allowed = known[kind]
     for word in words:
         if word not in allowed:
-            choices = f"{kind} takes {', '.join(allowed)}" if allowed else f"{kind} takes no words"
-            raise GradcliError(f"on: unknown word '{word}' in {text}", hint=did_you_mean(word, allowed) or choices)
+            choices = (
+                f"{kind} takes {', '.join(allowed)}"
+                if allowed
+                else f"{kind} has only one convention: leave out ':{word}'"
+            )
+            raise GradcliError(
+                f"on: unknown convention '{word}' in {text}", hint=did_you_mean(word, allowed) or choices
+            )
     for choice in CHOICES:
         if len(twice := [word for word in dict.fromkeys(words) if word in choice]) > 1:
             raise GradcliError(f"on: {text} says both {twice[0]} and {twice[1]}", hint="leave one of them out")

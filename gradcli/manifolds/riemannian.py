@@ -95,7 +95,7 @@ class Sphere(Riemannian):
 
     def refuse_numbers(self, x: np.ndarray, name: str) -> None:
         if not x.any():
-            raise bad_point(name, "is zero, which is on no sphere")
+            raise bad_point(name, "is the zero vector, which is not on any sphere")
 
     def nearest(self, x: np.ndarray) -> np.ndarray:
         return x / np.sqrt(self.sums(x, x * x))

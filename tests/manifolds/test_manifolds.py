@@ -170,7 +170,7 @@ OFF = [
     ("quaternion", [0, 0, 0, 0], "is not a unit quaternion"),
     ("quaternion", [1, 0, 0], "4 numbers"),
     ("unit", [1, 1], "is not a unit vector"),
-    ("sphere", [0, 0], "is zero"),
+    ("sphere", [0, 0], "is the zero vector, which is not on any sphere"),
     ("stiefel", [[1, 0], [0, 2]], "X^T X differs from the identity by 3"),
     ("stiefel", [[1, 0]], "at least as many rows"),
     ("spd", [[1, 2], [2, 1]], "smallest eigenvalue is -1"),
@@ -200,7 +200,7 @@ NAMES = [
     ("S03", "did you mean 'SO3'?"),
     ("torus", "the manifolds are SO3"),
     ("SO3:lefft", "did you mean 'left'?"),
-    ("unit:left", "unit takes no words"),
+    ("unit:left", "unit has only one convention: leave out ':left'"),
     ("SE3:left:split", "leave one of them out"),
 ]
 
