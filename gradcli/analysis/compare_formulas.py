@@ -73,7 +73,7 @@ class FormulaComparison:
                 return items
             try:
                 long = own_rules()
-            except GradcliError:  # an operation has no exact form
+            except GradcliError:  # an operation has no formula
                 return items
             again = compare_with_engine(expressions, point, long)
             return [
@@ -191,7 +191,11 @@ def compare_element(
     if all(x != x for x in numbers_around(expr, point, KINK_DISTANCE, np.random.default_rng(0))):
         return None, 0.0, "cannot decide: the formula is 0/0 at the point and next to it"
     if difference <= UNSEEN * largest and abs(number) <= 1e-3 * difference:
-        return None, 0.0, f"cannot decide: the formula gives {number:.3g}, and rounding alone may give {difference:.1g}"
+        return (
+            None,
+            0.0,
+            f"cannot decide: the formula gives {number:.3g}, and rounding may cause an error of {difference:.1g}",
+        )
     return False, difference if np.isfinite(difference) else float("inf"), None
 
 
@@ -199,7 +203,7 @@ def due_to_rounding(item: Agreement, engine: np.ndarray, exact: np.ndarray) -> A
     """Mark a disagreement as due to rounding, since the engine's rules agree in many digits."""
     lost = float(np.max(np.abs(engine - exact) / np.maximum(np.abs(exact), 1e-300), initial=1e-17))
     digits = round(max(-np.log10(lost), 0))
-    note = f"rounding leaves about {digits} right digits; the same rules agree in {OWN_DIGITS} digits"
+    note = f"rounding leaves about {digits} right digits; with {OWN_DIGITS} digits, the engine agrees with the formula"
     return item._replace(agrees=True, notes=(*item.notes, note), decided=False)
 
 

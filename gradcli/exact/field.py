@@ -31,7 +31,7 @@ class Literal(float):
 class Field:
     """A kind of exact number. functions: names that twins may use. constants: names that programs may use."""
 
-    advice = ""  # what to do if an operation has no exact form
+    advice = ""  # what to do if an operation has no formula
     functions: Mapping[str, Any]
     constants: Mapping[str, Any]
     lazy_pieces = True  # whether Piecewise in a twin becomes Python's `a if c else b`
@@ -83,7 +83,7 @@ class Field:
         """
         text = primitive.twin if primitive.twin_of is None else primitive.twin_of(params) or primitive.twin
         if text is None:
-            raise NoTwinError(f"{primitive.name} has no exact form")
+            raise NoTwinError(f"{primitive.name} has no formula")
         operands = OPERANDS[: primitive.arity]
         code, names = compile_twin(text, operands, self.function_names, self.lazy_pieces)
         given = {**params, **dict(zip(sorted(names), params.get("order", ()), strict=False))}

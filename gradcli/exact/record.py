@@ -86,10 +86,10 @@ class Exact(Engine):
         except (TypeError, AttributeError, ValueError, SystemError) as error:
             if "truth value" in str(error) or isinstance(error, SystemError):  # NumPy's argmax ignores the first error
                 what = name_for_users(primitive)
-                raise NoTwinError(f"{what} needs to compare values, which symbols do not have") from None
+                raise NoTwinError(f"{what} compares values, but symbols have no values") from None
             if isinstance(error, ValueError):  # shapes that do not match
                 raise as_pytorch(error, raws) from None
-            raise NoTwinError(f"{name_for_users(primitive)} has no exact form") from None
+            raise NoTwinError(f"{name_for_users(primitive)} has no formula") from None
         if not isinstance(out, np.ndarray | tuple):
             out = np.asarray(out)  # a single truth value, or the result for an empty array
         if primitive.kind == "constant" or isinstance(out, tuple):

@@ -18,7 +18,7 @@ ExactField = Any
 
 
 class NoTwinError(Exception):
-    """An operation has no exact form. The message names it and says why."""
+    """An operation has no formula. The message names it and says why."""
 
 
 def map_elements(function: Callable, operands: tuple) -> Any:

@@ -191,7 +191,7 @@ def exp_forward(x):
 
 
 def exact_exp(*_):
-    raise NoTwinError("matrix_exp has no exact form")
+    raise NoTwinError("matrix_exp has no formula")
 
 
 def exp_vjp(g, _, x):

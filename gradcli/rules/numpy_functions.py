@@ -39,7 +39,7 @@ def fabs(x):
 def is_nearly_real(x, *, tol):
     """Report whether all imaginary parts are nearly 0. Raises NoTwinError for exact numbers."""
     if x.dtype == object:
-        raise NoTwinError("real_if_close compares values and has no exact form")
+        raise NoTwinError("real_if_close compares values and has no formula")
     return np.asarray(not np.iscomplexobj(np.real_if_close(x, tol)))
 
 

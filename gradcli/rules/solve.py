@@ -104,7 +104,7 @@ def exact_solve(field: ExactField, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def exact_cholesky(field: ExactField, a: np.ndarray) -> np.ndarray:
     """The lower triangle L with L L^H = a, as a function of the mean of a and its adjoint."""
     if any(field.as_float(x) not in (None, 0.0) for x in (a - adjoint(a)).flat):
-        raise NoTwinError("cholesky has no exact form for a matrix that is not symmetric")
+        raise NoTwinError("cholesky has no formula for a matrix that is not symmetric")
     n, hermitian = len(a), any(map(field.is_complex, a.flat))
     a = (a + adjoint(a)) / field.number(2)
     out = map_elements(field.number, (np.zeros((n, n)).astype(object),))

@@ -104,7 +104,7 @@ def test_pieces_that_are_not_chosen_are_not_evaluated():
 
 def test_an_entry_without_a_twin_raises(field):
     primitive = entry("nextafter")
-    with pytest.raises(NoTwinError, match="nextafter has no exact form"):
+    with pytest.raises(NoTwinError, match="nextafter has no formula"):
         field.twin(primitive, {})
 
 

@@ -34,7 +34,7 @@ WITHOUT = {
     **dict.fromkeys(("gammaincinv", "gammainccinv", "betaincinv", "stdtr", "spherical_jn", "polyfit"), "all"),
     "partition": "all",
 }
-"""Entries with at least one sample that has no exact form."""
+"""Entries with at least one sample that has no formula."""
 ON_INTEGERS = {"bitwise_and", "bitwise_or", "bitwise_xor", "invert"}
 CALLS = [
     Call(entry, i, sample)
