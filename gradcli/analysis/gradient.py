@@ -95,8 +95,8 @@ def describe_input(run: Run, name: str, leaf: Tensor, script: bool) -> InputGrad
     return InputGradient(name, at, gradient, note=MOVED_ON if at.tobytes() != value.tobytes() else "")
 
 
-MOVED_ON = "the value is the one that backward ran on; the script has changed it since"
-CHANGED_SINCE = "the script has changed it since it computed the output; its value is the later one"
+MOVED_ON = "the value shown is that at backward(); the script changed it later"
+CHANGED_SINCE = "the value shown is the current one; the script changed it after computing the output"
 
 
 def run_for(program: Program, given: Mapping[str, np.ndarray], request: Request, watched: Watched | None = None) -> Run:
@@ -208,7 +208,7 @@ def first_nan(program: Program, given: Mapping[str, np.ndarray], request: Reques
     with nan_search():
         run = program.run(given, wrt=request.wrt, out=request.out)
         if run.first_nan is not None:
-            return f"{run.first_nan[0]} makes a nan from operands without one", run.first_nan[1]
+            return f"{run.first_nan[0]} returns nan, but its operands contain no nan", run.first_nan[1]
         if run.output is not None:
             try:
                 run_backward(run.output, request)

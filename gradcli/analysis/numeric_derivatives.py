@@ -120,8 +120,8 @@ def describe_unknown(found: Mapping[str, Any], scale: float) -> str:
     if found["kind"] == "edge":
         side, slope = ("left", left) if np.isfinite(left) else ("right", right)
         there = f"; its slope there is {slope:.6g} ± {found['side_error'] / scale:.2g}" if np.isfinite(slope) else ""
-        return f"the function has values only on the {side}{there}"
-    return "the values near this point do not show a derivative"
+        return f"the function is defined only to the {side} of this point{there}"
+    return "the values near this point do not determine a derivative"
 
 
 class NumericDerivative(NamedTuple):

@@ -133,9 +133,9 @@ def notes_of(f, x):
 def test_a_missing_derivative_has_a_reason():
     assert notes_of(lambda x: abs(x) + x, 0.0) == ("x: there is a kink, with slope 0 on the left and 2 on the right",)
     assert notes_of(lambda x: float(x > 0), 0.0) == ("x: the function jumps here",)
-    assert notes_of(math.sqrt, 0.0) == ("x: the function has values only on the right",)
+    assert notes_of(math.sqrt, 0.0) == ("x: the function is defined only to the right of this point",)
     (note,) = notes_of(lambda x: math.exp(x) if x >= 0 else math.nan, 0.0)
-    assert note.startswith("x: the function has values only on the right; its slope there is 1 ±")
+    assert note.startswith("x: the function is defined only to the right of this point; its slope there is 1 ±")
     assert notes_of(lambda x: math.nan, 0.0) == ("x: the function is not finite at this point",)
 
 
