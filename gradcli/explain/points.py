@@ -78,7 +78,8 @@ def structured(x: np.ndarray, step: float, fractions: np.ndarray, differentiated
         total, norm = x.sum(axis=-1, keepdims=True), np.sqrt((x**2).sum(axis=-1, keepdims=True))
         if is_rotation(x):
             return rotated(x, step)
-        if (x >= 0).all() and all_near(total, 1):
+        inside = ((x > 0) & (x < 1)).any()  # one-hot rows would not move
+        if inside and (x >= 0).all() and all_near(total, 1):
             wider = x * np.exp(4 * step * fractions)
             return wider / wider.sum(axis=-1, keepdims=True)
         if all_near(norm, 1):
