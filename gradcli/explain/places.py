@@ -268,7 +268,7 @@ def mostly_negative(block: InputBlock) -> str:
     with np.errstate(invalid="ignore"):
         minus = block.wrong & (np.abs(block.a + block.r) <= MARGIN * block.error + RELATIVE * np.abs(block.r))
     others, count = block.wrong & ~minus, int(minus.sum())
-    if len(block.a) > 1 or not others.any() or count < max(MOSTLY * block.wrong.sum(), 1 / (1 - MOSTLY)):
+    if len(block.a) > 1 or not others.any() or count < MOSTLY * block.wrong.sum():
         return ""
     place = wrong_place_text(block, others.any(axis=0)) or f"in {int(others.sum())} others"
     return f"the sign is wrong in {count} elements; there is another mistake {place}"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gradcli.explain.kl import other_directions
+from gradcli.explain.kl import other_directions, value_or_nan
 
 P = np.array([0.5, 0.3, 0.2])
 LOGITS = {"theta": np.array([0.2, -0.5, 0.1])}
@@ -89,3 +89,55 @@ def test_weights_that_are_divided_by_their_sum_are_probabilities():
     weights = {"theta": np.array([2.0, 1.0, 0.5])}
     ((_, other),) = others(objective, weights)
     assert other(weights) == pytest.approx(divergence(P, weights["theta"] / 3.5), rel=1e-12)
+
+
+def scaled_normal(mu, variance):
+    return float(np.sum(0.5 * (variance + mu**2 - 1) - 0.5 * np.log(variance)))
+
+
+def both_in_one(params):
+    m, log_scale = params[:2], params[2:]
+    return float(np.sum(0.5 * (np.exp(2 * log_scale) + m**2 - 1) - log_scale))
+
+
+def of_means(mu):
+    return float(np.sum(mu**2 / 2))
+
+
+def of_events(theta):
+    p = 1 / (1 + np.exp(-theta))
+    return float(np.sum(p * np.log(p / P) + (1 - p) * np.log((1 - p) / (1 - P))))
+
+
+def to_normal(m, s):
+    """Return KL(N(0, 1), N(m, s)), which is ln s + (1 + m^2) / (2 s^2) - 1/2."""
+    return np.sum(np.log(s) + (1 + m**2) / (2 * s**2) - 0.5)
+
+
+M, V = np.array([0.4, -1.0]), np.array([1.3, 0.6])
+
+
+@pytest.mark.parametrize(
+    ("objective", "at", "back"),
+    [
+        (scaled_normal, {"mu": M, "variance": V}, to_normal(M, np.sqrt(V))),
+        (both_in_one, {"params": np.concatenate([M, np.log(V)])}, to_normal(M, V)),
+        (of_means, {"mu": M}, to_normal(M, np.ones(2))),
+    ],
+)
+def test_normal_distributions_are_read_from_inputs_in_several_ways(objective, at, back):
+    ((_, other),) = others(objective, at, ())
+    assert other(at) == pytest.approx(back, rel=1e-12)
+
+
+def test_independent_events():
+    ((_, other),) = others(of_events, LOGITS)
+    q = 1 / (1 + np.exp(-LOGITS["theta"]))
+    back = np.sum(P * np.log(P / q) + (1 - P) * np.log((1 - P) / (1 - q)))
+    assert other(LOGITS) == pytest.approx(back, rel=1e-12)
+
+
+def test_a_reading_that_does_not_fit_has_no_value():
+    assert np.isnan(value_or_nan(lambda point: point["x"] @ np.ones(3), {"x": np.ones(2)}))
+    assert np.isnan(value_or_nan(lambda point: point["x"][5], {"x": np.ones(2)}))
+    assert value_or_nan(lambda point: point["x"].sum(), {"x": np.ones(2)}) == 2

@@ -19,19 +19,19 @@ def along(axis, matrix):
     return matrix @ G if axis == 0 else G @ matrix.T
 
 
+MATRICES = [
+    (lambda lower: lower, lambda lower: lower.T),  # the sum goes the wrong way
+    (lambda lower: np.eye(len(lower)), lambda lower: lower.T),  # it is missing
+    (lambda lower: lower.T, lambda lower: np.eye(len(lower))),  # one too many, from the end
+    (lambda lower: lower, lambda lower: np.eye(len(lower))),  # and from the beginning
+]
+"""What the claim and the derivative are multiplied by, for each mistake."""
+
+
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize(
-    ("words", "claimed", "right"),
-    [
-        ("goes the wrong way", lambda lower: lower, lambda lower: lower.T),
-        ("sum is missing", lambda lower: np.eye(len(lower)), lambda lower: lower.T),
-        ("from the end: the backward", lambda lower: lower.T, lambda lower: np.eye(len(lower))),
-        ("from the beginning: the backward", lambda lower: lower, lambda lower: np.eye(len(lower))),
-    ],
-)
-def test_mistakes_in_cumulative_sums_are_undone(words, claimed, right, axis):
-    (undo,) = (function for text, function in moves.SUMS.items() if words in text)
-    lower = LOWER[axis]
+@pytest.mark.parametrize(("place", "claimed", "right"), [(i, *pair) for i, pair in enumerate(MATRICES)])
+def test_mistakes_in_cumulative_sums_are_undone(place, claimed, right, axis):
+    undo, lower = list(moves.SUMS.values())[place], LOWER[axis]
     np.testing.assert_allclose(undo(axis, along(axis, claimed(lower))), along(axis, right(lower)), atol=1e-13)
 
 

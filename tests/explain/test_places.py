@@ -1,15 +1,220 @@
 """Places of wrong elements in words."""
 
-import numpy as np
+from types import SimpleNamespace
 
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+from gradcli.explain import places
 from gradcli.explain.places import patterns_around
 
 
+def at(shape, *index):
+    full = np.zeros(shape, bool)
+    for place in index:
+        full[place] = True
+    return full
+
+
+EVERY = slice(None)
+
+
 def test_patterns_around_elements_of_a_field_contain_them_and_include_their_box():
-    wrong = np.zeros((4, 6), bool)
-    wrong[1, 2] = wrong[2, 4] = True
-    box = np.zeros((4, 6), bool)
-    box[1:3, 2:5] = True
+    wrong = at((4, 6), (1, 2), (2, 4))
     patterns = list(patterns_around(wrong))
     assert not any((wrong & ~pattern).any() for pattern in patterns)
-    assert any(np.array_equal(pattern, box) for pattern in patterns)
+    sizes = [pattern.sum() for pattern in patterns]
+    assert sizes == sorted(sizes)
+    expected = [
+        at((4, 6), np.s_[1:3, 2:5]),
+        at((4, 6), np.s_[1:3, :]),
+        at((4, 6), np.s_[:, 2:5]),
+        at((4, 6), np.s_[:, [2, 4]]),
+    ]
+    for pattern in expected:
+        assert any(np.array_equal(found, pattern) for found in patterns)
+
+
+def test_the_border_is_a_pattern_around_elements_of_the_border_only():
+    border = ~at((3, 4), np.s_[1:-1, 1:-1])
+    for wrong, count in ((at((3, 4), (0, 1), (2, 3)), 1), (at((3, 4), (0, 1), (1, 1)), 0)):
+        assert sum(np.array_equal(found, border) for found in patterns_around(wrong)) == count
+
+
+@pytest.mark.parametrize(
+    ("full", "words"),
+    [
+        (at(5, 0, 4), "at both ends, index [0] and [4]"),
+        (at(3, 0, 2), "at index [0] and [2]"),
+        (at(5, 1, 3), "at index [1] and [3]"),
+        (at(5, 1, 2, 3), "at index [1] to [3]"),
+        (at(6, np.s_[::2]), "at even indices"),
+        (at(7, np.s_[1::2]), "at odd indices"),
+        (at(9, 0, 1, 4), "at index [0], [1], [4]"),
+        (at(20, 0, 1, 4, 6, 9), "at index [0], [1], [4], [6], [9]"),
+        (at(20, 0, 1, 4, 6, 9, 12), ""),
+        (at((3, 3), (1, EVERY)), "in row 1"),
+        (at((3, 3), (EVERY, [0, 1])), "in columns 0 to 1"),
+        (at((5, 3), ([0, 2], EVERY)), "in rows 0, 2"),
+        (at((20, 3), (np.s_[::3], EVERY)), "in rows 0, 3, 6, 9, 12 and more"),
+        (at((2, 3, 4), (EVERY, 1)), "in axis 1 at place 1"),
+        (at((3, 3), ([0, 1, 2], [0, 1, 2])), "on the diagonal"),
+        (at((4, 5), 0, -1, (EVERY, 0), (EVERY, -1)), "along all four edges"),
+        (at((4, 5), 0, (EVERY, -1)), "along the top and the right edges"),
+        (at((4, 5), (-1, np.s_[1:-1])), "along the bottom edge"),
+        (at((4, 5), (np.s_[1:-1], 0)), "along the left edge"),
+        (at((4, 5), ([0, 0, -1, -1], [0, -1, 0, -1])), "in the four corners"),
+        (at((5, 5), np.s_[1:3, 1:4]), "in [1:3, 1:4]"),
+        (at((5, 5, 5), np.s_[2, 1:4, 3]), "in [2, 1:4, 3]"),
+        (at((2, 3, 4), np.s_[:, 1:3, 2:4]), "in [:, 1:3, 2:4]"),
+        (at((5, 5), (1, 0), (1, 2), (2, 4)), "only in rows 1 to 2"),
+        (at((5, 5), (0, 1), (2, 1), (4, 2)), "only in columns 1 to 2"),
+        (at((5, 5), (0, 0), (1, 3), (4, 1)), ""),
+    ],
+)
+def test_places_in_words(full, words):
+    assert places.describe_places(full, "") == words
+
+
+def test_parts_of_complex_elements():
+    block = SimpleNamespace(array=np.zeros(4, complex))
+    text = lambda *columns: places.wrong_place_text(block, at(8, *columns))  # noqa: E731
+    assert text(np.s_[::2]) == "in the real parts"
+    assert text(np.s_[1::2]) == "in the imaginary parts"
+    assert text(0, 4) == "in the real parts at index [0] and [2]"
+    assert text(3, 5, 7) == "in the imaginary parts at index [1] to [3]"
+    assert text(2, 5) == ""
+    assert text(EVERY) == ""
+
+
+@pytest.mark.parametrize(
+    ("paths", "shared"),
+    [([("loss", 0), ("loss", 1)], "loss"), ([("loss", 0), ("aux", 0)], ""), ([("a", "b", 0), ("a", "b", 1)], "ab")],
+)
+def test_keys_that_several_outputs_share(paths, shared):
+    """Paths are joined by their type; here the words are joined."""
+    flat = SimpleNamespace(claim=SimpleNamespace(layout=(1, 2)), row=lambda j: (paths[j], ""))
+    block = SimpleNamespace(flat=flat)
+    found = places.shared_path(block, np.arange(len(paths)))
+    assert found.count("loss") == shared.count("loss")
+    assert bool(found) is bool(shared)
+    flat.claim.layout = (1,)
+    assert places.shared_path(block, np.arange(len(paths))) == ""
+
+
+RNG = np.random.default_rng(4)
+WEIGHTS = RNG.normal(size=(4, 5))
+AT = {"x": RNG.normal(size=5)}
+
+
+def layer(x):
+    return np.sin(WEIGHTS @ x)
+
+
+def jacobian(x):
+    return np.cos(WEIGHTS @ x)[:, None] * WEIGHTS
+
+
+def scattered(shape):
+    """Return factors that no mistake explains."""
+    return 2 + np.random.default_rng(7).uniform(size=shape)
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        (at((4, 5), (1, EVERY)), "all wrong elements lie in the derivative of out[1]; the other 15 are right"),
+        (at((4, 5), ([0, 1], EVERY)), "in the derivative of the outputs at index [0] and [1]; the other 10 are right"),
+        (at((4, 5), (EVERY, [2, 3])), "all wrong elements lie at index [2] and [3] of x; the other 12 are right"),
+        (at((4, 5), (0, 2), (1, 3)), "at index [2] and [3] of x in the derivative of the outputs at index [0] and [1]"),
+    ],
+)
+def test_wrong_parts_of_a_jacobian_are_placed(where, words):
+    claim = lambda x: np.where(where, scattered(where.shape), 1) * jacobian(x)  # noqa: E731
+    report = check_gradient(layer, claim, AT)
+    assert words in report.diagnosis[0].text, report.diagnosis
+
+
+def square(x):
+    return np.sin(WEIGHTS[:3, :3] @ x)
+
+
+def square_jacobian(x):
+    return np.cos(WEIGHTS[:3, :3] @ x)[:, None] * WEIGHTS[:3, :3]
+
+
+DIAGONAL = np.eye(3, dtype=bool)
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (
+            lambda x: np.where(DIAGONAL, scattered((3, 3)) * square_jacobian(x), 0),
+            "the claim has only the diagonal of the Jacobian",
+        ),
+        (lambda x: np.where(DIAGONAL, scattered((3, 3)), 1) * square_jacobian(x), "on the diagonal of the Jacobian"),
+        (lambda x: np.where(DIAGONAL, 1, scattered((3, 3))) * square_jacobian(x), "only off the diagonal of the Jac"),
+        (lambda x: square_jacobian(x) * np.array([[1.2], [1.7], [3.1]]), "depends only on the output: 1.2, 1.7, 3.1"),
+        (lambda x: square_jacobian(x) * [1.2, 1.7, 3.1], "depends only on the element of x: 1.2, 1.7, 3.1"),
+    ],
+    ids=["no others", "diagonal", "others", "by output", "by element"],
+)
+def test_patterns_of_a_square_jacobian(claim, words):
+    report = check_gradient(square, claim, {"x": AT["x"][:3]})
+    assert words in report.diagnosis[0].text, report.diagnosis
+
+
+@pytest.mark.parametrize(("minus", "other", "named"), [(9, 1, True), (8, 1, False), (18, 2, True), (10, 0, False)])
+def test_a_wrong_sign_is_named_if_it_explains_nine_of_ten(minus, other, named):
+    r = np.linspace(1, 2, minus + other + 1)
+    a = r.copy()
+    a[:minus] *= -1
+    a[minus : minus + other] *= 1.7
+    wrong = (a != r)[None]
+    block = SimpleNamespace(a=a[None], r=r[None], error=np.zeros((1, len(r))), wrong=wrong, array=np.zeros(len(r)))
+    block.flat = SimpleNamespace(edges=[0], label=lambda i: ("x", (i,), ""))
+    block.k = 0
+    assert places.mostly_negative(block).startswith(f"the sign is wrong in {minus} elements") is named
+
+
+@pytest.mark.parametrize(
+    ("a", "r", "error", "words"),
+    [
+        (3.0, 2.0, 1e-12, " (the claim is 1.5 times the derivative)"),
+        (0.0, 2.0, 1e-12, " (the claim is 0)"),
+        (2.0 + 2e-7, 2.0, 1e-12, " (relative error 1e-07)"),
+        (6.2831853, 2.0, 1e-12, " (the claim is 3.14159 times the derivative)"),
+        (6.2831853, 2.0, 1e-3, " (the claim is 3.14 times the derivative)"),
+        (3.0, 2.0, 0.1, ""),
+        (3.0, 0.0, 1e-12, ""),
+        (3.0, np.nan, np.inf, ""),
+    ],
+)
+def test_the_multiple_of_a_single_element_has_the_digits_that_are_known(a, r, error, words):
+    numbers = {"a": a, "r": r, "error": error, "wrong": True}
+    block = SimpleNamespace(rows=slice(None), **{name: np.array([[x]]) for name, x in numbers.items()})
+    assert places.times_claimed(block) == words
+    block.rows = slice(0, 1)
+    assert places.times_claimed(block) == ""
+
+
+@pytest.mark.parametrize(
+    ("a", "r", "words"),
+    [
+        (
+            [0.0, 3.0, 1.0],
+            [2.0, 0.0, 1.0],
+            "1 is not 0 where the derivative is 0, 1 is 0 where the derivative is not 0",
+        ),
+        ([0.0, 0.0, 1.0], [2.0, 3.0, 1.0], "of the wrong claims, 2 are 0 where the derivative is not 0"),
+        ([4.0, 5.0, 1.0], [2.0, 3.0, 1.0], ""),
+        ([4.0, 0.0, 1.0], [2.0, 3.0, 1.0], "1 is 0 where the derivative is not 0, 1 is "),
+    ],
+)
+def test_wrong_claims_are_counted_by_zeros(a, r, words):
+    block = SimpleNamespace(a=np.array([a]), r=np.array([r]), error=np.full((1, 3), 1e-9))
+    block.wrong = block.a != block.r
+    assert words in places.wrong_pattern(block)
+    assert bool(words) is bool(places.wrong_pattern(block))
