@@ -1,12 +1,17 @@
 """Diagnoses of all kinds of mistakes, with words each must contain; the same functions pass with right gradients."""
 
 import math
+import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gradcli import check_gradient
 from gradcli.claims.claim import nearby_point
+from gradcli.claims.hand_written import HandWritten
+from gradcli.explain import diagnose, surrogate
+from gradcli.explain.block import InputBlock, Slope
 
 RNG = np.random.default_rng(3)
 X, Y = RNG.normal(size=5), RNG.normal(size=5)
@@ -461,7 +466,9 @@ def report_on(name, which):
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_mistake_is_named(name):
-    report = report_on(name, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = report_on(name, 1)
     assert report.verdict == "fail"
     assert any(CASES[name][-1] in finding.text for finding in report.diagnosis), report.diagnosis
 
@@ -577,3 +584,144 @@ def test_the_outputs_with_a_wrong_sign_are_named():
     report = check_gradient(lambda x: weights @ x.ravel(), lambda x: claimed, {"x": RNG.normal(size=(2, 2))})
     assert (report.verdict, report.rule) == ("fail", "sign"), report.message
     assert "in the outputs at index [0] and [1]" in str(report.diagnosis)
+
+
+@pytest.mark.parametrize(("claimed", "named"), [(lambda a, b: 2 * a * b, True), (lambda a, b: 2 * 1.3 * 0.7, False)])
+def test_the_gradient_of_another_input_at_one_point_only_is_not_called_that(claimed, named):
+    grad = lambda a, b: (2 * a * b, claimed(a, b))  # noqa: E731
+    report = check_gradient(lambda a, b: a * a * b, grad, {"a": 1.3, "b": 0.7})
+    assert report.verdict == "fail"
+    assert any("was given the gradient of a" in finding.text for finding in report.diagnosis) is named
+
+
+def test_a_zero_gradient_is_not_called_that_of_an_input_without_effect():
+    report = check_gradient(lambda x, y: (x**2).sum() + 0 * y.sum(), lambda x, y: (0 * x, 0 * y), {"x": X, "y": Y})
+    assert [finding.kind for finding in report.diagnosis] == ["zero"]
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "error", "same"),
+    [
+        ([1.0, 2.0], 3.0, 1e-9, True),
+        ([1.0, 2.0], 3.001, 1e-9, False),
+        ([1.0, 2.0], 3.001, 1e-2, True),
+        ([1.0, 2.0], 3.001, 1.0, False),
+        ([0.0, 0.0], 0.0, 0.0, False),
+        ([1.0, 2.0], np.nan, np.inf, False),
+    ],
+)
+def test_a_claim_is_the_derivative_of_an_input_as_far_as_a_direction_shows(claim, value, error, same):
+    unknown = np.full((1, 2), np.nan)
+    slope = Slope(np.ones(2), np.array([value]), np.array([error]))
+    other = SimpleNamespace(r=unknown, error=np.full((1, 2), np.inf), slope=slope)
+    assert diagnose.is_derivative(np.array([claim]), other) is same
+
+
+@pytest.mark.parametrize("x", [[-1.0, 0.5, 2.0], [-1.0, -0.3, 2.0, 3.0]])
+def test_a_missing_mask_is_named_from_three_elements_on(x):
+    report = check_gradient(lambda x: (3 * np.maximum(x, 0)).sum(), lambda x: 3 + 0 * x, {"x": np.array(x)})
+    assert "a mask is missing: the derivative is 0 where x < 0" in report.diagnosis[0].text
+
+
+def test_the_derivative_of_elementwise_functions_is_not_known_where_inputs_are_infinite():
+    at = {"x": np.array([np.inf, 0.5, 1.5, 2.5, 3.5])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        report = check_gradient(np.arctan, lambda x: np.diag([0, 1, 1, 1, 1] / (1 + x)), at)
+    assert report.verdict == "fail" and report.inputs[0].counts.wrong == 4
+
+
+@pytest.mark.parametrize(
+    ("rounded", "words"),
+    [
+        (lambda r: np.array([float(f"{v:.4g}") for v in r]), "rounded to 4 significant digits"),
+        (lambda r: np.array([float(f"{v:.8g}") for v in r]), "rounded to 8 significant digits"),
+        (lambda r: r.astype(np.float32).astype(float), "precision lost to float32"),
+        (lambda r: r * (1 + 1e-7), None),
+        (lambda r: r * (1 + 1e-4 * np.sin(1e3 * r)), None),
+        (lambda r: np.array([float(f"{v:.2g}") for v in r]), None),
+    ],
+)
+def test_lost_digits_are_counted(rounded, words):
+    r = np.pi ** np.arange(-3.0, 4)
+    block = SimpleNamespace(a=rounded(r)[None], r=r[None], known=np.ones((1, 7), bool))
+    found = diagnose.lost_digits(block)
+    assert found is None if words is None else words in found.text
+
+
+def block_of(a, r, error, slope=None):
+    """Return a block of one output with these numbers, of a function of three elements."""
+    flat = SimpleNamespace(
+        claim=SimpleNamespace(wrt=["x"], at={}),
+        arrays=[np.ones(3)],
+        parts=[np.ones(3)],
+        f0=np.zeros(1),
+        claim_unit=1e-16,
+    )
+    return InputBlock(flat, 0, *(np.array([a]), (np.array([r]), np.array([error]))), slope=slope)
+
+
+NOT_KNOWN = [np.nan, np.nan, np.nan], [np.inf, np.inf, np.inf]
+
+
+@pytest.mark.parametrize(
+    ("a", "r", "corrected", "accepted"),
+    [
+        ([1.0, 2, 3], [1.0, 2, 4], [1.0, 2, 4], True),
+        ([1.0, 2, 3], [1.0, 2, 4], [1.0, 2, 4 + 1e-6], True),
+        ([1.0, 2, 3], [1.0, 2, 4], [1.0, 2, 4 + 1e-4], False),
+        ([1.0, 2, 3], [1.0, 2, 4], [1.0, 3, 4], False),
+        ([1.0, 2, 3], [1.0, 2, 3], [1.0, 2, 3], None),
+        ([1.0, 2, 3], [1.0, np.nan, 4], [1.0, 5, 4], True),
+        ([1.0, 2, 4 - 4e-6], [1.0, 2, 4], [1.0, 2, 4 - 3e-6], False),  # leaves most of the difference
+    ],
+)
+def test_a_corrected_claim_is_accepted_where_the_claim_is_refuted(a, r, corrected, accepted):
+    block = block_of(a, r, [np.inf if np.isnan(x) else 1e-9 for x in r])
+    assert block.accepts(np.array([corrected])) is accepted
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "corrected", "accepted"),
+    [
+        (7.0, 1e-9, [1.0, 2, 4], True),
+        (7.0, 1e-9, [1.0, 2, 4 + 1e-4], False),
+        (6.0, 1e-9, [1.0, 2, 3], None),
+        (6.1, 1.0, [1.0, 2, 3.1], None),
+        (np.nan, np.inf, [1.0, 2, 4], None),
+    ],
+)
+def test_a_corrected_claim_is_compared_along_a_direction(value, error, corrected, accepted):
+    slope = Slope(np.ones(3), np.array([value]), np.array([error]))
+    assert block_of([1.0, 2, 3], *NOT_KNOWN, slope).accepts(np.array([corrected])) is accepted
+
+
+def test_what_numbers_say_of_a_block():
+    block = block_of([1.0, 0.0, 2.0], [1.0, 1e-3, 0.0], [1e-9, 1e-6, 1e-9])
+    assert block.known.tolist() == [[True, False, False]]
+    assert block.zero.tolist() == [[False, False, True]]
+    assert block.refuted.tolist() == [[False, True, True]]
+    thin = block.thin(np.array([2]))
+    assert (thin.a.tolist(), thin.refuted.tolist(), thin.zero.tolist()) == ([[2.0]], [[True]], [[True]])
+
+
+def test_a_claim_has_the_gradient_of_one_function_and_not_of_another():
+    at = {"x": X}
+    claim = HandWritten(lambda x: np.sin(x).sum(), at, grad=np.cos)
+    assert surrogate.has_gradient(claim, claim)
+    assert surrogate.has_gradient(HandWritten(lambda x: np.sin(x).sum() + 3, at, grad=np.cos), claim)
+    for f in (lambda x: np.cos(x).sum(), lambda x: np.sin(x).sum() + 1e-3 * x[0], lambda x: 1 / 0):
+        assert not surrogate.has_gradient(HandWritten(f, at, grad=np.cos), claim)
+
+
+@pytest.mark.parametrize(
+    ("names", "kind", "words"),
+    [
+        (("detach",), "surrogate", ["detach", "constants"]),
+        (("round", "sign"), "straight-through", ["round and sign"]),
+        (("round", "detach"), "straight-through", ["with round replaced", "detach"]),
+    ],
+)
+def test_surrogates_in_words(names, kind, words):
+    finding = surrogate.describe(names)
+    assert finding.kind == kind and all(word in finding.text for word in words)
