@@ -1,11 +1,13 @@
 """Estimated slopes of all kinds of functions: right within the stated error, which is usefully small."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from gradcli.numeric.estimate import estimate
+from gradcli.numeric.chain import Chain
+from gradcli.numeric.estimate import estimate, estimate_from
 
 from .lines import sampler_of
 
@@ -157,3 +159,27 @@ def test_the_error_covers_noise_that_a_narrow_fit_happens_to_miss():
     off = np.abs([e.value - slope for e, slope in zip(found, slopes.T, strict=True)])
     covered = off <= 3 * np.array([e.error for e in found]) + 1e-9 * np.abs(slopes.T)
     assert np.count_nonzero(~covered) <= 8
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "constant"),
+    [
+        (lambda x: 5.0, 1e-3, True),
+        (lambda x: 5.0 + (x > 0.2), 1e-3, False),
+        (lambda x: 5.0 + (x < -0.2), 1e-3, False),
+        (lambda x: 5.0 + (x > 900), 1e-3, True),
+        (lambda x: 5.0 + (x > 1200), 1000.0, False),
+        (lambda x: 5.0 + x, 1e-3, False),
+    ],
+)
+def test_a_function_is_constant_only_if_it_is_so_out_to_1_or_to_the_scale_of_x(f, x, constant):
+    chain = Chain(sampler_of(f, x).element(0), 0).run()
+    assert chain.constant().tolist() == [constant]
+
+
+def test_the_limit_of_an_estimate_is_the_width_of_the_first_fit_that_contradicts_it():
+    one = np.ones(3)
+    fits = [SimpleNamespace(width=0.1), SimpleNamespace(width=0.5)]
+    numbers = dict.fromkeys(("value", "error", "change", "noise", "width"), one)
+    chain = SimpleNamespace(count=3, fits=fits, against=np.array([-1, 0, 1]), **numbers)
+    assert estimate_from(chain).limit.tolist() == [math.inf, 0.1, 0.5]

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.numeric.kink import components, distance, distinct, nearest
+from gradcli.numeric.kink import KinkRow, Slopes, components, distance, distinct, nearest
+from gradcli.numeric.nearby import Nearby
+from gradcli.numeric.probe import Probe
+from gradcli.numeric.rows import ClaimedRows
+from gradcli.numeric.verdict import FAIL, OPEN, PASS, Judgement
+
+from .lines import sampler_of
 
 
 def relu(x):
@@ -231,3 +237,112 @@ def test_points_close_to_one_another_count_as_one():
 
 def test_connected_columns_form_a_component():
     assert components(5, np.array([[0, 3], [3, 4]])) == [[0, 3, 4], [1], [2]]
+
+
+def judgement_of(f, x, grad):
+    sampler = sampler_of(f, np.asarray(x, float), grad)
+    return Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+
+
+def row_of(f, x):
+    """Return the row of a function at a kink, with its derivatives along the axes."""
+    judgement = judgement_of(f, x, np.zeros_like)
+    return KinkRow(Slopes(judgement, np.random.default_rng(3)), judgement, 0).measure_at_x()
+
+
+ROOF = np.array([[1.0, -1, 0], [0, 1, -1], [-1, 0, 1], [-1, 1, 0], [0, -1, 1], [1, 0, -1]])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(
+    ("claimed", "inside"), [([0, 0, 0], True), ([0.5, 0.4, -0.9], True), ([0.6, 0.6, -1.2], False)]
+)
+def test_supports_decide_from_a_few_gradients(claimed, inside, sign):
+    """The generalized gradient of max - min is the hull of ROOF, of which two corners are known."""
+    row = row_of(lambda x: sign * np.ptp(x), [1, 1, 1])
+    assert row.by_supports(np.arange(3), sign * np.array(claimed), sign * ROOF[:2]) is inside
+
+
+def test_supports_do_not_decide_for_a_function_that_bends_both_ways():
+    row = row_of(lambda x: abs(x[0]) - abs(x[1]), [0, 0])
+    assert row.by_supports(np.arange(2), np.array([0.3, 0.2]), np.array([[1.0, 1], [1, -1]])) is None
+
+
+@pytest.mark.parametrize(
+    ("f", "adds_up"),
+    [
+        (lambda x: np.abs(x - 1).sum() + x @ x, True),
+        (np.max, False),
+        (np.linalg.norm, True),
+        (lambda x: np.linalg.norm(x - 1), False),
+    ],
+)
+def test_derivatives_along_the_axes_add_up_unless_kinks_meet(f, adds_up):
+    assert row_of(f, [1, 1, 1]).adds_up() is adds_up
+
+
+def test_elements_that_meet_are_grouped():
+    row = row_of(lambda x: max(x[0], x[1]) + np.linalg.norm(x[2:4] - 1) + x[4] ** 2, np.ones(5))
+    columns = row.meeting_columns()
+    assert columns.tolist() == [0, 1, 2, 3]
+    assert [block.tolist() for block in row.blocks(columns)] == [[0, 1], [2, 3]]
+    assert row.is_round(np.array([2, 3])) and not row.is_round(columns)
+
+
+@pytest.mark.parametrize(("claimed", "inside"), [([0.6, 0.8], True), ([0.7, 0.8], False), ([0.1, -0.2], True)])
+def test_an_ellipsoid_contains_the_gradients_at_its_corner(claimed, inside):
+    """The even part of the derivative along d is the root of d Q d: the hull is 3 c + sqrt(Q) times a ball."""
+    root, middle = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([0.3, -0.2])
+    row = row_of(lambda x: np.linalg.norm(root @ (x - 1)) + middle @ x, np.ones(2))
+    assert row.in_ellipsoid(np.arange(2), middle + root @ claimed) is inside
+
+
+def nearby(f, x, grad):
+    """Return what is seen next to a kink, and the judgement at it."""
+    judgement = judgement_of(f, x, grad)
+    return Nearby(Probe(judgement, 1)), judgement
+
+
+X12 = np.where(np.arange(12) % 3 == 0, 0.0, np.linspace(0.5, 1.5, 12))
+
+
+def hinges_of(x):
+    return np.maximum(x, 0).sum() + (x**2).sum()
+
+
+def test_claims_that_jump_nearby_are_at_a_kink():
+    near, judgement = nearby(hinges_of, X12, lambda x: (x > 0) + 2 * x)
+    assert near.is_known
+    assert near.jumps[0].tolist() == (X12 == 0).tolist()
+    np.testing.assert_allclose(near.low[0], np.where(X12 == 0, 0, 1 + 2 * X12), rtol=5e-3, atol=5e-3)
+    np.testing.assert_allclose(near.high[0], 1 + 2 * X12, rtol=5e-3)
+    assert (near.outside <= 0).all()
+    assert near.settles(np.ones(1, bool))
+    assert (judgement.state == PASS).all()
+
+
+@pytest.mark.parametrize(
+    ("claimed", "outside"), [(0.5, False), (1.0, False), (1.2, True), (-0.2, True), (np.nan, True)]
+)
+def test_claims_at_a_kink_lie_between_those_nearby(claimed, outside):
+    near, judgement = nearby(hinges_of, X12, lambda x: np.where(x == 0, claimed, (x > 0) + 2 * x))
+    found = near.outside[0] > 0
+    assert found.tolist() == ((X12 == 0) & outside).tolist()
+    if np.isfinite(claimed):
+        assert near.settles(np.ones(1, bool))
+        assert (judgement.state[0, X12 == 0] == FAIL).any() == outside
+        assert (judgement.state[0] == OPEN).sum() == 0 or outside
+
+
+def test_claims_that_are_wrong_nearby_are_compared_at_the_kink():
+    near, judgement = nearby(hinges_of, X12, lambda x: (x > 0) + 2 * x * np.where(np.arange(12) == 4, 1.5, 1))
+    assert near.settles(np.ones(1, bool))
+    assert judgement.state[0, 4] == FAIL and (judgement.state == FAIL).sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("f", "sign"), [(np.max, 1), (np.min, -1), (lambda x: abs(x[0] - 1) - abs(x[1] - 1), 0), (np.sum, 0)]
+)
+def test_the_curvature_of_a_kink(f, sign):
+    near, _ = nearby(f, np.ones(3), np.zeros_like)
+    assert near.curvature(0) == sign

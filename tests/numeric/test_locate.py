@@ -5,7 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from gradcli.numeric.locate import bisect, halves
+from gradcli.numeric.directions import Directions
+from gradcli.numeric.locate import Locator, bisect, halves
+from gradcli.numeric.rows import ClaimedRows
+from gradcli.numeric.verdict import FAIL, OPEN, PASS, Judgement
+
+from .lines import sampler_of
 
 
 def test_halves_keep_inputs_together():
@@ -42,3 +47,75 @@ def test_an_unknown_half_follows_from_the_other():
     known = lambda part: np.nan if 0 in part else off[part].sum()  # noqa: E731
     assert bisect(np.arange(8), 1.0, known, [0, 8]) == 6
     assert bisect(np.arange(8), 1.0, lambda part: np.nan, [0, 8]) is None
+
+
+AT, WEIGHTS = np.array([1.0, 2.0, -0.5, 3.0]), np.array([2.0, -1.0, 4.0, 0.5])
+
+
+def located(claimed):
+    """Return a locator for sin(x) @ WEIGHTS, with a direction along which the claim was compared."""
+    sampler = sampler_of(lambda x: np.sin(x) @ WEIGHTS, AT, lambda x: claimed)
+    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    directions = Directions(judgement, 1)
+    return Locator(directions), directions.compare(directions.draw("relative"), "relative")
+
+
+RIGHT = np.cos(AT) * WEIGHTS
+
+
+@pytest.mark.parametrize(("factor", "slight"), [(1 + 3e-7, True), (1 + 1e-4, False)])
+def test_small_errors_of_all_elements_may_add_up_to_a_disagreement(factor, slight):
+    locator, probed = located(factor * RIGHT)
+    assert locator.is_slight(probed, 0) is slight
+
+
+@pytest.mark.parametrize(("factor", "common"), [(2.0, 2.0), (-1.0, -1.0), (1 + 1e-3, 1.001), (1.0, None)])
+def test_a_common_factor_shows_along_two_directions(factor, common):
+    locator, _ = located(factor * RIGHT)
+    found = locator.common_factor(None)
+    assert found is None if common is None else found == pytest.approx(common, rel=1e-8)
+    assert located(RIGHT * [2.0, 1, 1, 1])[0].common_factor(None) is None
+
+
+def test_a_direction_that_is_more_precise_than_an_element_decides_it():
+    locator, probed = located(RIGHT + [0, 0.3, 0, 0])
+    judgement = locator.judgement
+    judgement.error[0, 1] = 0.5
+    assert not locator.take_from_probe("array", 0, 1, 0.3, 1e-6)
+    assert not locator.take_from_probe("relative", 0, 1, 0.3, 2.0)
+    assert not locator.take_from_probe("relative", 0, 1, 1e-7, 1e-6)
+    assert judgement.state[0, 1] == OPEN
+    assert locator.take_from_probe("relative", 0, 1, 0.3, 1e-6)
+    assert judgement.state[0, 1] == FAIL and judgement.value[0, 1] == pytest.approx(RIGHT[1], abs=1e-12)
+    assert judgement.error[0, 1] <= 1e-6
+    locator.explained(probed, [1])
+    assert judgement.state[0].tolist() == [PASS, FAIL, PASS, PASS]
+
+
+def test_other_elements_stay_open_if_one_does_not_explain_all():
+    locator, probed = located(RIGHT + [0, 0.3, 0.1, 0])
+    judgement = locator.judgement
+    judgement.value[0, 1], judgement.error[0, 1], judgement.state[0, 1] = RIGHT[1], 1e-12, FAIL
+    locator.explained(probed, [1])
+    assert judgement.state[0].tolist() == [OPEN, FAIL, OPEN, OPEN]
+
+
+def test_an_element_is_compared_by_few_points_if_they_decide():
+    locator, probed = located(RIGHT * [1, 1, 1.5, 1])
+    locator.judgement.proven = True
+    for i, state in enumerate([PASS, PASS, FAIL, PASS]):
+        before = locator.sampler.calls
+        locator.judge_quickly(i, probed)
+        assert locator.judgement.state[0, i] == state
+        assert locator.sampler.calls - before < 10
+        assert locator.judgement.value[0, i] == pytest.approx(RIGHT[i], rel=1e-6)
+
+
+def test_the_element_with_a_kink_is_located():
+    sampler = sampler_of(lambda x: np.abs(x - [0.3, 2.0, 1.0, 1.0]).sum(), AT)
+    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    locator = Locator(Directions(judgement, 1))
+    assert locator.locate_rough(np.ones(4)) in (0, 1)  # the first is smooth at 1.0, the second has the kink
+    assert locator.locate_rough(np.array([0.0, 1, 1, 1])) == 1
+    assert locator.locate_rough(np.array([1.0, 0, 1, 1])) is None or not np.zeros(4).any()
+    assert locator.locate_rough(np.zeros(4)) is None

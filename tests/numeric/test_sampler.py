@@ -1,6 +1,7 @@
 """The sampler, the only caller of a checked function: it caches and counts values at representable points."""
 
 import numpy as np
+import pytest
 
 from .lines import sampler_of
 
@@ -38,3 +39,30 @@ def test_many_points_are_evaluated_in_batches(monkeypatch):
     sampler = sampler_of(lambda x: x.sum(), np.arange(4.0))
     _, values = sampler.line(np.ones(4)).values(np.linspace(-1, 1, 5))
     np.testing.assert_allclose(values[:, 0], 6 + 4 * np.linspace(-1, 1, 5))
+
+
+def test_changes_are_seen_over_a_hundredth_of_the_scale_on_both_sides():
+    rng = np.random.default_rng(0)
+    assert sampler_of(lambda x: 7 * x, 3.0).changes(rng)[0] == pytest.approx(7 * 0.03, rel=1e-12)
+    assert sampler_of(lambda x: x * x, 3.0).changes(rng)[0] == pytest.approx(3.03**2 - 9, rel=1e-12)
+    assert sampler_of(lambda x: x if x == 3 else np.nan, 3.0).changes(rng)[0] == 3.0
+    held = sampler_of(lambda x: 7 * x[0] + 0 * np.minimum(x[1], 1), np.array([3.0, np.inf]))
+    assert held.changes(rng)[0] == pytest.approx(0.21, rel=1e-12)
+
+
+def test_the_measured_rounding_is_that_of_the_closest_values_that_differ():
+    """Values of 1e6 + x - 1e6 are multiples of 2**-33: at close points they are equal, and say nothing of rounding."""
+
+    def off_by(*offsets):
+        return max(abs(round(1e-10 * (1 + t) * 2**33) / 2**33 - 1e-10 * (1 + t)) for t in offsets)
+
+    line = sampler_of(lambda x: (1e6 + x) - 1e6, 1e-10).element(0)
+    line.values(np.linspace(-0.07, 0.07, 9))
+    assert line.measure_rounding()
+    assert line.measured_rounding[0] == pytest.approx(off_by(-0.07), rel=1e-6)
+    line.measured = None
+    line.values(np.array([3.0, -3.0, 30.0]))
+    assert line.measure_rounding()
+    assert line.measured_rounding[0] == pytest.approx(off_by(3, -3, 30), rel=1e-6)
+    both = line.with_weights(np.array([[-2.0]]))
+    assert both.measured_rounding[0] == 2 * line.measured_rounding[0]

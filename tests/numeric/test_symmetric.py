@@ -5,6 +5,7 @@ import pytest
 
 import gradcli
 from gradcli.check.declare import check_gradient
+from gradcli.numeric.symmetric import is_symmetric, move_elements
 
 A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
 H = np.array([[4.0, 1 + 1j], [1 - 1j, 3.0]])
@@ -103,3 +104,32 @@ def test_the_call_budget_is_kept(calls):
 def test_gradcheck_warns_if_it_checked_only_symmetric_changes():
     with pytest.warns(UserWarning, match="symmetric"):
         assert gradcli.autograd.gradcheck(gradcli.linalg.cholesky, gradcli.tensor(A, requires_grad=True))
+
+
+@pytest.mark.parametrize("x", [A, H, np.zeros((2, 2))], ids=["real", "complex", "zero"])
+def test_every_element_moves_relative_to_the_largest(x):
+    size = np.abs(x).max() or 1.0
+    moves = (move_elements(x, 1e-3) - x) / size
+    for part in (moves.real, moves.imag) if x.dtype.kind == "c" else (moves,):
+        assert (np.abs(part) > 0.4e-3).all() and (np.abs(part) < 1.6e-3).all()
+    assert not np.allclose(moves, moves.T)
+
+
+def test_symmetric_matrices_are_square_and_equal_to_their_adjoints():
+    assert is_symmetric(A, 0.0) and is_symmetric(H, 0.0) and is_symmetric(np.stack([A, A]), 0.0)
+    assert not is_symmetric(np.triu(A), 0.0) and not is_symmetric(H.T * [[1], [2]], 0.0)
+    assert not is_symmetric(A[:2], 0.0) and not is_symmetric(A[0], 0.0) and not is_symmetric(A[:1, :1], 0.0)
+    rough = A + 1e-6 * np.triu(A, 1)
+    assert not is_symmetric(rough, 0.0) and is_symmetric(rough, 6e-8 * 8)
+
+
+@pytest.mark.parametrize("way", ["vjp", "jvp"])
+@pytest.mark.parametrize("factor", [1.0, 1.1])
+def test_products_with_vectors_are_symmetrized(way, factor):
+    claim = {
+        "vjp": lambda g, a: factor * g * np.linalg.inv(a),
+        "jvp": lambda t, a: factor * (np.linalg.inv(a) * t[0]).sum(),
+    }
+    report = check_gradient(volume, at={"a": A}, **{way: claim[way]})
+    assert report.verdict == ("pass" if factor == 1 else "fail")
+    assert "symmetric changes only" in report.message or factor != 1

@@ -14,6 +14,7 @@ from gradcli.numeric.rows import ClaimedRows
 from gradcli.numeric.verdict import (
     FAIL,
     NEGLIGIBLE,
+    OPEN,
     PASS,
     UNDECIDED,
     Judgement,
@@ -204,3 +205,47 @@ def test_a_bound_settles_an_element_only_if_it_is_tight():
     judgement.bound[0, 7], judgement.bound[0, 8] = 0.03 * np.cos(x[7]), np.inf  # the limit is 2 %
     assert not directions.settle()
     assert np.flatnonzero(judgement.state[0] != PASS).tolist() == [7, 8]
+
+
+def test_equal_numbers_agree_to_all_digits_that_are_counted():
+    with np.errstate(all="raise"):
+        assert digits_of(0.0) == digits_of(1e-30) == pytest.approx(53 * np.log10(2), abs=0.01)
+        assert digits_of(np.inf) == digits_of(7.0) == 0
+
+
+def test_an_entry_at_a_kink_is_undecided_if_its_sides_are_hardly_known():
+    judgement = judged(abs, 0.0, 0.3)
+    assert judgement.sides[0, 0] == pytest.approx((-1, 1)) and judgement.kinks == {0: [0]}
+    assert judgement.at_kink(0, 0, 0.5) == UNDECIDED
+    assert "known only to within" in judgement.reasons[0, 0].text
+    judgement.claimed[0, 0] = 1.3
+    assert judgement.at_kink(0, 0, 1e-9) == FAIL
+
+
+def test_values_at_a_kink_are_settled_together():
+    def three():
+        judgement = judged(lambda x: np.abs(x).sum(), np.zeros(3), [0.3, 0.2, 0.1])
+        judgement.kinks.clear()
+        return judgement
+
+    for inside, state in ((True, PASS), (False, FAIL), (None, UNDECIDED)):
+        judgement = three()
+        judgement.settle_kinks({(0, 2): inside}, 0)
+        assert judgement.state[0].tolist() == [state, PASS, state]
+        assert len(judgement.notes) == (inside is False)
+    judgement = three()
+    judgement.state[0, 0] = FAIL
+    judgement.settle_kinks({(0, 2): True}, 0)
+    assert len(judgement.notes) == 1
+    judgement.outside(0, "because")
+    assert judgement.state[0].tolist() == [PASS] * 3
+
+
+@pytest.mark.parametrize("bound", [1e-9, np.inf])
+def test_open_entries_near_a_kink_are_accepted_if_they_have_bounds(bound):
+    judgement = judged(lambda x: np.abs(x).sum(), np.zeros(3), [0.3, 0.2, 0.1])
+    judgement.state[:], judgement.bound[:] = OPEN, bound
+    judgement.kinks.clear()
+    judgement.accept_near_kink(np.ones(1, bool), np.array([[True, False, True]]))
+    assert judgement.kinks == {0: [0, 2]}
+    assert set(judgement.state[0].tolist()) == {PASS if np.isfinite(bound) else OPEN}
