@@ -289,7 +289,7 @@ for t in range(40):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-print(net[0].bias, net[0].weight[:, 0].item(), f"{loss.item():.4f}")
+print(net[0].bias, f"{net[0].weight[:, 0].item():.8f} {loss.item():.4f}")
 """,
     "networks": """
 nn, F = torch.nn, torch.nn.functional
