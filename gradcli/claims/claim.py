@@ -396,11 +396,18 @@ class failing_as:  # noqa: N801 - reads as a verb; a generator would be as slow 
         self.process = os.getpid()
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        end_fork(self.process, error, quiet=True)
+        if os.getpid() != self.process:
+            end_fork(self.process, error, quiet=True)
         if error is None or isinstance(error, (CallError, NotBatchableError, GeneratorExit, *ENDINGS)):
             return
         failure = CallError(error.message) if isinstance(error, GradcliError) else call_failed(self.what, error)
         raise failure from error
+
+
+def call_user(what: str, function: Callable, *args: Any) -> Any:
+    """Call the user's code. what: what it is, for errors. Raises CallError."""
+    with failing_as(what):
+        return function(*args)
 
 
 def callable_name(function: Any) -> str:

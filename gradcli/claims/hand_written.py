@@ -36,8 +36,8 @@ from .claim import (
     NotElementwiseError,
     WrongShapeError,
     as_kind_of_input,
+    call_user,
     callable_name,
-    failing_as,
     nearby_point,
     plain_array,
 )
@@ -84,8 +84,8 @@ class HandWritten(Claim):
         """Call on copies of the cotangent and the arrays; note which of them change. Raises CallError if it raises."""
         given = [*([] if cotangent is None else [cotangent]), *arrays.values()]
         copies = [x.copy() if x.ndim else x[()] for x in given]
-        with np.errstate(all="ignore"), failing_as(what):
-            result = function(*before, *copies)
+        with np.errstate(all="ignore"):
+            result = call_user(what, function, *before, *copies)
         for place, (x, copy) in enumerate(zip(given, copies, strict=True), len(arrays) - len(given)):
             same = not x.ndim or (x.shape == copy.shape and not np.count_nonzero(x != copy))
             if not same and not np.array_equal(x, copy, equal_nan=True):

@@ -32,7 +32,7 @@ from ...program.arguments import (
 )
 from ...request import ADAPTED, ENGINES, SHORT_TYPES
 from ...user.frameworks import FRAMEWORKS
-from ..claim import Arrays, CallError, Capabilities, Claim, failing_as, free_name, nearby_point
+from ..claim import Arrays, CallError, Capabilities, Claim, call_user, failing_as, free_name, nearby_point
 
 SINGLE_UNIT, DOUBLE_UNIT = 2.0**-24, 2.0**-53  # rounding units of float32 and float64
 LOST = 0.5  # relative error in float32 from which on it may have saturated instead of rounding: a choice
@@ -136,7 +136,10 @@ class FrameworkCall(Claim):
     def evaluate(self, arrays: Arrays) -> np.ndarray | None:
         self.budget.made += 1
         at = {name: np.asarray(x) for name, x in arrays.items()} if self.short is None else self.claimed(arrays)
-        with self.running(self.is_narrow(at)):
+        return call_user(self.title, self.compute_in, at, self.is_narrow(at))
+
+    def compute_in(self, at: Arrays, narrow: bool) -> np.ndarray | None:
+        with np.errstate(all="ignore"), self.precision(narrow):
             return as_array(self.compute(at))
 
     def rounding(self, points: Sequence[Arrays], values: np.ndarray) -> np.ndarray | None:
@@ -152,8 +155,7 @@ class FrameworkCall(Claim):
             try:
                 wide = self.value({name: to_double(x) for name, x in narrow.items()})
                 self.budget.made += 1
-                with self.running(True):
-                    rounded = as_array(self.compute(narrow))
+                rounded = call_user(self.title, self.compute_in, narrow, True)
             except CallError:
                 return None
             off = np.abs(rounded - wide)
@@ -221,6 +223,8 @@ class FrameworkCall(Claim):
 
     def filled(self, leaves: Mapping[str, Any]) -> dict[str, Any]:
         """Return the arguments with leaves in place of inputs, floating-point numbers in the short type, if any."""
+        if self.short is None:
+            return self.arguments.fill_in(leaves, self.array)
         short = {name: self.shortened(x) for name, x in leaves.items()}
         return self.arguments.fill_in(short, lambda x: self.shortened(self.array(x)))
 

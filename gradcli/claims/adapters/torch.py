@@ -88,14 +88,14 @@ class Adapter(FrameworkCall):
         return torch.device(device)
 
     def precision(self, narrow: bool) -> contextlib.AbstractContextManager:
-        return in_precision(self.reached, narrow, sum(x.size for x in self.arguments.arrays.values()))
+        return DefaultPrecision(self.reached, narrow, sum(x.size for x in self.arguments.arrays.values()))
 
     @staticmethod
     def array(x: np.ndarray) -> Any:
         return tensor_copy(x)
 
     def shortened(self, x: torch.Tensor) -> torch.Tensor:
-        return x.to(getattr(torch, self.short)) if self.short and x.is_floating_point() else x
+        return x.to(getattr(torch, str(self.short))) if x.is_floating_point() else x
 
     def compute(self, at: Arrays) -> Any:
         try:
@@ -204,26 +204,31 @@ class Adapter(FrameworkCall):
                 yield part, functools.partial("the first wrong part is {}: {}".format, title, place)
 
 
-@contextlib.contextmanager
-def in_precision(reached: Sequence[torch.Tensor], narrow: bool, size: int) -> Iterator[None]:
-    """Make a precision the default, single (narrow) or double, and give tensors that functions refer to this precision.
+class DefaultPrecision(contextlib.AbstractContextManager):
+    """Makes single (narrow) or double precision the default, also of tensors that functions refer to.
 
     size: elements of the inputs.
     """
-    default, threads = torch.get_default_dtype(), torch.get_num_threads()
-    device, wide = torch.get_default_device(), {} if narrow else WIDER_TYPES
-    kept = [(x, x.data) for x in reached if x.dtype in wide or device.type not in ("cpu", x.device.type)]
-    try:
-        if size < SMALL_INPUTS:
+
+    def __init__(self, reached: Sequence[torch.Tensor], narrow: bool, size: int):
+        self.reached, self.narrow, self.size = reached, narrow, size
+
+    def __enter__(self) -> None:
+        self.before = torch.get_default_dtype(), torch.get_num_threads()
+        device, wide = torch.get_default_device(), {} if self.narrow else WIDER_TYPES
+        other = [x for x in self.reached if x.dtype in wide or device.type not in ("cpu", x.device.type)]
+        self.kept = [(x, x.data) for x in other]
+        if self.size < SMALL_INPUTS:
             torch.set_num_threads(1)
-        torch.set_default_dtype(torch.float32 if narrow else torch.float64)
-        for x, data in kept:
+        torch.set_default_dtype(torch.float32 if self.narrow else torch.float64)
+        for x, data in self.kept:
             x.data = data.to(data.device if device.type == "cpu" else device, wide.get(data.dtype, data.dtype))
-        yield
-    finally:
+
+    def __exit__(self, *_: object) -> None:
+        dtype, threads = self.before
         torch.set_num_threads(threads)
-        torch.set_default_dtype(default)
-        for x, data in kept:
+        torch.set_default_dtype(dtype)
+        for x, data in self.kept:
             x.data = data
 
 

@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from ..claim import Arrays, CallError
 from ..random_function import TRIAL, RandomFunction
-from .torch import in_precision, tensors_behind
+from .torch import DefaultPrecision, tensors_behind
 from .torch_calls import gradient_arrays, tensor_copy
 
 MAPPED = 1024  # samples of the smallest call by vmap, which takes about as long as one of a few: a choice
@@ -61,11 +61,11 @@ class Samples(RandomFunction):
         return MAPPED if self.maps else 1
 
     def samples(self, leaves: Arrays, seed: int, count: int) -> np.ndarray:
-        with in_precision(self.reached, False, sum(x.size for x in leaves.values())):
+        with DefaultPrecision(self.reached, False, sum(x.size for x in leaves.values())):
             return super().samples(leaves, seed, count)
 
     def pairs(self, leaves: Arrays, seed: int, calls: int) -> np.ndarray:
-        with in_precision(self.reached, False, sum(x.size for x in leaves.values())):
+        with DefaultPrecision(self.reached, False, sum(x.size for x in leaves.values())):
             return super().pairs(leaves, seed, calls)
 
     def draw(self, leaves: Arrays, rng: Any, count: int) -> np.ndarray:
