@@ -464,8 +464,7 @@ def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> 
     if probe.out_of_calls:
         return
     meeting = {j for j, columns in judgement.kinks.items() if len(columns) > 1}
-    possible = (judgement.state == FAIL) & np.isfinite(judgement.claimed)  # no slope at a kink is nan
-    meeting.update(np.flatnonzero(possible.any(axis=1)).tolist())
+    meeting.update(np.flatnonzero(judgement.may_be_kinks).tolist())
     every = not np.isnan(judgement.value[:, ~flat.held]).any()
     with contextlib.suppress(OutOfCallsError):
         if meeting and flat.size > 1 and every and (judgement.kinks or not probe.directions.adds_up()):

@@ -18,7 +18,7 @@ from ..claims.claim import OutOfCallsError
 from ..errors import GradcliError
 from . import decide
 from .chain import FIRST
-from .compare import COARSE, MARGIN, Comparison, Limits, allowed
+from .compare import COARSE, FINE, MARGIN, Comparison, Limits, allowed
 from .decide import Observation
 from .estimate import Estimate, estimate
 from .flat import Flat
@@ -226,6 +226,13 @@ class Judgement:
         names = [name for k, name in enumerate(claim.wrt) if wrong[self.flat.columns(k)].any()]
         if names:
             claim.progress.report_partial(f"elements wrong so far in {' and '.join(names)}")
+
+    @property
+    def may_be_kinks(self) -> np.ndarray:
+        """Rows with claims that seem wrong but may be slopes at a kink: they are finite, and no structure is closer."""
+        limits = [slopes.limit for _, slopes in self.estimates.values()]
+        near = np.min(limits, axis=0, initial=np.inf) <= FINE
+        return ((self.state == FAIL) & np.isfinite(self.claimed)).any(axis=1) & ~near
 
     def at_kink(self, j: int, i: int, error: float) -> int:
         low, high = sorted(self.sides[j, i])

@@ -310,3 +310,17 @@ def test_few_calls_give_a_verdict_with_the_resolution_of_one_direction(calls):
     assert right.verdict == "pass" and right.evidence.points <= calls and right.resolution < 1e-4
     assert check_gradient(f, lambda x: 1.01 * grad(x), at={"x": x}, calls=calls).verdict == "fail"
     assert check_gradient(f, grad, at={"x": x}, calls=8).verdict == "inconclusive"
+
+
+def test_structure_closer_than_kinks_are_looked_for_takes_no_calls_for_kinks():
+    """The noise is a sawtooth with teeth of 1e-12: its slopes do not add up, and are not those at a kink either."""
+    calls = 0
+
+    def f(x):
+        nonlocal calls
+        calls += 1
+        tooth = 43758.5453 * np.sin(43758.5453 * (x @ [13.0, 14.8, 16.7]))
+        return np.sum(np.sin(x)) * (1 + 1e-9 * (tooth - np.floor(tooth)))
+
+    assert check_gradient(f, lambda x: 1.05 * np.cos(x), {"x": np.array([0.4, 0.8, 1.2])}).verdict == "fail"
+    assert calls < 1500
