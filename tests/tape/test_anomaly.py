@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from gradcli.autograd import detect_anomaly, grad, set_detect_anomaly
+from gradcli.tape.anomaly import AnomalyError, Observed, copy_value, nan_search, observation_of
 from gradcli.tape.modes import state
+from gradcli.tape.record import recording
 
 from .build import function, leaf
 
@@ -70,5 +72,29 @@ def test_switching_anomaly_mode():
     with set_detect_anomaly(True), pytest.raises(RuntimeError, match="returned nan"), pytest.warns(UserWarning):
         broken.apply(x).backward()
     assert not state.anomaly
-    assert not hasattr(x.exp().grad_fn, "made_at")
+    assert x.exp().grad_fn.origin is None
     assert np.isnan(x.grad.item())
+
+
+def test_observed_nodes_keep_what_they_computed_and_where():
+    x = leaf(2.0, 3.0)
+    with recording(Observed(lambda: "a scope")):
+        y = x * 5
+    seen = observation_of(y.grad_fn)
+    assert seen.primitive.name == "multiply" and seen.scope == "a scope"
+    assert seen.operands[0].tolist() == [2, 3] and seen.result.tolist() == [10, 15]
+    assert seen.made_at[0] == __file__
+    assert observation_of((x * 5).grad_fn) is None
+
+
+def test_kept_values_do_not_change_in_place():
+    raw = np.ones(2)
+    kept = copy_value((raw, 3.0))
+    raw[0] = 7
+    assert kept[0].tolist() == [1, 1] and kept[1] == 3.0
+
+
+def test_a_nan_search_names_the_line_without_a_warning():
+    with nan_search(), pytest.raises(AnomalyError, match="returned nan") as caught:
+        broken.apply(leaf(1.0)).backward()
+    assert caught.value.node.name() == "brokenBackward"

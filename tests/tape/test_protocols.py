@@ -90,3 +90,20 @@ def test_in_searches_all_elements():
     assert 4.0 in x
     assert gradcli.tensor(2.0) in x
     assert 5.0 not in x
+
+
+@pytest.mark.parametrize("data", [X, np.array([1 + 2j, 3.0]), np.array(2.5)], ids=["matrix", "complex", "number"])
+def test_questions_about_an_array_have_numpys_answers(data):
+    x = gradcli.tensor(data, requires_grad=True)
+    for ask in (np.shape, np.ndim, np.size, np.iscomplexobj, np.isrealobj):
+        answer = ask(x)
+        assert type(answer) is type(ask(data)) and answer == ask(data), ask
+    for axis in range(data.ndim):
+        assert np.size(x, axis) == data.shape[axis]
+
+
+@pytest.mark.skipif(not hasattr(np, "astype"), reason="NumPy 2.1")
+def test_astype_is_recorded():
+    x = gradcli.tensor(X, requires_grad=True)
+    y = np.astype(x, np.float32)
+    assert y.dtype is gradcli.float32 and y.requires_grad
