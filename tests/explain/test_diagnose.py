@@ -725,3 +725,20 @@ def test_a_claim_has_the_gradient_of_one_function_and_not_of_another():
 def test_surrogates_in_words(names, kind, words):
     finding = surrogate.describe(names)
     assert finding.kind == kind and all(word in finding.text for word in words)
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "slope", "changes"),
+    [
+        ([1.0, 2, 3], [1.0, 2, 4], None, True),
+        ([1.0, 2, 3], [1.0, 2, 3], None, False),
+        ([1.0, np.nan, 3], [1.0, 5, 3], None, False),
+        ([1.0, 2, 3], [np.nan] * 3, 7.0, True),
+        ([1.0, 2, 3], [np.nan] * 3, 6.0, False),
+        ([1.0, np.nan, 3], [np.nan] * 3, 7.0, False),
+    ],
+)
+def test_the_derivative_changes_if_an_element_or_a_slope_does(here, there, slope, changes):
+    along = None if slope is None else Slope(np.ones(3), np.array([slope]), np.array([1e-9]))
+    other = block_of(NOT_KNOWN[0], there, [1e-9] * 3, along)
+    assert diagnose.derivative_changes(block_of([0.0] * 3, here, [1e-9] * 3), other) is changes

@@ -130,6 +130,11 @@ JACOBIANS = {
         lambda x: (np.cos(WEIGHTS @ x)[:, None] * WEIGHTS)[ORDER],
         "the rows of the Jacobian are in the wrong order: they are those of rows 2, 0, 3, 1",
     ),
+    "blocks of rows": (
+        lambda x: np.cumsum(x**2),
+        lambda x: np.roll(2 * np.tri(len(x)) * x, 3, 0),
+        "the rows of the Jacobian are in the wrong order: rows 0 to 3 and 4 to 6 are exchanged",
+    ),
     "columns in another order": (
         lambda x: np.sin(WEIGHTS @ x),
         lambda x: (np.cos(WEIGHTS @ x)[:, None] * WEIGHTS)[:, [1, 0, 2]],
@@ -175,10 +180,13 @@ JACOBIANS = {
 }
 
 
+POINTS = {"sorted": {"x": np.array([0.9, -0.4, 0.3])}, "blocks of rows": {"x": np.linspace(0.5, 2.1, 7)}}
+
+
 @pytest.mark.parametrize("name", JACOBIANS)
 def test_what_is_in_the_wrong_place_is_named(name):
     f, claim, words = JACOBIANS[name]
-    at = {"x": np.array([0.9, -0.4, 0.3])} if name == "sorted" else AT3
+    at = POINTS.get(name, AT3)
     report = check_gradient(f, claim, at)
     assert report.verdict == "fail" and words in report.diagnosis[0].text, report.diagnosis
 

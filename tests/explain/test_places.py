@@ -218,3 +218,11 @@ def test_wrong_claims_are_counted_by_zeros(a, r, words):
     block.wrong = block.a != block.r
     assert words in places.wrong_pattern(block)
     assert bool(words) is bool(places.wrong_pattern(block))
+
+
+def test_only_square_jacobians_have_a_diagonal():
+    text = lambda wrong: places.diagonal_text(SimpleNamespace(wrong=np.asarray(wrong)))  # noqa: E731
+    assert text(np.eye(3, dtype=bool)) == "on the diagonal of the Jacobian"
+    assert text(~np.eye(3, dtype=bool)) == "only off the diagonal of the Jacobian"
+    assert text(np.tri(3, dtype=bool)) == text(np.eye(3, 4, dtype=bool)) == text(np.eye(2, dtype=bool)) == ""
+    assert text(~np.eye(3, 4, dtype=bool)) == ""
