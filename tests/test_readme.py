@@ -90,8 +90,8 @@ def test_numbers_of_other_checkers_are_those_that_were_measured():
     accused = {row["checker"]: row["counts"]["accused"] for row in measured["checkers"]}
     others = [accused[name] for name in ("PyTorch gradcheck", "SciPy check_grad", "numdifftools")]
     words = (
-        f"On {measured['functions']} right gradients of random functions, these checkers report "
-        f"{others[0]}, {others[1]} and {others[2]} as wrong"
+        f"On {measured['functions']} right gradients of random functions, PyTorch's gradcheck reports {others[0]} as "
+        f"wrong, check_grad {others[1]} and numdifftools {others[2]}, each with its defaults"
     )
     text = " ".join(TEXT.split())
     assert words in text and accused["gradcli"] == 0
