@@ -33,8 +33,8 @@ class Patch(NamedTuple):
     """An edit of a derivative's source with which its check passes, or two.
 
     file: as the user sees it; path: where it is; line: of the first change. before, after: the whole text of the file.
-    others: how many other edits are equal at all points that were tried; tried: how many edits were tried. resolution:
-    of the check that the edited derivative passes. edits: how many are made together.
+    others: how many other edits give the same values at all points that were tried; tried: how many edits were tried.
+    resolution: of the check that the edited derivative passes. edits: how many are made together.
     """
 
     file: str
@@ -59,8 +59,10 @@ class Patch(NamedTuple):
         lines = {r.line for r in self.replacements}
         where = f"line {self.line} of {self.file}" if len(lines) == 1 else f"{len(lines)} lines of {self.file}"
         one, several = ("edit", "edits") if self.edits == 1 else ("pair of edits", "pairs of edits")
-        others = f"{self.others} other {several} are" if self.others > 1 else f"{self.others or 'no'} other {one} is"
-        return f"{'one edit' if self.edits == 1 else 'two edits'} in {where}; {others} equal"
+        others = (
+            f"{self.others or 'no'} other {one} gives" if self.others < 2 else f"{self.others} other {several} give"
+        )
+        return f"{'one edit' if self.edits == 1 else 'two edits'} in {where}; {others} the same values"
 
 
 def unified_diff(file: str, before: str, after: str) -> str:
