@@ -70,8 +70,9 @@ def schema(name: str | None, output: str | None) -> None:
 def help(topic: str | None, skill: bool) -> None:
     """Show the manual's page on TOPIC, which is a command or a subject. Without TOPIC, list the topics.
 
-    TOPIC may also be the name of a finding, which reports print in brackets; `gradcli help rules` lists these names. On
-    a terminal, man shows the page if it is installed. Otherwise the page is printed as plain text.
+    TOPIC may also be the name of a finding, which reports print in brackets; `gradcli help rules` lists these names.
+    If a command has the same name, the page of the finding follows that of the command. On a terminal, man shows the
+    page if it is installed. Otherwise the page is printed as plain text.
     """
     from ...files import find_pages, find_skill
     from ...show.mdoc import render_page
@@ -103,7 +104,8 @@ def help(topic: str | None, skill: bool) -> None:
     if finding is None and messages.is_terminal(output.results()) and show_by_man(path):
         return
     text = render_page(path.read_text(encoding="utf-8"), terminal_size()[0])
-    text += f"\n{finding}" if finding is not None else ""  # a finding and a command may have the same name
+    if finding is not None:  # a finding and a command may have the same name
+        text = f"'{topic}' is also the name of a finding. Its page follows that of the command.\n\n{text}\n{finding}"
     shown.write(text if shown.unicode else re.sub("[‘’]", "'", text))
 
 
