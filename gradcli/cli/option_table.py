@@ -192,6 +192,7 @@ OPTIONS: dict[str, Callable] = {
         "otherwise 1.",
         type=Count(1_000_000),
     ),
+    "edited_samples": option("--samples K", "Check at K random points [1].", type=Count(1_000_000)),
     "order": option(
         "--order N", "Check derivatives of order N [1]. PyTorch calls order 2 gradgradcheck.", type=Count(2)
     ),
@@ -275,8 +276,9 @@ OPTIONS: dict[str, Callable] = {
     ),
     "hook": option(
         "--hook NAME=ACTION",
-        "Run ACTION on the gradient of NAME. ACTION is print, a formula in g, or FILE.py:function. For a module, NAME "
-        "is net.f1, net.f1.forward or net.f1.forward_pre. Repeatable.",
+        "Run ACTION on the gradient of NAME. ACTION is print, a formula in g, or FILE.py:function. For the "
+        "module net.f1, NAME is net.f1 (its gradients), net.f1.forward (its output) or net.f1.forward_pre (its "
+        "inputs). Repeatable.",
         name="hooks",
         multiple=True,
         complete="hooks",
@@ -330,7 +332,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "level": option(
         "--level X",
-        "Probability that a right estimator fails [1e-6]. It is that of the whole check, not of each element.",
+        "Probability that a right estimator fails [1e-6]. The probability is for the whole check, not for each "
+        "element.",
         callback=as_level,
         targets="function checks",
     ),
