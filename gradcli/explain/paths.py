@@ -71,7 +71,7 @@ epsilon is added to its size, and that size."""
 
 
 def missing_paths(block: InputBlock) -> Iterator[Hypothesis]:
-    """Yield a mean, a variance, a norm or the sum of a softmax along axes of the input that was held constant.
+    """Yield a mean, a variance, a norm or the sum of a softmax along axes of the input that was taken as constant.
 
     The claim's excess then follows from the claim, except for the epsilon added to a variance, which is fitted.
     """

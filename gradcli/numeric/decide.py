@@ -48,12 +48,16 @@ CHECK = (
     row(
         FAIL, "vector products must be linear and repeatable, and forward and reverse mode must agree", law="is broken"
     ),
-    row(FAIL, "the derivative changes if it is called in another way, as programs do", call="differs"),
+    row(
+        FAIL,
+        "the derivative changes if it is called in a different way, for example with transposed arrays",
+        call="differs",
+    ),
     row(FAIL, "exact arithmetic or a formula contradicts the claim", exact="contradicts"),
     row(FAIL, "the derivative has a wrong shape or type", shape="is wrong"),
     row(ERROR, "the function or the derivative raised an error, or could not be called", run="raises"),
     row(OPEN, "the command was interrupted while the check ran", run="is interrupted"),
-    row(OPEN, "a derivative that a command used could not be checked afterwards", run="is not repeated"),
+    row(OPEN, "watch could not check a derivative that the program used", run="is not repeated"),
     row(FAIL, "at least one element is wrong", elements="wrong"),
     row(
         FAIL,
@@ -71,7 +75,9 @@ CHECK = (
     row(OPEN, "two calls of the function, or of the derivative, at the same point differ", repeat="differs"),
     row(OPEN, "the call budget (--calls) or the time limit was reached", budget="is used up"),
     row(PASS, "the claim and the derivative are equal as formulas", exact="proves"),
-    row(OPEN, "the effect of every element is below the function's own rounding", elements="below rounding"),
+    row(
+        OPEN, "the effect of every element is smaller than the rounding error of the output", elements="below rounding"
+    ),
     row(OPEN, "at least one element is undecided", elements="undecided"),
     row(PASS, "no element is wrong", elements="right"),
 )
@@ -92,9 +98,10 @@ ELEMENT = (
         values="agrees", integral="right on one step"),
     row(PASS, "the numeric derivative agrees, to the stated resolution", values="agrees"),
     row(PASS, "the difference is below 1e-6 of the element; with --strict, it is a fail", values="differs slightly"),
-    row(PASS, "the effect of the element is below the function's own rounding", values="negligible"),
+    row(PASS, "the effect of the element is smaller than the rounding error of the output", values="negligible"),
     row(
-        FAIL, "the numeric derivative and the integral of the claim both disagree with the element",
+        FAIL,
+        "the element differs from the numeric derivative, and the integral of the claim does not follow the values",
         values="disagrees | contradicts", integral="disagrees | disagrees here",
     ),
     row(FAIL, "several estimates of the derivative agree, and the claim differs by more than rounding explains",

@@ -23,7 +23,7 @@ class Flat:
     """The real vector x of the inputs to differentiate, and f as a function of it.
 
     f0: f at x, a real vector of length m. unit: rounding unit of f's values. scales: size of each element of x; for
-    zeros, the median of the input's other elements, at most 1. held: mask of nan or infinite elements, held constant.
+    zeros, the median of the input's other elements, at most 1. held: mask of nan or infinite elements, kept constant.
     """
 
     def __init__(self, claim: Claim):

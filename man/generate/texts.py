@@ -159,8 +159,7 @@ The other formats need no other package.
 DESCRIPTIONS = {
     "grad": """
 If the output is not a single number, `--gradient` must give an array of the output's shape. gradcli multiplies the
-Jacobian by this array from the left. gradcli-jacobian(1) prints the whole Jacobian instead. Hooks run in the order in
-which they are given.
+Jacobian by this array from the left. gradcli-jacobian(1) prints the whole Jacobian instead.
 
 Tab-separated lines and CSV contain only the gradients, unless `--value` is given. All other formats also contain the
 value of the output.
@@ -266,10 +265,10 @@ A check fails if an element of the claim differs from the numeric derivative by 
 names the worst element, with both values, and a mistake that would explain all wrong elements.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
-element in which an error of 2 % could not be detected. The effect of an input element is the product of its magnitude
-and its derivative. An element with less than a hundredth of the largest effect does not make a check inconclusive. An
-element whose effect is less than the rounding error of the output cannot be checked at all. The check can still pass,
-and a note gives the number of such elements.
+element in which an error of 2 % could not be detected. The effect of an input element is its magnitude, times the
+derivative with respect to it. An element with less than a hundredth of the largest effect does not make a check
+inconclusive. An element whose effect is less than the rounding error of the output cannot be checked at all. The check
+can still pass, and a note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
 For a single input element, this is the interval between the two slopes. If the slopes are not known accurately enough,
@@ -301,8 +300,8 @@ a verdict, the check is inconclusive. The message then gives a sufficient number
 `--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
 
 Python functions are checked in a separate process, or in N processes with `-j N`. If a check crashes, exits or exceeds
-`--timeout`, its verdict is error, and the remaining checks continue. For a file that imports PyTorch or JAX, they
-continue only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
+`--timeout`, its verdict is error, and the remaining checks continue. If the file imports PyTorch or JAX, the
+remaining checks continue only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
 
 # Element by element
 
@@ -311,9 +310,9 @@ and on inputs that are single numbers. Examples are ufuncs, activation functions
 parameters a and b. In `@gradcli.check` and `gradcli.check_gradient`, write `elementwise=True`.
 
 The function that `--grad` names then returns the derivative of each output element, in an array of the output's shape.
-For several inputs, it returns one such array for each, as `fit_deriv` does in astropy. You do not have to write these
-derivatives on the diagonal of a Jacobian. Each input must have the output's shape or be a single number. The output may
-have up to 2000 elements. If the function does not work element by element, the check fails.
+For several inputs, it returns one such array for each, as `fit_deriv` does in astropy. You do not have to build a
+Jacobian with these derivatives on its diagonal. Each input must have the output's shape or be a single number. The
+output may have up to 2000 elements. If the function does not work element by element, the check fails.
 
 # Surrogate gradients and references
 
@@ -322,7 +321,8 @@ gradients, such as straight-through estimators, which differ from the derivative
 
 With `--dtype bfloat16`, `float16` or `float32`, the checked function runs in that type. The reference runs twice: in
 float64, to give the exact derivative, and in that type, to show how large the rounding errors of a right derivative
-are. The check passes if the claim's error is not much larger than these. gradcli-verdict(7) gives the details.
+are. The check passes if the claim's error is not much larger than these rounding errors. gradcli-verdict(7)
+gives the details.
 
 # Monte-Carlo estimators
 
@@ -617,10 +617,11 @@ example a step of another model. FILE may be the training script itself. The fun
 training begins, and does not need to be called.
 
 If the program uses a DataLoader, a batch is what the loader yields. A batch belongs to a step if at least one of its
-tensors was passed to a module whose parameters the optimizer updates. Calls that record no graph do not count, as in a
-validation. Without a loader, a batch consists of the arguments of one call of the model: a single argument, a tuple, or
-a dict of named arguments. In JAX, a batch consists of the arguments of the function that takes the step, or of the
-calls before it. The parameters and the state of the optimizer do not belong to the batch.
+tensors was passed to a module whose parameters the optimizer updates. Calls without a graph do not count, for example a
+validation under torch.no_grad(). Without a loader, a batch consists of the arguments of one call of the model: a single
+argument, a tuple, or a dict of named arguments. In JAX, if a compiled function takes the step, its arguments are the
+batch. Otherwise, each call of a jit or grad function since the step before is a batch, if the parameters are among its
+arguments. The parameters and the state of the optimizer do not belong to the batch.
 
 By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer, and the last step of an epoch, as long as the
 checks take less time than the run plus 60 seconds. `--steps` chooses other ones. Between these steps, the program runs
@@ -693,19 +694,17 @@ PROJECT = "gradcli-environment(7) describes how the default is chosen."
 FORMULAS = "Deriving formulas has a limit of its own [20 s]."
 DIGITS = "Computing in high precision has a limit of its own [20 s]."
 BOTH = "Deriving formulas and computing in high precision have limits of their own [20 s]."
-ANSWERS = (
-    "If the function runs in another program, S is the limit for each of its answers, not for the whole check [60 s]."
-)
+ANSWERS = "If the function runs in another program, S is instead the limit for each of its answers [60 s]."
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
-    "standard output, or with `--json` to standard error.",
+    "standard output, or with `--json` to standard error. Hooks run in the order in which they are given.",
     "--json": "Both print errors as JSON, too.",
     "--max-elements": "On Linux, a program in the expression language may use 2 GiB of memory, or proportionally more "
     "if N is above 1e8.",
     "--output": f"{WHOLE} Unless `-f` is given, a known extension such as .json selects the format.",
     "--python": PROJECT,
     "--seed": "In the expression language, the same seed always gives the same numbers. In Python files that use "
-    "gradcli's engine, this is true only if N is above 0.",
+    "gradcli's engine, the numbers differ from run to run unless N is above 0.",
     "--torch": "Scripts then use float32 by default, as in PyTorch; `--dtype` has no effect on them.",
 }
 SCRIPT_ONLY = {

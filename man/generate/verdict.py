@@ -42,7 +42,8 @@ gradcheck would have detected any larger relative error, in any element.""",
         "Cm fail",
         """At least one of these is true:
 
-- The numeric derivative and the integral of the claim both disagree with an element of the claim.
+- An element of the claim differs from the numeric derivative, and the integral of the claim differs from the change of
+  the function.
 - Several estimates of the derivative agree, and the claim differs from them by more than rounding explains.
 - One of the tests above failed.
 - A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
@@ -93,8 +94,8 @@ If the numeric derivative and the claim disagree, or if the function changes its
 makes a second test. It computes the claim at eight points on the line, around the checked point, and integrates it. It
 then subtracts the integral from the change of the function. If the claim is right, the difference has no trend, however
 noisy the values are. A regression gives the trend and its error. gradcheck repeats this on intervals of several widths,
-each up to 30 times narrower than the one before. Integration averages errors, and differentiation amplifies them. The
-two tests therefore fail in different cases.
+each up to 30 times narrower than the one before. Integration averages errors, and differentiation amplifies them. Each
+test therefore works in cases in which the other does not.
 
 If values jump or cancel, gradcheck also measures the rounding errors of the values. For NumPy functions, formulas and
 gradcli's own engine, it computes the function once more in long double. For PyTorch and JAX, it uses float32 instead,
@@ -141,18 +142,18 @@ The interval of an element extends to each side of the estimate by the sum of th
 - {LEAST_ACCUSED[8]:g} (float64) or {LEAST_ACCUSED[4]:g} (float32) times the claimed value, but at most {LEEWAY:g} times
   the error of the estimate.
 
-The numeric derivative agrees with an element in its interval if this sum is at most 2 % of the element. A difference
-below 1e-6 of the element passes, too, because the tolerance of a solver or a sum in another order may explain it. A
-note says how large the difference is. With `--strict`, it is a fail.
+The numeric derivative agrees with an element if the claimed value lies in the interval, and this sum is at most 2 % of
+the element. A difference below 1e-6 of the element passes, too, because the tolerance of a solver or a sum in another
+order may explain it. A note says how large the difference is. With `--strict`, it is a fail.
 
 An element is negligible if the derivative times the magnitude of the input element is less than a hundredth of the
 largest such product. It does not make a check inconclusive. If the effect of an element on the output is less than the
 rounding error of the output, the element is called not decidable. A note gives the number of such elements.
 
 A backward pass is tested with incoming gradients of very different sizes: a random one, 1024 times that one, and that
-one divided by 1024. It is also tested with ones, which is the incoming gradient that a sum passes back, and with 1 for
-a single output and 0 for the others. gradcheck calls each derivative twice at the same point, and again after a call at
-a different point.
+one divided by 1024. It is also tested with an array of ones, as a sum passes it back, and with arrays that are 1 for
+one element of the output and 0 for the others. gradcheck calls each derivative twice at the same point, and again after
+a call at a different point.
 
 gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A check that stays within its time
 limit therefore has the same verdict on a slow machine as on a fast one.
@@ -163,14 +164,17 @@ results gives the verdict, and no other rule changes it. `values` compares the c
 result is one of these:
 
     agrees             the claimed value lies in the interval
-    differs slightly   it does not, but the difference is below 1e-6 of the element
-    negligible         the effect of the element is below the rounding of the function
+    differs slightly   it lies outside, but the difference is below 1e-6 of the element
+    negligible         the effect of the element is smaller than the rounding error
+                       of the output
     disagrees          the claimed value lies outside the interval
-    contradicts        it does, and several estimates of the derivative agree
+    contradicts        it lies outside, and several estimates of the derivative agree
+                       with each other
     unknown            the derivative could not be estimated
 
-`integral` compares the integral of the claim with the change of the function. `bound` is the bound that agreement along
-random directions gives, and `kink` says where the claimed value is if the point is a kink.
+`integral` compares the integral of the claim with the change of the function. `bound` says how large an error of the
+element can still be if the claim agrees along random directions. `kink` says where the claimed value lies if the point
+is a kink.
 """
 DECISIONS_ON_CHECKS = """
 The check as a whole has test results, too. `elements` is the worst verdict on an element. Again, the first row that
@@ -218,13 +222,14 @@ ESTIMATORS = """
 `--stochastic` draws samples of an estimator and compares their mean with the derivative of the expectation. The samples
 are drawn in {blocks} calls, whose means are independent. gradcheck computes the mean after at least {least} samples,
 and again each time their number has doubled. Each time, the t distribution of the means gives an interval for the bias
-of each element. Because large samples may be rare, this interval is widened by the range of the samples, as in the
-empirical Bernstein bound of Maurer and Pontil (2009). The level (`--level`) is divided equally among all intervals.
-Therefore, an estimator without bias fails with at most this probability.
+of each element. Because samples with large values may be rare, this interval is widened by the range of the samples, as
+in the empirical Bernstein bound of Maurer and Pontil (2009). The level (`--level`) is divided equally among all
+intervals. Therefore, an estimator without bias fails with at most this probability.
 
-An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if the interval only
-contains small biases. The largest of these is 1 % of the largest derivative with respect to the same input, 5 % after
-more samples, and at most {most:.0%}. If this derivative is zero, the standard deviation of a sample takes its place.
+An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if no bias in the
+interval exceeds a limit. At first, the limit is 1 % of the largest derivative with respect to the same input. After
+more samples it is 5 %, and in the end {most:.0f} %. If this derivative is zero, the standard deviation of a sample
+takes its place.
 
 If a few samples account for much of the variance, Hill's index is computed from the largest ones. An index up to
 {infinite} means that the variance is probably infinite, and that no interval can be stated. The check is then
@@ -323,7 +328,12 @@ def reference() -> list[str]:
 
 def estimator_numbers() -> dict[str, float]:
     least = sequential.BLOCKS * sequential.LEAST_ROWS
-    return {"blocks": sequential.BLOCKS, "least": least, "most": estimation.MOST_BIAS, "infinite": sequential.INFINITE}
+    return {
+        "blocks": sequential.BLOCKS,
+        "least": least,
+        "most": estimation.MOST_BIAS * 100,
+        "infinite": sequential.INFINITE,
+    }
 
 
 def verdict_page() -> str:

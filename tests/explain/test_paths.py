@@ -1,4 +1,4 @@
-"""Claims that are right for other arguments, and paths that were held constant."""
+"""Claims that are right for other arguments, and paths that were taken as constant."""
 
 import numpy as np
 import pytest

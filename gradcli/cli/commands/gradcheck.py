@@ -87,8 +87,9 @@ def gradcheck(
     To check it, gradcheck computes the gradient in high precision and differentiates that numerically.
 
     Inputs without a value get random values at which the function is finite. --shape makes such an input an array. A
-    claimed formula is checked at 20 random points, or at 5 for --hess; --samples changes this number. If it passes,
-    SymPy also checks whether it equals the derivative. If it is wrong at a point, the report gives a counterexample.
+    claimed formula is checked at 20 random points, or at 5 for --hess; --samples changes this number. If the
+    formula passes, SymPy also checks whether it equals the derivative. If it is wrong at a point, the report gives a
+    counterexample.
     """
     began = time.perf_counter()
     output = call.output

@@ -167,7 +167,7 @@ WITH_USES = ("table", "tsv", "csv", "json")
 @OPTIONS["calls"]
 @option(
     "--timeout S",
-    "Time limit in seconds for each checked call [30]. With --loss, it is 600 s for each step.",
+    "Time limit in seconds for each checked call [30]. With --loss, the default is 600 s for each step.",
     callback=as_positive,
 )
 @option("--check-time S", "Seconds for all checks [as long as the run].", callback=as_positive)
