@@ -7,7 +7,9 @@ import numpy as np
 
 from gradcli.claims.hand_written import claim_by_hand
 from gradcli.numeric.flat import Flat
+from gradcli.numeric.rows import ClaimedRows
 from gradcli.numeric.sampler import Sampler
+from gradcli.numeric.verdict import Judgement
 
 
 def sampler_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Sampler:
@@ -24,3 +26,9 @@ def sampler_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Sampler:
             return np.float64(np.nan)
 
     return Sampler(Flat(claim_by_hand(value, {"x": np.asarray(x, float)}, {"grad": grad}, None, False)))
+
+
+def judgement_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Judgement:
+    """Return the judgement of a gradient of a function of one array, before anything is compared."""
+    sampler = sampler_of(f, x, grad)
+    return Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))

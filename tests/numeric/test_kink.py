@@ -9,10 +9,9 @@ from gradcli import check_gradient
 from gradcli.numeric.kink import KinkRow, Slopes, components, distance, distinct, nearest
 from gradcli.numeric.nearby import Nearby
 from gradcli.numeric.probe import Probe
-from gradcli.numeric.rows import ClaimedRows
-from gradcli.numeric.verdict import FAIL, OPEN, PASS, Judgement
+from gradcli.numeric.verdict import FAIL, OPEN, PASS
 
-from .lines import sampler_of
+from .lines import judgement_of
 
 
 def relu(x):
@@ -237,11 +236,6 @@ def test_points_close_to_one_another_count_as_one():
 
 def test_connected_columns_form_a_component():
     assert components(5, np.array([[0, 3], [3, 4]])) == [[0, 3, 4], [1], [2]]
-
-
-def judgement_of(f, x, grad):
-    sampler = sampler_of(f, np.asarray(x, float), grad)
-    return Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
 
 
 def row_of(f, x):

@@ -7,10 +7,9 @@ import pytest
 
 from gradcli.numeric.directions import Directions
 from gradcli.numeric.locate import Locator, bisect, halves
-from gradcli.numeric.rows import ClaimedRows
-from gradcli.numeric.verdict import FAIL, OPEN, PASS, Judgement
+from gradcli.numeric.verdict import FAIL, OPEN, PASS
 
-from .lines import sampler_of
+from .lines import judgement_of
 
 
 def test_halves_keep_inputs_together():
@@ -54,9 +53,7 @@ AT, WEIGHTS = np.array([1.0, 2.0, -0.5, 3.0]), np.array([2.0, -1.0, 4.0, 0.5])
 
 def located(claimed):
     """Return a locator for sin(x) @ WEIGHTS, with a direction along which the claim was compared."""
-    sampler = sampler_of(lambda x: np.sin(x) @ WEIGHTS, AT, lambda x: claimed)
-    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
-    directions = Directions(judgement, 1)
+    directions = Directions(judgement_of(lambda x: np.sin(x) @ WEIGHTS, AT, lambda x: claimed), 1)
     return Locator(directions), directions.compare(directions.draw("relative"), "relative")
 
 
@@ -112,10 +109,7 @@ def test_an_element_is_compared_by_few_points_if_they_decide():
 
 
 def test_the_element_with_a_kink_is_located():
-    sampler = sampler_of(lambda x: np.abs(x - [0.3, 2.0, 1.0, 1.0]).sum(), AT)
-    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
-    locator = Locator(Directions(judgement, 1))
-    assert locator.locate_rough(np.ones(4)) in (0, 1)  # the first is smooth at 1.0, the second has the kink
-    assert locator.locate_rough(np.array([0.0, 1, 1, 1])) == 1
-    assert locator.locate_rough(np.array([1.0, 0, 1, 1])) is None or not np.zeros(4).any()
+    """The function has a kink at the second element, and is a straight line along the others."""
+    locator = Locator(Directions(judgement_of(lambda x: np.abs(x - [0.3, 2.0, 1.0, 1.0]).sum(), AT), 1))
+    assert locator.locate_rough(np.ones(4)) == locator.locate_rough(np.array([0.0, 1, 1, 1])) == 1
     assert locator.locate_rough(np.zeros(4)) is None

@@ -174,3 +174,15 @@ def test_units_of_many_sizes_in_one_array(spread, seed):
     )
     assert right.verdict == "pass" and right.evidence.points <= 200 + 20 * np.log2(200)
     assert wrong.verdict == "fail" and wrong.inputs[0].worst.place == (7,)
+
+
+SIZES = 10.0 ** -np.linspace(0, 14, 20)
+
+
+@pytest.mark.parametrize("place", [None, 0, 9, 15])
+def test_a_wrong_element_is_found_among_others_of_all_sizes(place):
+    x, factors = np.linspace(0.3, 2, 20), np.where(np.arange(20) == place, 2.0, 1.0)
+    report = check_gradient(lambda x: (SIZES * np.sin(x)).sum(), lambda x: factors * SIZES * np.cos(x), at={"x": x})
+    assert report.verdict == ("pass" if place is None else "fail")
+    assert report.inputs[0].counts.wrong == (place is not None)
+    assert place is None or report.inputs[0].worst.place == (place,)
