@@ -340,3 +340,11 @@ def test_claims_that_are_wrong_nearby_are_compared_at_the_kink():
 def test_the_curvature_of_a_kink(f, sign):
     near, _ = nearby(f, np.ones(3), np.zeros_like)
     assert near.curvature(0) == sign
+
+
+def test_derivatives_along_the_axes_are_measured_on_both_sides():
+    row = row_of(lambda x: abs(x[0]) + x[1] - 2 * max(x[1], 0), [0, 0])
+    assert row.right.tolist() == pytest.approx([1, -1]) and row.left.tolist() == pytest.approx([-1, 1])
+    row.along = lambda directions: (np.array([1.0, 2, 3, 4]), np.array([0.1, 0.2, 0.3, 0.1]))
+    row.measure_at_x()
+    assert (row.right.tolist(), row.left.tolist(), row.uncertain.tolist()) == ([1, 2], [-3, -4], [0.3, 0.2])

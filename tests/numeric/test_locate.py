@@ -1,12 +1,14 @@
 """Bisection over elements ends at the wrong one."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from gradcli.numeric.decide import Observation
 from gradcli.numeric.directions import Directions
-from gradcli.numeric.locate import Locator, bisect, halves
+from gradcli.numeric.locate import ONE_BY_ONE, Locator, bisect, halves
 from gradcli.numeric.verdict import FAIL, OPEN, PASS
 
 from .lines import judgement_of
@@ -113,3 +115,18 @@ def test_the_element_with_a_kink_is_located():
     locator = Locator(Directions(judgement_of(lambda x: np.abs(x - [0.3, 2.0, 1.0, 1.0]).sum(), AT), 1))
     assert locator.locate_rough(np.ones(4)) == locator.locate_rough(np.array([0.0, 1, 1, 1])) == 1
     assert locator.locate_rough(np.zeros(4)) is None
+    edge = Locator(Directions(judgement_of(lambda x: np.sqrt(x - [0, 2.0, -1, 0]).sum(), AT), 1))
+    with np.errstate(invalid="ignore"):
+        assert edge.locate_rough(np.ones(4)) == 1
+
+
+@pytest.mark.parametrize(("words", "count"), [(("smooth", "kink"), 12), (("noise",), ONE_BY_ONE)])
+def test_few_elements_are_compared_alone_unless_they_may_have_kinks(words, count):
+    sizes = np.arange(1.0, 13)
+    judgement = judgement_of(lambda x: x @ sizes, np.ones(12), lambda x: sizes)
+    locator, compared = Locator(Directions(judgement, 1)), []
+    judgement.judge_element = lambda i: compared.append(i) or judgement.state.__setitem__((0, i), PASS)
+    locator.directions.compare(locator.directions.draw("relative"), "relative")
+    found = SimpleNamespace(words=words, reason=lambda j: Observation("noise", "why"))
+    locator.judge_all_or_some(SimpleNamespace(found=found, agrees=np.zeros(1, bool), wrong=np.zeros(1, bool)))
+    assert sorted(compared) == list(range(12 - count, 12))  # those with the largest effects

@@ -2,13 +2,17 @@
 
 import itertools
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gradcli import check_gradient
+from gradcli.claims.claim import OutOfCallsError
+from gradcli.numeric.probe import Probe
 
 from ..bank import hunt
+from .lines import judgement_of
 
 MANY = pytest.param(1_000_000, marks=pytest.mark.nightly)
 
@@ -186,3 +190,28 @@ def test_a_wrong_element_is_found_among_others_of_all_sizes(place):
     assert report.verdict == ("pass" if place is None else "fail")
     assert report.inputs[0].counts.wrong == (place is not None)
     assert place is None or report.inputs[0].worst.place == (place,)
+
+
+def test_the_element_that_makes_a_direction_undecided_is_located_if_there_are_calls():
+    probe = Probe(judgement_of(lambda x: np.abs(x - [0.3, 2.0]).sum(), [1.0, 2.0]), 1)
+    direction = SimpleNamespace(line=SimpleNamespace(direction=np.ones(2)))
+    assert probe.rough_elements(direction).tolist() == [1]
+    probe.sampler.calls = 10_000
+    assert probe.rough_elements(direction).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("family", "proves", "proven"), [("relative", True, True), ("relative", False, False), ("array", True, False)]
+)
+def test_without_calls_only_a_direction_of_relative_moves_proves_a_disagreement(family, proves, proven):
+    probe = Probe(judgement_of(np.sum, [1.0, 2.0], np.ones_like), 1)
+
+    def search(probed):
+        raise OutOfCallsError(5)
+
+    probe.locator.search = search
+    probed = SimpleNamespace(family=family, proves=np.array([proves]), accept=lambda: None)
+    probe.directions.probed.append(probed)
+    assert probe.find_wrong(probed) is proven and probe.out_of_calls
+    assert (probe.proven is probed) is proven
+    assert probe.directions.probed == ([probed] if family == "relative" else [])

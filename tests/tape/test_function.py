@@ -160,3 +160,23 @@ def test_calling_a_function_suggests_apply():
 
     with pytest.raises(RuntimeError, match=r"call a custom Function as Twice\.apply\(\.\.\.\)"):
         Twice()(leaf(1.0))
+
+
+@pytest.mark.parametrize("for_backward", [False, True])
+def test_tensors_saved_for_forward_mode_replace_nothing(for_backward):
+    class Doubled(Function):
+        @staticmethod
+        def forward(ctx, x):
+            if for_backward:
+                ctx.save_for_backward(x)
+            ctx.save_for_forward(x * 10)
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx, grad):
+            (saved,) = ctx.saved_tensors
+            return grad * saved
+
+    x = leaf(3.0)
+    Doubled.apply(x).sum().backward()
+    assert x.grad.tolist() == [3.0 if for_backward else 30.0]
