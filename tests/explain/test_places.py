@@ -226,3 +226,10 @@ def test_only_square_jacobians_have_a_diagonal():
     assert text(~np.eye(3, dtype=bool)) == "only off the diagonal of the Jacobian"
     assert text(np.tri(3, dtype=bool)) == text(np.eye(3, 4, dtype=bool)) == text(np.eye(2, dtype=bool)) == ""
     assert text(~np.eye(3, 4, dtype=bool)) == ""
+
+
+def test_two_outputs_show_a_factor_of_each_element():
+    weights = WEIGHTS[:2, :3]
+    claim = lambda x: np.cos(weights @ x)[:, None] * weights * [1.2, 1.7, 3.1]  # noqa: E731
+    report = check_gradient(lambda x: np.sin(weights @ x), claim, {"x": AT["x"][:3]})
+    assert "depends only on the element of x: 1.2, 1.7, 3.1" in report.diagnosis[0].text, report.diagnosis

@@ -4,6 +4,12 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
+from gradcli.claims.hand_written import HandWritten
+from gradcli.explain.rest import estimate_rest
+from gradcli.numeric.flat import Flat
+from gradcli.numeric.rows import MOST_ROWS, ClaimedRows
+from gradcli.numeric.sampler import Sampler
+from gradcli.numeric.verdict import OPEN, PASS, Judgement
 
 
 @pytest.mark.parametrize(("strict", "wrong"), [(False, 1), (True, 2)])
@@ -24,3 +30,24 @@ def test_an_element_on_a_staircase_stays_undecided_beside_a_wrong_one():
     report = check_gradient(f, lambda x: np.diag([2 * np.cos(x[0]), 1.0]), at={"x": np.array([0.7, 1.3])})
     counts = report.inputs[0].counts
     assert (report.verdict, counts.wrong, counts.undecided) == ("fail", 1, 1)
+
+
+@pytest.mark.parametrize("count", [2, MOST_ROWS + 1])
+def test_all_elements_are_estimated_for_a_report(count):
+    """Many outputs are combined: the rows are then weights times the Jacobian."""
+    weights = np.random.default_rng(2).normal(size=(count, 3))
+    x = np.array([0.4, -1.2, 2.0])
+    jacobian = np.cos(weights * x) * weights
+    f = lambda x: np.sin(weights * x).sum(axis=1)  # noqa: E731
+    flat = Flat(HandWritten(f, {"x": x}, vjp=lambda g, x: g @ jacobian))
+    judgement = Judgement(flat, Sampler(flat), ClaimedRows(flat, np.random.default_rng(0)))
+    judgement.state[0, 0] = PASS
+    judgement.value[0, 1] = 7.0
+    estimate_rest(judgement)
+    assert judgement.rows.single is (count == 2)
+    combined = judgement.rows.combine(jacobian.T).T
+    known = np.ones(combined.shape, bool)
+    known[0, 1] = False
+    np.testing.assert_allclose(judgement.value[known], combined[known], rtol=1e-6, atol=1e-8)
+    assert judgement.value[0, 1] == 7.0
+    assert (judgement.state[known] == PASS).all() and judgement.state[0, 1] in (OPEN, PASS)
