@@ -348,3 +348,18 @@ def test_derivatives_along_the_axes_are_measured_on_both_sides():
     row.along = lambda directions: (np.array([1.0, 2, 3, 4]), np.array([0.1, 0.2, 0.3, 0.1]))
     row.measure_at_x()
     assert (row.right.tolist(), row.left.tolist(), row.uncertain.tolist()) == ([1, 2], [-3, -4], [0.3, 0.2])
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5])
+def test_elements_without_kinks_are_compared_along_directions_of_their_own(factor):
+    smooth = X12 != 0
+    near, judgement = nearby(hinges_of, X12, lambda x: (x > 0) + 2 * x * np.where(np.arange(12) == 4, factor, 1))
+    assert near.compare_rest() is (factor != 1)
+    assert (near.directions.probed[0].line.direction != 0).tolist() == smooth.tolist()
+    if factor == 1:
+        assert np.isfinite(judgement.bound[0]).tolist() == smooth.tolist()
+
+
+def test_without_kinks_nothing_is_compared_apart():
+    near, _ = nearby(lambda x: (x**2).sum(), X12, lambda x: 2 * x)
+    assert not near.compare_rest() and not near.directions.probed

@@ -1,5 +1,7 @@
 """Hand-written backward passes and forward derivatives with mistakes, stateful gradients, and right counterparts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -7,6 +9,9 @@ from scipy.special import softmax
 
 import gradcli
 from gradcli import check_gradient
+from gradcli.claims.hand_written import HandWritten
+from gradcli.numeric.flat import Flat
+from gradcli.numeric.products import other_value
 from tests.tape.build import function
 
 from ..bank.hunt import product
@@ -283,3 +288,23 @@ def test_many_outputs_that_are_all_zero():
     for factor, verdict in ((1.0, "pass"), (1.1, "fail")):
         vjp = lambda g, x, factor=factor: factor * (g * (1 - np.tanh(matrix @ x) ** 2)) @ matrix  # noqa: E731
         assert check_gradient(lambda x: np.tanh(matrix @ x), at={"x": np.zeros(1)}, vjp=vjp).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "seen"),
+    [
+        (np.sin(X), 0.0, False),
+        (np.sin(X) * 1.01, 0.0, True),
+        (np.sin(X) * (1 + 1e-4), 0.0, True),
+        (np.sin(X) * (1 + 1e-4), 2.0**-24, False),
+        (np.sin(X) * 1.01, 2.0**-24, True),
+        (np.sin(X[:2]), 0.0, False),
+        (None, 0.0, False),
+    ],
+)
+def test_a_backward_pass_that_computes_another_value_is_reported(value, unit, seen):
+    claim = HandWritten(np.sin, {"x": X}, vjp=lambda g, x: g * np.cos(x))
+    claim.capabilities = replace(claim.capabilities, claim_unit=unit)
+    claim.recorded = value
+    found = other_value(Flat(claim))
+    assert (found is not None and found.kind == "other value") is seen
