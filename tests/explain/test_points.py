@@ -54,7 +54,7 @@ def test_a_new_class_has_no_members():
     assert (longer[:, 3:] == 0).all() and (longer.sum(axis=1) == 1).all()
 
 
-def test_three_numbers_are_no_grid():
+def test_three_numbers_are_not_a_grid():
     assert not np.allclose(np.diff(in_longer_shape(np.array([0.5, 1.0, 1.5]), [3], False)), 0.5)
 
 
