@@ -41,13 +41,16 @@ def reason_of(judgement: Judgement, seen: Mapping[str, str]) -> Finding:
         relative = judgement.rows.between_calls / np.maximum(np.abs(judgement.claimed), TINY)
         return Finding("non-deterministic", f"the claimed derivative is {differ_by(float(relative.max()))}")
     reason = judgement.reason()
-    text = text_of_jump(judgement) if reason.kind == "jump" else reason.text
+    text = (text_of_jump(judgement) if reason.kind == "jump" else "") or reason.text
     return Finding(reason.kind, text + few_digits(judgement.flat))
 
 
 def text_of_jump(judgement: Judgement) -> str:
-    """Describe where the function jumps near the point, and by how much."""
-    j, i = next(place for place, reason in judgement.reasons.items() if reason.kind == "jump")
+    """Describe where the function jumps near the point, and by how much; "" if only directions have shown that."""
+    jumps = (place for place, reason in judgement.reasons.items() if reason.kind == "jump")
+    j, i = next((place for place in jumps if place[1] in judgement.estimates), (0, None))
+    if i is None:
+        return ""
     line, _ = judgement.estimates[i]
     near = np.geomspace(1e-12, 1e-2, 21)
     t, values = line.values(np.concatenate([-near[::-1], [0.0], near]))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..numeric.compare import MARGIN
-from ..numeric.flat import Flat
+from ..numeric.flat import Flat, real_view
 
 LEFT_OVER = 0.1  # fraction of a wrong element's difference that a correction may leave: a choice
 RELATIVE = 1e-6  # relative error of a corrected claim, whose constants are fitted to numeric derivatives: a choice
@@ -71,6 +71,12 @@ class InputBlock:
         thin.a, thin.r, thin.error, thin.wrong = (x[:, columns] for x in (self.a, self.r, self.error, self.wrong))
         thin.x, thin.columns = self.x[columns], columns
         return thin
+
+    def numbers_of(self, x: np.ndarray) -> np.ndarray:
+        """Return an array of the input's shape by its columns; both parts of a complex element get a real number."""
+        if self.array.dtype.kind == "c":
+            x = real_view(x) if x.dtype.kind == "c" else np.repeat(x, 2)
+        return x.reshape(-1)[self.columns].astype(float)
 
     def reduced(self, name: str, reduce: Callable) -> np.ndarray:
         """Return the sum or norm of an input, computed once: many hypotheses use that of a million elements."""

@@ -248,7 +248,7 @@ def is_factor(x: Any) -> bool:
     """Report whether an object is a number that a factor would be named after."""
     if isinstance(x, bool) or not isinstance(x, int | float) or x in (0, 1, -1, 2, 0.5):
         return False
-    return -LARGEST_NUMBER < x < LARGEST_NUMBER
+    return 1 / LARGEST_NUMBER < abs(x) < LARGEST_NUMBER
 
 
 def readable_factor(c: float) -> str:

@@ -177,7 +177,7 @@ def differences_of_inputs(block: InputBlock) -> Iterator[tuple[str, BlockValues]
 
 
 def difference(name: str, at: InputBlock) -> np.ndarray:
-    return at.x - at.at[name].reshape(-1)[at.columns].astype(float)
+    return at.x - at.numbers_of(at.at[name])
 
 
 def constant_of_outputs(x: np.ndarray, at: InputBlock) -> np.ndarray:
@@ -185,7 +185,7 @@ def constant_of_outputs(x: np.ndarray, at: InputBlock) -> np.ndarray:
 
 
 def constant_of_elements(x: np.ndarray, at: InputBlock) -> np.ndarray:
-    return x.reshape(-1)[at.columns].astype(float) if at.array.shape == x.shape else np.full(at.x.shape, np.nan)
+    return at.numbers_of(x) if at.array.shape == x.shape else np.full(at.x.shape, np.nan)
 
 
 def by_element(block: InputBlock, name: str) -> Iterator[tuple[str, BlockValues]]:
@@ -203,7 +203,7 @@ def spread_over(name: str, axis: int | None, at: InputBlock) -> np.ndarray:
     if axis is not None:
         x = x.reshape([-1 if i == axis else 1 for i in range(len(shape))])
     try:
-        return np.broadcast_to(x, shape).reshape(-1)[at.columns].astype(float)
+        return at.numbers_of(np.broadcast_to(x, shape))
     except ValueError:
         return np.full(at.x.shape, np.nan)
 
@@ -232,7 +232,7 @@ def quantities(block: InputBlock) -> Iterator[Quantity]:
         for text, function in VALUE_FUNCTIONS.items():
             yield Quantity(named_text(text, source), after_function(function, of))
     if block.array.ndim == 2 and block.array.shape[0] == block.array.shape[1]:
-        yield Quantity(f"inv({block.name}).T", lambda at: inverse_transposed(at.at[block.name])[at.columns])
+        yield Quantity(f"inv({block.name}).T", lambda at: at.numbers_of(inverse_transposed(at.at[block.name])))
 
 
 def named_text(text: str, source: str) -> str:
@@ -244,9 +244,9 @@ def named_text(text: str, source: str) -> str:
 
 def inverse_transposed(x: np.ndarray) -> np.ndarray:
     try:
-        return np.linalg.inv(x).T.reshape(-1).astype(float)
+        return np.linalg.inv(x).T
     except np.linalg.LinAlgError:
-        return np.full(x.size, np.nan)
+        return np.full(x.shape, np.nan)
 
 
 def after_function(function: ArrayFunction, of: BlockValues) -> BlockValues:
@@ -295,7 +295,7 @@ def product_at(factors: Factors, first: str, second: str, at: InputBlock) -> np.
     a, b = factors(at.at[first], at.at[second])
     if a.shape[-1] != b.shape[0] or a.shape[:-1] + b.shape[1:] != at.array.shape or a.ndim == b.ndim == 1:
         return None
-    return (a @ b).reshape(-1)[at.columns].astype(float)
+    return at.numbers_of(a @ b)
 
 
 def or_nan(of: Callable[[InputBlock], np.ndarray | None], at: InputBlock) -> np.ndarray:

@@ -337,7 +337,7 @@ class Comparison:
         lost = slopes.lost[j] and self.line.measured is None
         flat = bool(lost) and self.tried and a == 0 and self.is_flat(j)
         if (lost and not flat) or (constant and not self.tried):
-            if slopes.lost[j] and max(abs(a), abs(value)) + MARGIN * error <= self.limits.negligible[j]:
+            if slopes.lost[j] and max(abs(a), abs(value)) + MARGIN * self.known_error[j] <= self.limits.negligible[j]:
                 return "negligible"
             return self.unknown(j, "noise", self.text_of_noise(value, error))  # rounding may hide what changes
         gap, room = abs(a - value), float(self.limits.around(slopes.error)[j])
@@ -348,6 +348,19 @@ class Comparison:
         if gap < SLIGHT * abs(value) and not self.strict:
             return "differs slightly"
         return "contradicts" if excluded else "disagrees"
+
+    @property
+    def known_error(self) -> np.ndarray:
+        """The error of the slopes, (R,); infinite where equal values close to x hide how the function changes."""
+        hidden = self.slopes.lost if self.line.measured is None else np.zeros_like(self.slopes.lost)
+        known = [not hidden[j] or self.steps_are_rounding(j) for j in range(len(hidden))]
+        return np.where(known, self.slopes.error, np.inf)
+
+    def steps_are_rounding(self, j: int) -> bool:
+        """Return whether function j, equal close to x, changes further away in steps of its own rounding."""
+        rounding = float(self.line.rounding(self.line.base[None])[j])
+        noise = [float(f.noise[j]) for f in self.slopes.fits if not f.constant[j] and np.isfinite(f.error[j])]
+        return min(noise, default=np.inf) <= NOISE_UNITS * rounding
 
     def is_flat(self, j: int) -> bool:
         """Return whether function j is constant next to x for another reason than rounding inside it.

@@ -125,7 +125,8 @@ class Judgement:
         """Return by how much the entries of element i may be off, along its line."""
         scale = float(self.flat.scales[i])
         self.changes = np.maximum(self.changes, slopes.change)
-        near = np.array([x for t, x in line.kept.items() if abs(t) <= FIRST])
+        reach = min(FIRST, float(np.nanmax(slopes.width, initial=0.0)) or FIRST)  # values further away may be huge
+        near = np.array([x for t, x in line.kept.items() if abs(t) <= reach])
         rounding = line.rounding(np.where(np.isfinite(near), near, 0.0) if line.weights is None else line.base[None])
         unit = rounding_of(np.abs(line.base), self.flat.unit)
         zero = np.maximum(SMALL_EFFECT * np.maximum(self.changes, change_between_ends(line)), ZERO_UNITS * unit)
@@ -143,7 +144,7 @@ class Judgement:
         self.look_again(found)
         slopes = found.slopes
         self.estimates[i] = line, slopes
-        self.value[:, i], self.error[:, i] = slopes.value / scale, slopes.error / scale
+        self.value[:, i], self.error[:, i] = slopes.value / scale, found.known_error / scale
         for j in range(len(self.claimed)):
             self.state[j, i] = self.state_of(found, j, i)
 

@@ -4,6 +4,7 @@ The right derivatives are derived by hand, or come from the same function iterat
 """
 
 import math
+from hashlib import blake2b
 
 import numpy as np
 import pytest
@@ -250,3 +251,111 @@ def test_random_complex_points_have_imaginary_parts(grad, verdict):
     """The gradient of sum |z|**2 is 2 z; its conjugate is the same at real points."""
     report = check_gradient(lambda z: (z * z.conj()).real.sum(), grad, {"z": (3,)}, dtype="complex128")
     assert report.verdict == verdict
+
+
+def lennard_jones(x, q):
+    i, j = np.triu_indices(len(x), 1)
+    d = np.abs(x[j] - x[i])
+    return np.sum(4 * (d**-12 - d**-6)) + q**2 / 2
+
+
+def lennard_jones_slopes(x, q):
+    i, j = np.triu_indices(len(x), 1)
+    slope, forces = 4 * (-12 * (x[j] - x[i]) ** -13 + 6 * (x[j] - x[i]) ** -7), np.zeros_like(x)
+    np.add.at(forces, j, slope)
+    np.add.at(forces, i, -slope)
+    return forces, q
+
+
+EXPLOSIVE = {
+    "atoms far from the origin": (
+        lennard_jones,
+        lennard_jones_slopes,
+        {"x": np.array([100.0, 101.12, 102.31, 103.44]), "q": 1.3},
+    ),
+    "a decay, at a date in days": (
+        lambda t, a: a * np.exp((2460000.5 - t) / 11.57),
+        lambda t, a: (-a * np.exp((2460000.5 - t) / 11.57) / 11.57, np.exp((2460000.5 - t) / 11.57)),
+        {"t": 2460007.25, "a": 3.7e6},
+    ),
+    "a discount over 10,950 days": (
+        lambda d, a: a * d**10950 + np.sin(a),
+        lambda d, a: (10950 * a * d**10949, d**10950 + np.cos(a)),
+        {"d": 0.99989, "a": 1.5},
+    ),
+}
+"""Functions that are huge at a distance of a hundredth of x: their rounding there says nothing about that at x."""
+
+
+@pytest.mark.parametrize("name", EXPLOSIVE)
+@pytest.mark.parametrize(("factor", "verdict"), [(1, "pass"), (1.01, "fail"), (-1, "fail"), (0, "fail")])
+def test_huge_values_nearby_make_no_element_negligible(name, factor, verdict):
+    f, slopes, at = EXPLOSIVE[name]
+
+    def claimed(first, second):
+        one, other = slopes(first, second)
+        return factor * one, other
+
+    assert check_gradient(f, claimed, at).verdict == verdict
+
+
+def test_slopes_hidden_by_rounding_inside_the_function_are_not_negligible():
+    """A Gaussian process with a noise of exp(-12): the variance, added to 1, changes in steps of 3e-6 of it."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 5, 60))
+    y, distances = np.sin(x) + 0.1 * rng.standard_normal(60), (x[:, None] - x) ** 2
+
+    def covariance(t):
+        return np.exp(2 * t[1]) * np.exp(-0.5 * distances * np.exp(-2 * t[0])) + np.exp(2 * t[2]) * np.eye(60)
+
+    def likelihood(t):
+        factor = np.linalg.cholesky(covariance(t))
+        return np.sum(np.linalg.solve(factor, y) ** 2) / 2 + np.log(np.diag(factor)).sum()
+
+    def without_data(t):
+        inverse, smooth = np.linalg.inv(covariance(t)), covariance(t) - np.exp(2 * t[2]) * np.eye(60)
+        inner = inverse - np.outer(inverse @ y, inverse @ y)
+        length = 0.5 * np.sum(inner * smooth * distances) * np.exp(-2 * t[0])
+        return np.array([length, np.sum(inner * smooth), np.trace(inverse) * np.exp(2 * t[2])])
+
+    assert check_gradient(likelihood, without_data, {"t": np.array([0.0, 0.0, -12.0])}).verdict != "pass"
+
+
+@pytest.mark.parametrize(
+    "mistake", [lambda z, y: z * np.where(y > 0, 2, 1), lambda z, y: z + y, lambda z, y: z.real + 0j]
+)
+def test_mistakes_in_complex_inputs_next_to_real_ones_are_diagnosed(mistake):
+    rng = np.random.default_rng(3)
+    z, y, w = rng.standard_normal(8) + 1j * rng.standard_normal(8), rng.standard_normal(8), rng.standard_normal(8)
+    at = {"z": z, "y": y}
+
+    def f(z, y):
+        return np.sum(w * np.abs(z) ** 2 * y)
+
+    assert check_gradient(f, lambda z, y: (2 * w * y * z, w * np.abs(z) ** 2), at).verdict == "pass"
+    report = check_gradient(f, lambda z, y: (mistake(2 * w * y * z, y), w * np.abs(z) ** 2), at)
+    assert (report.verdict, report.error) == ("fail", None)
+
+
+def test_numbers_of_the_code_may_be_tiny():
+    def slope(x):
+        step = 1e-200
+        return np.where(x > 1.5, 1.01, 1.0) * np.imag(np.sin(x + 1j * step)) / step
+
+    assert check_gradient(lambda x: np.sin(x).sum(), slope, {"x": np.array([0.4, 1.0, 1.6, 1.9])}).verdict == "fail"
+
+
+def test_a_jump_that_only_directions_see_is_a_reason():
+    rng = np.random.default_rng([1, 400])
+    x, w = rng.standard_normal(400) * rng.choice([0.1, 1, 10.0]), rng.standard_normal(400)
+
+    def base(x):
+        return np.sum(w * np.sin(x)) + 0.3 * np.sum(x * x) / 400
+
+    size = abs(base(x)) + 6
+
+    def noisy(x):
+        bit = blake2b(np.ascontiguousarray(np.asarray(x, float)).tobytes(), digest_size=8).digest()[7] < 128
+        return base(x) + size * 3e-3 * bit
+
+    assert check_gradient(noisy, lambda x: w * np.cos(x) + 0.6 * x / 400, {"x": x}).verdict == "inconclusive"
