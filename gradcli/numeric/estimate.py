@@ -103,6 +103,7 @@ def estimate(line: Line, enough: np.ndarray | float = 0.0) -> Estimate:
     open_ = ~against & ~(result.lost & (line.measured is not None))  # equal values without rounding have slope 0
     unclear = open_ & ~(result.error <= UNCLEAR * np.abs(result.value)) & ~chain.good()
     blurred = result.known & open_ & ~chain.good() & (result.width < FIRST) & line.alone
+    blurred |= open_ & ~settled & chain.shows_kink()
     steep = chain.steepens() & (result.kind == "smooth") & ~settled
     unclear |= steep
     if unclear.any():

@@ -6,14 +6,18 @@ at a few such points show which elements have kinks: theirs jump from point to p
 - elements without kinks are compared along directions in which only they move;
 - elements whose claim lies outside the claims nearby are compared alone;
 - along a direction without a kink, such as equal moves for ties, the claim must have the slope of f;
-- if f is convex along random pairs of directions, the claim must not exceed the one-sided slope along any direction
-  (Clarke, "Optimization and Nonsmooth Analysis", 1983, proposition 2.2.7); if it is concave, not fall below it.
+- if f is convex along random pairs of directions, and the claims nearby grow along the way from point to point, the
+  claim must not exceed the one-sided slope along any direction (Clarke, "Optimization and Nonsmooth Analysis", 1983,
+  proposition 2.2.7); if f is concave, not fall below it. If the slope is the sum of those of random halves of the
+  elements, they share no kink, and the interval of each element by itself is all that is known.
 
 A claim that holds at this point only, such as a constant, tells nothing nearby.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import Any
 
 import numpy as np
@@ -33,8 +37,10 @@ JUMPS_NEARBY = 0.05
 OUTSIDE = 0.01  # a claim at a kink may lie outside the claims nearby by this fraction: a smooth one changes by 0.002
 MOST_SUSPECTS = 8  # suspects to compare alone, those furthest outside first: a choice
 MOST_TESTED = 2  # rows whose claims are tested as directions: a choice
+FURTHER_POINTS = 24  # more points nearby if claims lie outside: at a tie of many, claims take many values; a choice
 DIRECTION_PAIRS = 4
 """Random pairs of directions along which a convex function shows itself: one of a few kinks, with 1 - 2**-4."""
+HALVES = 3  # random halves of the elements that share no kink: a choice, like DIRECTION_PAIRS
 WITHIN = 1e-5  # relative error of one-sided slopes that is not a difference: ten times what they are known to
 
 
@@ -49,20 +55,40 @@ class Nearby:
         self.probe, self.judgement, self.directions = probe, probe.judgement, probe.directions
         self.flat, self.rows, self.sampler = probe.flat, probe.rows, probe.sampler
         self.rng = self.directions.rng
-        self.points = [self.flat.x + DISTANCE * self.directions.draw("relative") for _ in range(POINTS)]
-        at = self.flat.claim.at
-        claims = [self.rows.try_at({**at, **self.flat.arrays_at(x)}) for x in self.points] if self.rows.known else []
-        known = [claim for claim in claims if claim is not None and np.isfinite(claim).all()]
-        self.is_known = len(known) == POINTS
-        some = known if self.is_known else [self.judgement.claimed]
-        self.low: np.ndarray = np.min(some, axis=0)
-        self.high: np.ndarray = np.max(some, axis=0)
+        self.bends: dict[int, int] = {}  # by row
+        self.points: list[np.ndarray] = []
+        self.claims: list[np.ndarray] = []
+        if self.rows.known:
+            self.look(POINTS)
+        self.is_known = len(self.claims) == POINTS
+        self.low = self.high = self.judgement.claimed
+        if self.is_known:
+            self.find_range()
+            if (self.outside > 0).any():
+                self.look(FURTHER_POINTS)
+                self.find_range()
+            self.judgement.nearby = self
+
+    def find_range(self) -> None:
+        self.low, self.high = np.min(self.claims, axis=0), np.max(self.claims, axis=0)
+
+    @property
+    def jumps(self) -> np.ndarray:
         size = np.maximum(np.abs(self.low), np.abs(self.high))
-        self.jumps = self.high - self.low > JUMPS_NEARBY * size.max(axis=1, keepdims=True, initial=0.0)
+        return self.high - self.low > JUMPS_NEARBY * size.max(axis=1, keepdims=True, initial=0.0)
+
+    def look(self, count: int) -> None:
+        """Compute the claim at a number of points nearby; those where it is not finite are left out."""
+        for _ in range(count):
+            x = self.flat.x + DISTANCE * self.directions.draw("relative")
+            claim = self.rows.try_at({**self.flat.claim.at, **self.flat.arrays_at(x)})
+            if claim is not None and np.isfinite(claim).all():
+                self.points.append(x)
+                self.claims.append(claim)
 
     def settles(self, open_rows: np.ndarray) -> bool:
         """Decide all open entries; return False if some may stay open. open_rows: a mask of rows."""
-        there = self.check_at(self.points[0]) if self.is_known else None
+        there = self.bound_there
         if (self.judgement.state == FAIL).any():
             return True
         if there is not None:
@@ -75,6 +101,39 @@ class Nearby:
         if there is not None:
             self.judgement.accept_near_kink(open_rows, self.jumps | (self.outside > 0))
         return there is not None
+
+    @functools.cached_property
+    def bound_there(self) -> np.ndarray | None:
+        """Bounds of the errors of the claim at a point nearby, (R, n); None unless it passes there."""
+        if not self.is_known:
+            return None
+        self.judgement.nearby = None
+        there = self.check_at(self.points[0])
+        self.judgement.nearby = self
+        return there
+
+    def explains(self, j: int, i: int) -> bool:
+        """Return whether entry (j, i) may be right although it lies outside the slopes to both sides of its element.
+
+        These are the ends of the element's interval if f is convex or concave, or if no other element shares the kink.
+        Otherwise, a claim that is right nearby may have any of its values nearby.
+        """
+        here = self.judgement.claimed[j, i]
+        if self.bound_there is None:
+            return False
+        return bool(self.low[j, i] <= here <= self.high[j, i]) or (not self.curvature(j) and self.shares(j, i))
+
+    def shares(self, j: int, i: int) -> bool:
+        """Return whether element i shares a kink of row j with others: slopes do not add up."""
+        alone = np.eye(1, self.flat.size, i)[0] * self.flat.scales
+        slope = float(self.right(alone)[0][j])
+        for _ in range(HALVES):
+            others = draw_signs(self.rng, self.flat.size) * self.directions.families["relative"]
+            others[i] = 0.0
+            one, both = (float(self.right(d)[0][j]) for d in (others, others + alone))
+            if abs(both - one - slope) > WITHIN * (abs(one) + abs(both) + abs(slope)):
+                return True
+        return False
 
     @property
     def outside(self) -> np.ndarray:
@@ -150,13 +209,22 @@ class Nearby:
             for direction, (right, left, error) in zip(tests, sides, strict=True) if sign else ():
                 claimed, room = self.rows.along(direction)[j], self.room(direction, right, error)[j]
                 most, least = (right[j], left[j]) if sign > 0 else (left[j], right[j])
-                if claimed > most + room or claimed < least - room:
+                if not least - room <= claimed <= most + room and not self.adds_up(j, direction, right[j], room):
                     slope = most if claimed > most else least
                     self.judgement.outside(
                         j, f"along a direction the slope is {slope:.6g}, but {claimed:.6g} is claimed"
                     )
                     return True
         return False
+
+    def adds_up(self, j: int, direction: np.ndarray, slope: float, room: float) -> bool:
+        """Return whether the slope of row j is the sum of the slopes of random halves of the elements."""
+        for _ in range(HALVES):
+            half = np.where(self.rng.random(self.flat.size) < 0.5, direction, 0.0)
+            parts = [float(self.right(d)[0][j]) for d in (half, direction - half)]
+            if not abs(sum(parts) - slope) <= room:
+                return False
+        return True
 
     def room(self, direction: np.ndarray, slope: np.ndarray, error: np.ndarray) -> np.ndarray:
         """Return how far claimed products with a direction may be from one-sided slopes: (R,)."""
@@ -185,6 +253,11 @@ class Nearby:
         return right, -left, np.maximum(right_error, left_error)
 
     def curvature(self, j: int) -> int:
+        if j not in self.bends:
+            self.bends[j] = self.measure_curvature(j)
+        return self.bends[j]
+
+    def measure_curvature(self, j: int) -> int:
         """Return 1 if row j seems convex at the point, -1 if it seems concave, and 0 otherwise."""
         bends, size = [], 0.0
         for _ in range(DIRECTION_PAIRS):
@@ -194,5 +267,15 @@ class Nearby:
             size = max(size, abs(one), abs(other), abs(both))
         least = 10 * WITHIN * size
         if min(bends) >= -least:
-            return 1 if max(bends) > least else 0
-        return -1 if max(bends) <= least else 0
+            return 1 if max(bends) > least and self.grows(j, 1) else 0
+        return -1 if max(bends) <= least and self.grows(j, -1) else 0
+
+    def grows(self, j: int, sign: int) -> bool:
+        """Return whether the claims nearby for row j, times the sign, grow along the way from each point to another.
+
+        Those of a convex function do (Rockafellar, "Convex Analysis", 1970, theorem 24.9).
+        """
+        pairs = itertools.combinations(zip(self.points, self.claims, strict=True), 2)
+        return all(
+            sign * (b[j] - a[j]) @ (y - x) >= -WITHIN * np.abs(b[j] - a[j]) @ np.abs(y - x) for (x, a), (y, b) in pairs
+        )

@@ -10,7 +10,7 @@ import contextlib
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from .flat import Flat
 from .integral import Claimed
 from .rows import ClaimedRows, draw_signs
 from .sampler import TINY, Line, Sampler, rounding_of
+
+if TYPE_CHECKING:
+    from .nearby import Nearby
 
 CAP = 15.95  # number of digits of float64: -log10 of its rounding unit, 2**-53
 ROUNDING = 32  # how many of its own rounding units a claimed value may be off by (calibrated)
@@ -97,6 +100,7 @@ class Judgement:
         self.tolerances: dict[int, float] = {}  # by row
         self.notes: list[str] = []
         self.proven = self.rough = False
+        self.nearby: Nearby | None = None  # the claim next to a kink, once that was looked at
         self.changes = np.zeros(shape[0])
         self.sampled: np.ndarray | None = None
         size, unit = self.size, flat.claim_unit
@@ -239,6 +243,10 @@ class Judgement:
         low, high = sorted(self.sides[j, i])
         room = float(allowed(np.array(error), self.own_rounding[j, i], self.least_accused[j, i]))
         if not low - room <= self.claimed[j, i] <= high + room:
+            if self.nearby is not None and self.nearby.explains(j, i):
+                return self.unknown_at_kink(
+                    j, i, "elements meet at this kink, and the function is neither convex nor concave"
+                )
             return state_by(kink="outside")
         if room > COARSE * (high - low):
             known = f"the one-sided derivatives at this kink are known only to within {room:.2g}"

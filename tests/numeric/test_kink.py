@@ -363,3 +363,48 @@ def test_elements_without_kinks_are_compared_along_directions_of_their_own(facto
 def test_without_kinks_nothing_is_compared_apart():
     near, _ = nearby(lambda x: (x**2).sum(), X12, lambda x: 2 * x)
     assert not near.compare_rest() and not near.directions.probed
+
+
+@pytest.mark.parametrize("size", [9, 40, 300])
+@pytest.mark.parametrize("seed", range(3))
+def test_kinks_that_bend_up_and_down_are_judged_element_by_element(seed, size):
+    """Of a sum of functions of one element each, the generalized gradient is all combinations of their intervals."""
+    weights = np.random.default_rng([seed, size]).standard_normal(size)
+
+    def relus(x):
+        return weights @ np.maximum(x, 0)
+
+    for factor, verdict in ((1.0, "pass"), (1.05, "fail"), (-1.0, "fail")):
+        report = check_gradient(relus, lambda x, k=factor: k * weights * (x >= 0), {"x": np.zeros(size)})
+        assert report.verdict == verdict
+
+
+@pytest.mark.parametrize("size", [12, 40])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_network_without_biases_is_not_accused_at_zero(seed, size):
+    """There are points where all eight units are active, so the claim is the limit of gradients there."""
+    rng = np.random.default_rng([seed, size])
+    inner, outer = rng.standard_normal((8, size)), rng.standard_normal(8)
+
+    def network(x):
+        return outer @ np.maximum(inner @ x, 0)
+
+    def slopes(x):
+        return inner.T @ (outer * (inner @ x >= 0))
+
+    assert check_gradient(network, slopes, {"x": np.zeros(size)}).verdict != "fail"
+    assert check_gradient(network, lambda x: 2 * slopes(x), {"x": np.zeros(size)}).verdict == "fail"
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_weighted_sort_with_ties_is_not_accused(seed):
+    """The claim is the gradient at x + (0, t, 2 t, ...) for any small t, so it is a generalized gradient."""
+    rng = np.random.default_rng([seed, 300])
+    weights, x = rng.standard_normal(300), np.round(rng.standard_normal(300), 1)
+
+    def slopes(x):
+        order = np.empty(300, int)
+        order[np.argsort(x, kind="stable")] = np.arange(300)
+        return weights[order]
+
+    assert check_gradient(lambda x: weights @ np.sort(x), slopes, {"x": x}).verdict != "fail"
