@@ -1,5 +1,6 @@
 """Quantities that may be missing in a claim."""
 
+import functools
 from types import SimpleNamespace
 
 import mpmath
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from gradcli.explain.block import InputBlock
 from gradcli.explain.quantities import (
     ACTIVATION_SLOPES,
     INNER,
@@ -104,7 +106,9 @@ def test_arrays_that_fit_are_those_that_numpy_broadcasts():
 
 
 def block(of, **at):
-    return SimpleNamespace(at=at, array=at[of], x=at[of].reshape(-1), columns=slice(None))
+    made = SimpleNamespace(at=at, array=at[of], x=at[of].reshape(-1), columns=slice(None))
+    made.numbers_of = functools.partial(InputBlock.numbers_of, made)
+    return made
 
 
 @pytest.mark.parametrize(

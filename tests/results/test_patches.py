@@ -4,7 +4,6 @@ import pytest
 
 from gradcli.results.patches import Patch, Replacement
 
-
 EDIT = Replacement(3, 1, 3, 2, "x", 0, 1)
 
 
