@@ -159,6 +159,8 @@ class Comparison:
             answer = conclude(usual or beyond, j, size)
             return answer if answer.says == "agrees" else answer._replace(says="unclear")
         answer = conclude(self.windows, j, size)
+        if answer.says in ("disagrees", "disagrees here", "unclear") and self.is_right_in_a_fit(j):
+            return answer._replace(says="right on one step")
         if word in ("disagrees", "contradicts") and self.agrees_with_trend(j):
             return answer._replace(says="right over many steps")
         if word in ("disagrees", "contradicts") and answer.says in ("disagrees", "unclear") and self.is_right_beside(j):
@@ -179,6 +181,13 @@ class Comparison:
         from .steps import jumps
 
         return jumps(self.line, j, slope, reach)
+
+    def is_right_in_a_fit(self, j: int) -> bool:
+        """Return whether the claim is the slope in a precise fit, which does not see what the others agree on."""
+        a, value, error = (float(x[j]) for x in (self.claimed.here, self.slopes.value, self.slopes.error))
+        precise = [f for f in self.slopes.fits if f.error[j] <= SLIGHT * abs(a) and not f.constant[j]]
+        others = [f for f in precise if self.slopes.kind[j] == "jump" or abs(f.value[j] - value) > f.error[j] + error]
+        return any(abs(f.value[j] - a) <= f.error[j] for f in others)
 
     def is_right_beside(self, j: int) -> bool:
         """Return whether the claim is the slope on one side of the point, next to which the function jumps."""

@@ -10,7 +10,7 @@ import contextlib
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from .flat import Flat
 from .integral import Claimed
 from .rows import ClaimedRows, draw_signs
 from .sampler import TINY, Line, Sampler, rounding_of
-
-if TYPE_CHECKING:
-    from .nearby import Nearby
 
 CAP = 15.95  # number of digits of float64: -log10 of its rounding unit, 2**-53
 ROUNDING = 32  # how many of its own rounding units a claimed value may be off by (calibrated)
@@ -100,7 +97,7 @@ class Judgement:
         self.tolerances: dict[int, float] = {}  # by row
         self.notes: list[str] = []
         self.proven = self.rough = False
-        self.nearby: Nearby | None = None  # the claim next to a kink, once that was looked at
+        self.nearby: Any = None  # the Nearby of the check, once it looks next to a kink
         self.changes = np.zeros(shape[0])
         self.sampled: np.ndarray | None = None
         size, unit = self.size, flat.claim_unit

@@ -359,3 +359,13 @@ def test_a_jump_that_only_directions_see_is_a_reason():
         return base(x) + size * 3e-3 * bit
 
     assert check_gradient(noisy, lambda x: w * np.cos(x) + 0.6 * x / 400, {"x": x}).verdict == "inconclusive"
+
+
+def test_a_sawtooth_is_not_accused_by_windows_wider_than_its_teeth():
+    at = {"t": 4.6e9 + 12345.663}
+
+    def sawtooth(t):
+        return np.mod(t - 4.6e9, 0.3) / 0.3
+
+    assert check_gradient(sawtooth, lambda t: 1 / 0.3, at).verdict == "inconclusive"
+    assert check_gradient(sawtooth, lambda t: -1 / 0.3, at).verdict == "fail"
