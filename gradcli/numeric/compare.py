@@ -186,7 +186,8 @@ class Comparison:
         """Return whether the claim is the slope in a precise fit, which does not see what the others agree on."""
         a, value, error = (float(x[j]) for x in (self.claimed.here, self.slopes.value, self.slopes.error))
         precise = [f for f in self.slopes.fits if f.error[j] <= SLIGHT * abs(a) and not f.constant[j]]
-        others = [f for f in precise if self.slopes.kind[j] == "jump" or abs(f.value[j] - value) > f.error[j] + error]
+        unknown = self.slopes.kind[j] in ("jump", "none")
+        others = [f for f in precise if unknown or abs(f.value[j] - value) > f.error[j] + error]
         return any(abs(f.value[j] - a) <= f.error[j] for f in others)
 
     def is_right_beside(self, j: int) -> bool:

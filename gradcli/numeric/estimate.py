@@ -138,7 +138,7 @@ def estimate_sides(line: Line, result: Estimate, where: np.ndarray) -> None:
         settled.append(chain.settled)
         for j in np.flatnonzero(where & ~settled[-1]):
             noise = min((float(f.noise[j]) for f in chain.fits), default=0.0)
-            limit, growth = limit_from_side(line, side, int(j), noise)
+            limit, growth = limit_from_side(line, side, int(j), noise, chain.least)
             jump[j] |= growth == "jump"
             if growth:
                 value[j], error[j] = limit
@@ -187,12 +187,15 @@ def slope_to_the_right(line: Line, enough: np.ndarray) -> tuple[np.ndarray, np.n
 
 LEAST_JUMP = 1e-9  # least jump, relative to the change over the scale: less is a kink very close to the point
 FLAT, STEEP = 0.02, 0.95  # powers of the distance with which a function grows: below, at a jump; above, with a slope
-STEPS = 10.0 ** -np.arange(2.0, 10.0)  # steps of one-sided slopes that may have an infinite limit
+STEPS = 10.0 ** -np.arange(2.0, 16.0)  # steps of one-sided slopes that may have an infinite limit
 
 
-def limit_from_side(line: Line, side: int, j: int, noise: float) -> tuple[tuple[float, float], str]:
-    """Return the limit and error of one-sided slopes, and "jump" or "infinite" if they keep growing, else ""."""
-    t, values = line.values(side * STEPS)
+def limit_from_side(line: Line, side: int, j: int, noise: float, least: float) -> tuple[tuple[float, float], str]:
+    """Return the limit and error of one-sided slopes, and "jump" or "infinite" if they keep growing, else "".
+
+    least: width of the narrowest fits. If slopes still grow there, a singularity is closer: "steep".
+    """
+    t, values = line.values(side * STEPS[STEPS > 4 * line.unit_of_x])
     _, ends = line.values(STEPS[0] * np.array([-1.0, 1.0]))
     change = float(np.nanmax(np.abs(ends[:, j] - line.base[j]), initial=0.0)) / STEPS[0]
     gaps = values[:, j] - line.base[j]
@@ -206,4 +209,5 @@ def limit_from_side(line: Line, side: int, j: int, noise: float) -> tuple[tuple[
         return (np.nan, np.inf), "jump" if abs(gaps[-1]) > LEAST_JUMP * change else ""
     if (np.abs(powers[-4:] - (FLAT + STEEP) / 2) < (STEEP - FLAT) / 2).all() and np.ptp(powers[-4:]) < 0.2:
         return (float(np.sign(gaps[-1]) * side) * np.inf, 0.0), "infinite"
-    return (np.nan, np.inf), ""
+    wide = powers[np.abs(t[1:]) >= least]
+    return (np.nan, np.inf), "steep" if (wide[-2:] < STEEP).all() and len(wide) > 1 else ""

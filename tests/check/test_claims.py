@@ -369,3 +369,35 @@ def test_a_sawtooth_is_not_accused_by_windows_wider_than_its_teeth():
 
     assert check_gradient(sawtooth, lambda t: 1 / 0.3, at).verdict == "inconclusive"
     assert check_gradient(sawtooth, lambda t: -1 / 0.3, at).verdict == "fail"
+
+
+def test_a_backward_pass_may_return_the_same_buffer_each_time():
+    rng = np.random.default_rng(1)
+    matrix, x, buffer = rng.standard_normal((4, 6)), rng.standard_normal(6), np.zeros(6)
+
+    def backward(v, x, factor=1.0):
+        buffer[:] = matrix.T @ (v * factor * np.cos(matrix @ x))
+        return buffer
+
+    def f(x):
+        return np.sin(matrix @ x)
+
+    assert check_gradient(f, vjp=backward, at={"x": x}).verdict == "pass"
+    assert check_gradient(f, vjp=lambda v, x: backward(v, x, 1.01), at={"x": x}).verdict == "fail"
+
+
+CLOSE_TO_ONE = {
+    "sqrt(1 - x)": (lambda x: np.sqrt(1 - x), lambda x: -0.5 / np.sqrt(1 - x)),
+    "log(1 - x)": (lambda x: np.log(1 - x), lambda x: -1 / (1 - x)),
+    "arccos": (np.arccos, lambda x: -1 / np.sqrt((1 - x) * (1 + x))),
+    "arctanh": (np.arctanh, lambda x: 1 / ((1 - x) * (1 + x))),
+}
+
+
+@pytest.mark.parametrize("distance", [1e-10, 1e-11, 1e-12, 1e-13])
+@pytest.mark.parametrize("name", CLOSE_TO_ONE)
+def test_a_singularity_close_to_the_point_is_not_taken_for_one_at_it(name, distance):
+    """1 - x is exact there, so these slopes are right to a few rounding units."""
+    f, slope = CLOSE_TO_ONE[name]
+    assert check_gradient(f, slope, {"x": 1 - distance}).verdict != "fail"
+    assert check_gradient(f, lambda x: 1.01 * slope(x), {"x": 1 - distance}).verdict != "pass"
