@@ -195,7 +195,7 @@ def limit_from_side(line: Line, side: int, j: int, noise: float, least: float) -
 
     least: width of the narrowest fits. If slopes still grow there, a singularity is closer: "steep".
     """
-    t, values = line.values(side * STEPS[STEPS > 4 * line.unit_of_x])
+    t, values = line.values(side * STEPS[4 * line.unit_of_x < STEPS])
     _, ends = line.values(STEPS[0] * np.array([-1.0, 1.0]))
     change = float(np.nanmax(np.abs(ends[:, j] - line.base[j]), initial=0.0)) / STEPS[0]
     gaps = values[:, j] - line.base[j]
