@@ -197,7 +197,7 @@ def limit_from_side(line: Line, side: int, j: int, noise: float, least: float) -
     """
     t, values = line.values(side * STEPS[4 * line.unit_of_x < STEPS])
     _, ends = line.values(STEPS[0] * np.array([-1.0, 1.0]))
-    change = float(np.nanmax(np.abs(ends[:, j] - line.base[j]), initial=0.0)) / STEPS[0]
+    change = float(np.max(np.abs(ends[:, j] - line.base[j]), where=np.isfinite(ends[:, j]), initial=0.0)) / STEPS[0]
     gaps = values[:, j] - line.base[j]
     rounding = float(line.rounding(line.base[None])[j])
     usable = np.isfinite(gaps) & (np.abs(gaps) > max(100 * rounding, 10 * noise)) & (t != 0)

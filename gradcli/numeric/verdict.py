@@ -133,7 +133,7 @@ class Judgement:
         zero = np.maximum(SMALL_EFFECT * np.maximum(self.changes, change_between_ends(line)), ZERO_UNITS * unit)
         units = max(4.0, NEGLIGIBLE_PART / self.flat.unit)
         own, least = self.own_rounding[:, i] * scale, self.least_accused[:, i] * scale
-        return Limits(own, least, zero + UNDERFLOW, units * rounding * scale / max(scale, 1.0))
+        return Limits(own, least, zero + UNDERFLOW, units * rounding * min(scale, 1.0))
 
     def judge_element(self, i: int) -> None:
         """Compare the claim with the function along element i by itself, and decide its entries."""

@@ -401,3 +401,16 @@ def test_a_singularity_close_to_the_point_is_not_taken_for_one_at_it(name, dista
     f, slope = CLOSE_TO_ONE[name]
     assert check_gradient(f, slope, {"x": 1 - distance}).verdict != "fail"
     assert check_gradient(f, lambda x: 1.01 * slope(x), {"x": 1 - distance}).verdict != "pass"
+
+
+@pytest.mark.parametrize("power", [0, 600, 1000, -900])
+def test_a_problem_in_other_units_has_the_same_verdict(power):
+    """Powers of 2 change no digit, but products of two large numbers overflow."""
+    unit = 2.0**power
+    x = unit * np.array([0.3, 1.1, -0.7])
+
+    def f(x):
+        return unit * np.exp(x / unit).sum()
+
+    for factors, verdict in (([1, 1, 1], "pass"), ([1, 1.01, 1], "fail"), ([1, 1, -1], "fail")):
+        assert check_gradient(f, lambda x, k=factors: np.array(k) * np.exp(x / unit), {"x": x}).verdict == verdict
