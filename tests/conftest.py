@@ -15,6 +15,11 @@ OUTPUT_DEPENDS_ON = "CLICOLOR CLICOLOR_FORCE COLUMNS FORCE_COLOR LINES NO_COLOR 
 """Variables that change what gradcli prints, also in the tests that call it in this process."""
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Return the number of processes of `pytest -n auto`: one more than cores, since a third of the time is waiting."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def path(tmp_path_factory) -> str:
     """Return a PATH with a `gradcli` that runs this package, and with the commands installed next to this Python."""
