@@ -319,8 +319,9 @@ def guessed_places(block: InputBlock, evidence: DiagnosisEvidence) -> list[Findi
         if slope is None or not np.isfinite(slope.value).all():
             return []
         tolerance = MARGIN * slope.error + RELATIVE * np.sqrt(((block.a * direction) ** 2).sum(axis=1))
-        if (np.abs(block.a @ direction - slope.value) <= tolerance).all():
-            text = f"all wrong elements lie {describe_places(pattern, '')}; the others agree along a random direction"
+        where = describe_places(pattern, "")
+        if where and (np.abs(block.a @ direction - slope.value) <= tolerance).all():
+            text = f"all wrong elements lie {where}; the others agree along a random direction"
             return [Finding("some elements", f"{block.name}: {text}", block.name)]
     return []
 
