@@ -39,7 +39,7 @@ class Differentiator:
     def slopes_by(self, i: int, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         self.claim.progress.report_progress("input element", i, self.flat.size)
         count = len(self.flat.f0) if weights is None else len(weights)
-        if self.flat.held[i]:
+        if self.flat.fixed[i]:
             self.miss(i, "it is not finite")
             return np.full(count, np.nan), np.full(count, np.inf)
         found, scale = slopes(self.sampler.element(i, weights)), self.flat.scales[i]
@@ -65,8 +65,8 @@ class Differentiator:
 
     def curvature(self, i: int, j: int) -> tuple[float, float]:
         """Return the second derivative along elements i and j together, in units of their scales, and its error."""
-        if self.flat.held[[i, j]].any():
-            self.miss(i if self.flat.held[i] else j, "it is not finite")
+        if self.flat.fixed[[i, j]].any():
+            self.miss(i if self.flat.fixed[i] else j, "it is not finite")
             return np.nan, np.inf
         direction = np.zeros(self.flat.size)
         direction[[i, j]] = self.flat.scales[[i, j]]

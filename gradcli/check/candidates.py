@@ -153,7 +153,7 @@ def compare_along_line(sampler: Sampler, rng: np.random.Generator) -> float:
     At a kink, any value between the one-sided slopes agrees.
     """
     flat = sampler.flat
-    direction = np.where(flat.held, 0.0, draw_signs(rng, flat.size) * flat.scales)
+    direction = np.where(flat.fixed, 0.0, draw_signs(rng, flat.size) * flat.scales)
     weights = np.ones((1, 1)) if len(flat.f0) == 1 else rng.standard_normal((1, len(flat.f0)))
     real = flat.out_dtype.kind == "f" and all(x.dtype.kind == "f" for x in flat.arrays)
     row = flat.pull(weights)[0] if real and flat.claim.capabilities.pull else (weights @ flat.matrix())[0]

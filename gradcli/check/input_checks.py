@@ -74,8 +74,8 @@ def block_of(judgement: Judgement, columns: slice) -> Block:
     with np.errstate(invalid="ignore", divide="ignore"):
         gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
         relative = gap / np.abs(value)
-        room = judgement.room((slice(None), columns))
-        off = room + np.where((state == PASS) & ~at_kink & (gap > room), gap, 0.0)
+        tolerance = judgement.tolerance((slice(None), columns))
+        off = tolerance + np.where((state == PASS) & ~at_kink & (gap > tolerance), gap, 0.0)
         known = alone & np.isfinite(gap) & (np.abs(value) > MARGIN * error) & ~negligible & ~at_kink
     undecided = (state == UNDECIDED) | (state == OPEN)
     return Block(
@@ -182,7 +182,7 @@ def limit_digits(probe: Probe, item: InputCheck, k: int) -> InputCheck:
     known = [p for p in probe.directions.probed if p.agrees.all() and p.line.direction[columns].any()]
     if not known or not np.isnan(judgement.value[:, columns]).any():
         return item
-    p = min(known, key=lambda p: float(np.max(p.room)))
+    p = min(known, key=lambda p: float(np.max(p.tolerance)))
     size = np.maximum(rows.size(p.line.direction, p.claimed), TINY)
     digits = digits_of(float((np.abs(p.off) / size).max()))
     if not rows.known:

@@ -32,7 +32,7 @@ from ..numeric.estimate import PER_ESTIMATE
 from ..numeric.flat import Flat
 from ..numeric.locate import PASS_CALLS
 from ..numeric.probe import Probe
-from ..numeric.products import adjoint_test, coarseness, find_broken_law
+from ..numeric.products import adjoint_test, find_broken_law, rounding_of_products
 from ..numeric.repeated import claim_at_other_point, differing_calls, find_unsteady, late_difference
 from ..numeric.rows import ClaimedRows
 from ..numeric.sampler import Sampler
@@ -42,7 +42,7 @@ from ..results.checks import CheckReport, Evidence, Finding, Source
 from ..results.inputs import InputCheck
 from ..user.tracebacks import is_users, users_trace
 from .input_checks import evidence, input_check, text_of_disagreement, with_elements
-from .reasons import FEW_DIGITS, ROUGH, held_notes, reason_of, slight_notes, tolerance_notes, too_few, undecided_notes
+from .reasons import FEW_DIGITS, ROUGH, fixed_notes, reason_of, slight_notes, tolerance_notes, too_few, undecided_notes
 
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
 DRIFT = 1e-3  # a larger relative difference between two calls at one point is non-determinism, not noise: a choice
@@ -247,8 +247,8 @@ REPEAT = "seed random numbers inside the function; in PyTorch call .eval(), whic
 
 def as_random(checked: CheckReport, claim: Claim, request: Request) -> CheckReport | None:
     """Return the report on a random claim, if it is one; a clear pass leaves no reason to ask."""
-    coarse = checked.passed and checked.resolution > RANDOM_RESOLUTION and request.tolerances is None
-    if "elements" not in dict(checked.seen) or not (coarse or checked.verdict in (decide.FAIL, decide.OPEN)):
+    imprecise = checked.passed and checked.resolution > RANDOM_RESOLUTION and request.tolerances is None
+    if "elements" not in dict(checked.seen) or not (imprecise or checked.verdict in (decide.FAIL, decide.OPEN)):
         return None
     wrong = dict(checked.seen)["elements"] == "wrong"
     calls = differing_calls(claim, request.nondet_tol, JITTER if wrong else SAME_CALL)
@@ -304,7 +304,7 @@ class Judging:
         if not np.isfinite(flat.f0).all():
             text = "the function is not finite at this point"
             return leave_open(self.report, NOT_FINITE, Finding("not finite", text))
-        if flat.size and flat.held.all():
+        if flat.size and flat.fixed.all():
             text = f"the input {', '.join(claim.wrt)} contains only nan or infinity"
             return leave_open(self.report, NOT_FINITE, Finding("not finite", text))
         by_error, budget = request.tolerances is None, claim.budget
@@ -318,10 +318,10 @@ class Judging:
                 return leave_open(self.report, {"repeat": "differs"}, reason, evidence=evidence, hint=REPEAT)
         rng = np.random.default_rng(request.seed)
         rows = ClaimedRows(flat, rng, sizes=functools.partial(self.sampler.changes, rng))
-        coarse = 0.0
+        products_rounding = 0.0
         if self.broken_law is None and by_error and rows.single:
-            coarse, self.broken_law = coarseness(flat, rows.claimed, request.seed)
-        judgement = Judgement(flat, self.sampler, rows, coarse, request.is_strict)
+            products_rounding, self.broken_law = rounding_of_products(flat, rows.claimed, request.seed)
+        judgement = Judgement(flat, self.sampler, rows, products_rounding, request.is_strict)
         probe = Probe(judgement, request.seed, self.restrict)
         if not by_error:
             judge_by_tolerances(judgement, request.tolerances or ())
@@ -370,7 +370,7 @@ class Judging:
         elif verdict == "fail" and not wrong:
             message = findings[0].text
         at_kink = [AT_KINK] if judgement.kinks and verdict == "pass" else []
-        notes = [*claim.notes, *held_notes(flat), *at_kink, *judgement.notes, *undecided_notes(inputs)]
+        notes = [*claim.notes, *fixed_notes(flat), *at_kink, *judgement.notes, *undecided_notes(inputs)]
         notes += slight_notes(judgement)
         if verdict == "fail" and all(finding.is_place for finding in findings):
             notes += tolerance_notes(judgement)
@@ -465,7 +465,7 @@ def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> 
         return
     meeting = {j for j, columns in judgement.kinks.items() if len(columns) > 1}
     meeting.update(np.flatnonzero(judgement.may_be_kinks).tolist())
-    every = not np.isnan(judgement.value[:, ~flat.held]).any()
+    every = not np.isnan(judgement.value[:, ~flat.fixed]).any()
     with contextlib.suppress(OutOfCallsError):
         if meeting and flat.size > 1 and every and (judgement.kinks or not probe.directions.adds_up()):
             from ..numeric.kink import settle_kinks

@@ -104,8 +104,8 @@ def few_digits(flat: Flat) -> str:
     return f"; the function computes with {-np.log10(unit):.1f} digits: {advice}" if unit > FEW_DIGITS else ""
 
 
-def held_notes(flat: Flat) -> Iterator[str]:
+def fixed_notes(flat: Flat) -> Iterator[str]:
     for k, name in enumerate(flat.claim.wrt):
-        if count := int(flat.held[flat.columns(k)].sum()):
+        if count := int(flat.fixed[flat.columns(k)].sum()):
             elements = "1 element is" if count == 1 else f"{count} elements are"
             yield f"{name}: {elements} nan or infinite, and kept constant"

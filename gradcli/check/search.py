@@ -154,7 +154,7 @@ class PointSearch:
     def is_at_jump(self, point: Mapping[str, np.ndarray]) -> bool:
         """Return whether the function changes as much next to a point as further away: a jump, or unresolved waves."""
         flat = Flat(self.at(point))
-        sampler, direction = Sampler(flat), np.where(flat.held, 0.0, flat.scales)
+        sampler, direction = Sampler(flat), np.where(flat.fixed, 0.0, flat.scales)
         with np.errstate(invalid="ignore"):
             close, far = (
                 np.abs(sampler.along(None, direction, np.array([-t, t])) - flat.f0).max(axis=0) / t

@@ -145,7 +145,7 @@ class HandWritten(Claim):
         if self.budget.allowed is not None or self.seen_apart:
             return
         nearby, numbers = nearby_point(arrays), np.arange(out.size).reshape(out.shape)
-        room = 10 * np.abs(self.value(arrays) - out) + UNCHANGED_UNITS * np.finfo(out.dtype).eps * np.abs(out)
+        tolerance = 10 * np.abs(self.value(arrays) - out) + UNCHANGED_UNITS * np.finfo(out.dtype).eps * np.abs(out)
         for bit, moves in itertools.product(range((out.size - 1).bit_length()), (0, 1)):
             moved = (numbers >> bit) & 1 == moves
             mixed = {n: np.where(moved, nearby[n], x) if x.shape == out.shape else x for n, x in arrays.items()}
@@ -153,7 +153,7 @@ class HandWritten(Claim):
                 there = self.value(mixed)
             except CallError:  # f may be undefined there
                 continue
-            changed = ~moved & (np.abs(there - out) > room) if there.shape == out.shape else ~moved
+            changed = ~moved & (np.abs(there - out) > tolerance) if there.shape == out.shape else ~moved
             if changed.any():
                 place = list(map(int, np.argwhere(changed)[0]))
                 text = f"out{place} depends on input elements other than its own"

@@ -174,7 +174,7 @@ def symmetric_part(block: InputBlock) -> Iterator[DiagnosisStatement]:
 
 def observed(block: InputBlock) -> Observation | None:
     """Return a mistake that shows directly in the claimed numbers."""
-    bad = ~np.isfinite(block.a) & block.wrong & np.isfinite(block.r)
+    bad = ~np.isfinite(block.a) & block.wrong & ~np.isinf(block.r)
     if count := int(bad.sum()):
         kind = "nan" if np.isnan(block.a[bad]).any() else "infinite"
         return Observation(

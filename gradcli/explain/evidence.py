@@ -101,7 +101,7 @@ class EvidencePlace:
         claimed = self.claimed[rows, columns]
         value, error = (np.full(claimed.shape, fill) for fill in (np.nan, np.inf))
         for place, i in enumerate(range(columns.start, columns.stop)):
-            if self.flat.held[i]:
+            if self.flat.fixed[i]:
                 continue
             try:
                 found = fit(self.sampler.element(i, weights), FIRST, QUICK)
@@ -133,7 +133,7 @@ def random_direction(flat: Flat, k: int, seed: int = 0) -> np.ndarray:
     """Return a direction in which each element of an input moves by about its size."""
     columns = flat.columns(k)
     draw = draw_signs(np.random.default_rng([k, seed]), columns.stop - columns.start)
-    return np.where(flat.held[columns], 0.0, draw * flat.scales[columns])
+    return np.where(flat.fixed[columns], 0.0, draw * flat.scales[columns])
 
 
 def in_whole(flat: Flat, k: int, direction: np.ndarray) -> np.ndarray:
@@ -418,7 +418,7 @@ def estimated_columns(
     value, error = (np.full((count, len(elements)), np.nan) for _ in range(2))
     with contextlib.suppress(OutOfCallsError):
         for place, i in enumerate(elements):
-            if sampler.flat.held[i]:
+            if sampler.flat.fixed[i]:
                 continue
             slopes, scale = estimate(sampler.element(i, weights)), sampler.flat.scales[i]
             value[:, place] = np.where(slopes.known, slopes.value, np.nan) / scale

@@ -91,7 +91,7 @@ def what_it_says(judgement: Judgement, j: int, column: int, value: float, error:
 
     It contradicts only if a second test found an entry wrong: a fit of few points can mistake steps for a slope.
     """
-    claimed, tolerance = float(judgement.claimed[j, column]), float(judgement.room((j, column)))
+    claimed, tolerance = float(judgement.claimed[j, column]), float(judgement.tolerance((j, column)))
     gap = abs(claimed - value)
     if gap <= tolerance:
         small = tolerance * float(judgement.flat.scales[column]) <= SMALL_EFFECT * float(judgement.changes[j])
@@ -116,7 +116,7 @@ def decide_input(judgement: Judgement, probe: Probe, k: int) -> None:
 def estimate_rest(judgement: Judgement) -> None:
     """Estimate elements without an estimate by a fit of few points each, for a report that shows all of them."""
     flat = judgement.flat
-    columns = np.flatnonzero(np.isnan(judgement.value).any(axis=0) & ~flat.held)
+    columns = np.flatnonzero(np.isnan(judgement.value).any(axis=0) & ~flat.fixed)
     for count, i in enumerate(columns.tolist()):
         flat.claim.progress.report_progress("element", count, len(columns))
         estimate_element(judgement, i)
@@ -140,7 +140,7 @@ def estimate_element(judgement: Judgement, i: int) -> None:
 def decide_one_by_one(judgement: Judgement) -> None:
     """Estimate open elements one by one, if the calls of a failed check suffice for all of them."""
     flat, rows = judgement.flat, judgement.rows
-    columns = np.flatnonzero(is_open(judgement).any(axis=0) & ~flat.held)
+    columns = np.flatnonzero(is_open(judgement).any(axis=0) & ~flat.fixed)
     left = FAIL_CALLS - flat.claim.budget.made - RESERVED_CALLS
     if len(flat.f0) > 1:
         left = max(left, OWN_CALLS)

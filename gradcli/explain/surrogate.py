@@ -77,5 +77,7 @@ def follows(place: EvidencePlace, k: int, seed: int) -> bool:
     direction = random_direction(place.flat, k, seed)
     slope, part = place.slope(k, direction), place.claimed[:, place.flat.columns(k)]
     size = np.sqrt(((part * direction) ** 2).sum(axis=1))
-    room = MARGIN * slope.error + RELATIVE * size
-    return bool((np.abs(part @ direction - slope.value) <= room).all() and (room <= AGREEMENT * size.max()).all())
+    tolerance = MARGIN * slope.error + RELATIVE * size
+    return bool(
+        (np.abs(part @ direction - slope.value) <= tolerance).all() and (tolerance <= AGREEMENT * size.max()).all()
+    )

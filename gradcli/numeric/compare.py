@@ -350,9 +350,9 @@ class Comparison:
             if slopes.lost[j] and max(abs(a), abs(value)) + MARGIN * self.known_error[j] <= self.limits.negligible[j]:
                 return "negligible"
             return self.unknown(j, "noise", self.text_of_noise(value, error))  # rounding may hide what changes
-        gap, room = abs(a - value), float(self.limits.around(slopes.error)[j])
-        if gap <= room:
-            return "agrees" if flat else self.word_within(j, room)
+        gap, tolerance = abs(a - value), float(self.limits.around(slopes.error)[j])
+        if gap <= tolerance:
+            return "agrees" if flat else self.word_within(j, tolerance)
         if max(abs(a), abs(value)) <= self.limits.negligible[j]:
             return "negligible"
         if gap < SLIGHT * abs(value) and not self.strict:
@@ -377,15 +377,15 @@ class Comparison:
 
         Steps from rounding are shorter than FIRST, and end with a jump.
         """
-        room = FLAT_UNITS * self.line.rounding(self.line.base[None])[j]
+        tolerance = FLAT_UNITS * self.line.rounding(self.line.base[None])[j]
         wide = [f for f in self.slopes.fits if f.width >= FIRST]
-        still = any(abs(f.value[j]) <= f.error[j] < np.inf and f.noise[j] <= room for f in wide)
+        still = any(abs(f.value[j]) <= f.error[j] < np.inf and f.noise[j] <= tolerance for f in wide)
         return still or not self.jumps(j, 0.0, max(USUAL))  # it ends at a kink
 
-    def word_within(self, j: int, room: float) -> str:
+    def word_within(self, j: int, tolerance: float) -> str:
         """Return the word for a claim inside the interval: it agrees only if the interval is narrow enough."""
         a, value = float(self.claimed.here[j]), float(self.slopes.value[j])
-        if room <= COARSE * max(abs(a), abs(value)) or (a == 0 and room <= self.limits.zero[j]):
+        if tolerance <= COARSE * max(abs(a), abs(value)) or (a == 0 and tolerance <= self.limits.zero[j]):
             return "agrees"
         if max(abs(a), abs(value)) <= self.limits.negligible[j]:
             return "negligible"

@@ -69,7 +69,7 @@ class Probed:
         return self.claimed - self.slopes.value
 
     @property
-    def room(self) -> np.ndarray:
+    def tolerance(self) -> np.ndarray:
         """How far each claim may be off without being wrong: (R,)."""
         return self.found.limits.around(self.slopes.error)
 
@@ -87,7 +87,7 @@ class Probed:
     @property
     def excess(self) -> np.ndarray:
         with np.errstate(invalid="ignore"):
-            return np.where(self.wrong, np.abs(self.off) / np.maximum(self.room, TINY), 0.0)
+            return np.where(self.wrong, np.abs(self.off) / np.maximum(self.tolerance, TINY), 0.0)
 
 
 class Directions:
@@ -115,7 +115,7 @@ class Directions:
             typical[flat.columns(k)] = own if mixed else size
         relative = np.where(flat.x == 0, np.minimum(flat.scales, typical), flat.scales)
         families = {"array": typical, "relative": relative}
-        return {name: np.where(flat.held, 0.0, sizes) for name, sizes in families.items()}
+        return {name: np.where(flat.fixed, 0.0, sizes) for name, sizes in families.items()}
 
     def draw(self, family: str, group: np.ndarray | None = None) -> np.ndarray:
         direction = draw_signs(self.rng, self.flat.size) * self.families[family]
@@ -147,7 +147,7 @@ class Directions:
         unit = self.flat.claim_unit
         # x + t direction is rounded in each element, which shifts the points of narrow fits
         shifted = np.nan_to_num(0.0 if line.alone else line.unit_of_x / slopes.width)
-        own = (ROUNDING * unit + self.judgement.coarse + shifted) * size
+        own = (ROUNDING * unit + self.judgement.products_rounding + shifted) * size
         if self.rows.known:
             with np.errstate(invalid="ignore", over="ignore"):
                 own = np.fmax(own, norms(self.judgement.own_rounding * line.direction) + shifted * size)

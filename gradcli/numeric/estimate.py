@@ -144,10 +144,10 @@ def estimate_sides(line: Line, result: Estimate, where: np.ndarray) -> None:
                 value[j], error[j] = limit
         sides.append((value, error))
     (left, left_error), (right, right_error) = sides
-    room = left_error + right_error
+    tolerance = left_error + right_error
     with np.errstate(invalid="ignore"):
         size = np.maximum(np.abs(left), np.abs(right))
-        apart = (left != right) & ~(np.abs(left - right) <= room)
+        apart = (left != right) & ~(np.abs(left - right) <= tolerance)
         clear = np.maximum(left_error, right_error) <= UNCLEAR * size
     has_left, has_right = np.isfinite(left_error), np.isfinite(right_error)
     for j in np.flatnonzero(where):

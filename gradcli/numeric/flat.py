@@ -23,7 +23,7 @@ class Flat:
     """The real vector x of the inputs to differentiate, and f as a function of it.
 
     f0: f at x, a real vector of length m. unit: rounding unit of f's values. scales: size of each element of x; for
-    zeros, the median of the input's other elements, at most 1. held: mask of nan or infinite elements, kept constant.
+    zeros, the median of the input's other elements, at most 1. fixed: mask of nan or infinite elements, kept constant.
     """
 
     def __init__(self, claim: Claim):
@@ -40,7 +40,7 @@ class Flat:
             raise CallError(f"the output has type {out.dtype}, which has no derivative")
         self.unit = max(float(np.finfo(out.dtype).eps) / 2, claim.capabilities.value_unit)
         self.scales = np.concatenate([scales_of(p) for p in self.parts]) if self.size else np.zeros(0)
-        self.held = ~np.isfinite(self.x)
+        self.fixed = ~np.isfinite(self.x)
 
     @functools.cached_property
     def x(self) -> np.ndarray:

@@ -215,8 +215,8 @@ class KinkRow:
             value, more = self.along(inside)
             parts, error = parts + value, error + more
         slopes = float(np.maximum(np.abs(self.left), np.abs(self.right))[columns].sum())
-        room = SURE * SLOPES_WITHIN * np.abs(probes).max() * slopes + SURE * error
-        return blocks if (np.abs(together - parts) <= room).all() else [columns]
+        tolerance = SURE * SLOPES_WITHIN * np.abs(probes).max() * slopes + SURE * error
+        return blocks if (np.abs(together - parts) <= tolerance).all() else [columns]
 
     def contains(self, block: np.ndarray) -> bool | None:
         """Return whether the claimed values of a block lie in its generalized gradient; None if undecided."""
@@ -225,8 +225,8 @@ class KinkRow:
             return False
         if len(block) == 1:
             low, high = sorted((float(self.left[block[0]]), float(self.right[block[0]])))
-            room = SURE * SLOPES_WITHIN * max(abs(low), abs(high)) + MARGIN * float(self.uncertain[block[0]])
-            return low - room <= claimed[0] <= high + room
+            tolerance = SURE * SLOPES_WITHIN * max(abs(low), abs(high)) + MARGIN * float(self.uncertain[block[0]])
+            return low - tolerance <= claimed[0] <= high + tolerance
         if self.is_round(block):
             return self.in_ellipsoid(block, claimed)
         if len(block) > MOST_MEETING:
@@ -236,8 +236,8 @@ class KinkRow:
         if not np.isfinite(gradients).all():
             return None
         value, error = self.along(probes)
-        room = SURE * SLOPES_WITHIN * np.abs(gradients).sum(axis=1).max()
-        straight = np.abs((gradients * probes[:, block]).sum(axis=1) - value) <= room + SURE * error
+        tolerance = SURE * SLOPES_WITHIN * np.abs(gradients).sum(axis=1).max()
+        straight = np.abs((gradients * probes[:, block]).sum(axis=1) - value) <= tolerance + SURE * error
         if straight.mean() > LEAST_STRAIGHT:  # the others were taken across a kink
             close = SURE * SLOPES_WITHIN * np.abs(gradients).max()
             seen, counts = distinct(gradients[straight], close)
@@ -258,8 +258,8 @@ class KinkRow:
         u, v = (self.slopes.random(LAW_PAIRS, block) for _ in range(2))
         even, odd, error = self.even_and_odd(np.concatenate([u + v, u - v, u, v]))
         (a, b, c, d), (p, q, r, _) = (x.reshape((4, LAW_PAIRS)) for x in (even, odd))
-        room = 1e-5 * (c**2 + d**2) + 100 * error.reshape((4, LAW_PAIRS)).max(axis=0) * np.abs(even).max()
-        law = np.abs(a**2 + b**2 - 2 * c**2 - 2 * d**2) <= room
+        tolerance = 1e-5 * (c**2 + d**2) + 100 * error.reshape((4, LAW_PAIRS)).max(axis=0) * np.abs(even).max()
+        law = np.abs(a**2 + b**2 - 2 * c**2 - 2 * d**2) <= tolerance
         linear = np.abs(p + q - 2 * r) <= 1e-5 * (np.abs(c) + np.abs(r)) + 100 * error.max()
         return bool(law.all() and linear.all() and (np.abs(even) > SURE * error).any())
 
@@ -286,13 +286,13 @@ class KinkRow:
         values, vectors = np.linalg.eigh(form)
         wide = values > 1e-6 * values.max()
         parts = vectors.T @ (claimed - middle)
-        room = SURE * SLOPES_WITHIN * float(np.sqrt(values.max())) + SURE * float(error.max())
+        tolerance = SURE * SLOPES_WITHIN * float(np.sqrt(values.max())) + SURE * float(error.max())
         if not wide.all():
             width, _, _ = self.even_and_odd(vectors.T[~wide] @ unit)
-            if (np.abs(parts[~wide]) > np.abs(width) + room).any():
+            if (np.abs(parts[~wide]) > np.abs(width) + tolerance).any():
                 return False
         length = float(np.sqrt((parts[wide] ** 2 / values[wide]).sum()))
-        return length <= 1 + room / float(np.sqrt(values[wide].min()))
+        return length <= 1 + tolerance / float(np.sqrt(values[wide].min()))
 
     def by_supports(self, block: np.ndarray, claimed: np.ndarray, gradients: np.ndarray) -> bool | None:
         """Return whether no direction separates the claim from a convex (or concave) h; None if h is neither."""
@@ -300,8 +300,8 @@ class KinkRow:
         value, error = self.along(np.concatenate([u, v, u + v]))
         first, second, both = value.reshape((3, -1))
         excess = both - first - second
-        room = SURE * SLOPES_WITHIN * (np.abs(first) + np.abs(second)) + SURE * error.reshape((3, -1)).sum(axis=0)
-        convex, concave = (excess <= room).all(), (excess >= -room).all()
+        tolerance = SURE * SLOPES_WITHIN * (np.abs(first) + np.abs(second)) + SURE * error.reshape((3, -1)).sum(axis=0)
+        convex, concave = (excess <= tolerance).all(), (excess >= -tolerance).all()
         if not (convex or concave):
             return None
         sign = 1.0 if convex else -1.0

@@ -60,15 +60,15 @@ class Locator:
             return bool((judgement.state == FAIL).any())
         found: list[int] = []
         if self.common_factor(probed) is not None:
-            sample = self.sample(np.flatnonzero(~self.flat.held), ONE_BY_ONE)
+            sample = self.sample(np.flatnonzero(~self.flat.fixed), ONE_BY_ONE)
             sample = np.unique([int(np.argmax(judgement.effects[row])), *sample])
             for i in sample:
                 self.judge_quickly(int(i), probed)
             if (judgement.state == FAIL).any():
                 judgement.sampled = sample
                 return True
-        left, room_left = float(probed.off[row]), float(probed.room[row])
-        while abs(left) > room_left and len(found) < MOST_LOCATED:
+        left, tolerance_left = float(probed.off[row]), float(probed.tolerance[row])
+        while abs(left) > tolerance_left and len(found) < MOST_LOCATED:
             i = self.locate(probed, row, left, found)
             if i is None or i in found:
                 break
@@ -83,15 +83,15 @@ class Locator:
                 return False
             d = probed.line.direction[i]
             if judgement.state[row, i] != FAIL and not self.take_from_probe(
-                probed.family, row, i, left / d, room_left / abs(d)
+                probed.family, row, i, left / d, tolerance_left / abs(d)
             ):
                 break
             left -= float(judgement.claimed[row, i] - judgement.value[row, i]) * d
-            room_left += float(judgement.error[row, i]) * abs(d)
-            if len(found) == 1 and abs(left) > room_left and self.judge_sample(probed, found):
+            tolerance_left += float(judgement.error[row, i]) * abs(d)
+            if len(found) == 1 and abs(left) > tolerance_left and self.judge_sample(probed, found):
                 break
         if found and (judgement.state == FAIL).any():
-            if abs(left) <= room_left and judgement.sampled is None:
+            if abs(left) <= tolerance_left and judgement.sampled is None:
                 self.explained(probed, found)
             return True
         if probed.family != "relative" or not probed.proves.any():
@@ -114,7 +114,7 @@ class Locator:
             self.directions.compare(self.directions.draw("relative"), "relative")
         claimed, numeric, rooms = (
             np.concatenate([getattr(p, name) if name != "value" else p.slopes.value for p in self.directions.probed])
-            for name in ("claimed", "value", "room")
+            for name in ("claimed", "value", "tolerance")
         )
         known = np.concatenate([p.slopes.known for p in self.directions.probed])
         if not known.all():
@@ -143,7 +143,7 @@ class Locator:
         direction = np.where(others, probed.line.direction, 0.0)
         taken = judgement.claimed[:, found] - judgement.value[:, found]
         left = np.abs(probed.off - taken @ probed.line.direction[found])
-        more = probed.room + judgement.error[:, found] @ np.abs(probed.line.direction[found])
+        more = probed.tolerance + judgement.error[:, found] @ np.abs(probed.line.direction[found])
         moved = direction != 0
         most = np.where(left <= more, left + more, np.inf)
         judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], most[:, None] / np.abs(direction[moved]))
@@ -152,7 +152,7 @@ class Locator:
     def judge_sample(self, probed: Probed, found: list[int]) -> bool:
         """Estimate a sample of elements quickly; return whether the search for more wrong ones can end."""
         judgement = self.judgement
-        live = np.flatnonzero(~self.flat.held)
+        live = np.flatnonzero(~self.flat.fixed)
         sample = [int(i) for i in self.sample(live, SAMPLE - len(found)) if i not in found]
         for i in sample:
             self.rows.fill_column(i)
@@ -252,7 +252,7 @@ class Locator:
         The others are undecided for the direction's reason.
         """
         judgement = self.judgement
-        live = np.flatnonzero(~self.flat.held & (judgement.state == OPEN).any(axis=0))
+        live = np.flatnonzero(~self.flat.fixed & (judgement.state == OPEN).any(axis=0))
         kinked = "kink" in probed.found.words
         if len(live) > (SOME if kinked else ONE_BY_ONE):
             live = live[np.argsort(-judgement.effects.max(axis=0)[live], kind="stable")[:ONE_BY_ONE]]

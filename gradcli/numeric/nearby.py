@@ -140,17 +140,17 @@ class Nearby:
         """How far claims at the kink lie outside those nearby, beyond what a smooth claim changes by: (R, n)."""
         claimed = self.judgement.claimed
         size = np.maximum(np.abs(self.low), np.abs(self.high))
-        room = np.where(self.jumps, OUTSIDE * size, self.high - self.low)
-        room = room + self.judgement.own_rounding + self.judgement.least_accused
+        tolerance = np.where(self.jumps, OUTSIDE * size, self.high - self.low)
+        tolerance = tolerance + self.judgement.own_rounding + self.judgement.least_accused
         with np.errstate(invalid="ignore"):
-            outside = np.maximum(self.low - claimed, claimed - self.high) - room
+            outside = np.maximum(self.low - claimed, claimed - self.high) - tolerance
         return np.where(np.isfinite(claimed), outside, np.inf)
 
     def check_at(self, x: np.ndarray) -> np.ndarray | None:
         """Check the claim at another point; return bounds of its errors there, None unless it passes."""
         flat = Flat(self.flat.claim.moved(self.flat.arrays_at(x)))
         rows = ClaimedRows(flat, np.random.default_rng(0), weights=self.rows.weights)
-        judgement = Judgement(flat, Sampler(flat), rows, self.judgement.coarse)
+        judgement = Judgement(flat, Sampler(flat), rows, self.judgement.products_rounding)
         judgement.proven = self.judgement.proven
         probe = type(self.probe)(judgement, 1, near=False)
         self.sampler.calls += 1
@@ -173,7 +173,7 @@ class Nearby:
 
     def compare_rest(self) -> bool:
         """Compare along directions in which only elements without kinks move; return whether any is wrong."""
-        smooth = ~self.jumps.any(axis=0) & ~self.flat.held
+        smooth = ~self.jumps.any(axis=0) & ~self.flat.fixed
         if not (smooth.any() and self.jumps.any()):
             return False
         rest = self.directions.compare(self.directions.draw("relative", smooth), "relative")
@@ -189,8 +189,10 @@ class Nearby:
         for i in suspects[outside[suspects] > 0].tolist():
             right, left, error = self.sides(np.eye(1, self.flat.size, i)[0] * self.flat.scales)
             claimed = self.judgement.claimed[:, i] * self.flat.scales[i]
-            room = WITHIN * (np.abs(right) + np.abs(left)) + MARGIN * error
-            if ((claimed < np.minimum(left, right) - room) | (claimed > np.maximum(left, right) + room)).any():
+            tolerance = WITHIN * (np.abs(right) + np.abs(left)) + MARGIN * error
+            if (
+                (claimed < np.minimum(left, right) - tolerance) | (claimed > np.maximum(left, right) + tolerance)
+            ).any():
                 self.judgement.judge_element(i)
         return bool((self.judgement.state == FAIL).any())
 
@@ -200,16 +202,18 @@ class Nearby:
         sides = [self.sides(direction) for direction in tests]
         for direction, (right, left, error) in zip(tests, sides, strict=True):
             no_kink = np.abs(right - left) <= WITHIN * (np.abs(right) + np.abs(left)) + error
-            if (no_kink & (np.abs(self.rows.along(direction) - right) > self.room(direction, right, error))).any():
+            if (no_kink & (np.abs(self.rows.along(direction) - right) > self.tolerance(direction, right, error))).any():
                 along = self.directions.compare(direction, "relative")
                 if along.wrong.any() and self.probe.find_wrong(along):
                     return True
         for j in np.flatnonzero(open_rows)[:MOST_TESTED].tolist():
             sign = self.curvature(j)
             for direction, (right, left, error) in zip(tests, sides, strict=True) if sign else ():
-                claimed, room = self.rows.along(direction)[j], self.room(direction, right, error)[j]
+                claimed, tolerance = self.rows.along(direction)[j], self.tolerance(direction, right, error)[j]
                 most, least = (right[j], left[j]) if sign > 0 else (left[j], right[j])
-                if not least - room <= claimed <= most + room and not self.adds_up(j, direction, right[j], room):
+                if not least - tolerance <= claimed <= most + tolerance and not self.adds_up(
+                    j, direction, right[j], tolerance
+                ):
                     slope = most if claimed > most else least
                     self.judgement.outside(
                         j, f"along a direction the slope is {slope:.6g}, but {claimed:.6g} is claimed"
@@ -217,23 +221,23 @@ class Nearby:
                     return True
         return False
 
-    def adds_up(self, j: int, direction: np.ndarray, slope: float, room: float) -> bool:
+    def adds_up(self, j: int, direction: np.ndarray, slope: float, tolerance: float) -> bool:
         """Return whether the slope of row j is the sum of the slopes of random halves of the elements."""
         for _ in range(HALVES):
             half = np.where(self.rng.random(self.flat.size) < 0.5, direction, 0.0)
             parts = [float(self.right(d)[0][j]) for d in (half, direction - half)]
-            if not abs(sum(parts) - slope) <= room:
+            if not abs(sum(parts) - slope) <= tolerance:
                 return False
         return True
 
-    def room(self, direction: np.ndarray, slope: np.ndarray, error: np.ndarray) -> np.ndarray:
+    def tolerance(self, direction: np.ndarray, slope: np.ndarray, error: np.ndarray) -> np.ndarray:
         """Return how far claimed products with a direction may be from one-sided slopes: (R,)."""
         size = np.abs(np.where(direction != 0, self.judgement.claimed * direction, 0.0)).sum(axis=1)
         return WITHIN * (size + np.abs(slope)) + MARGIN * error
 
     def tests(self, open_rows: np.ndarray) -> list[np.ndarray]:
         """Return directions that may have no kink, or show that a claim is too large: ones, and the claims."""
-        live = ~self.flat.held
+        live = ~self.flat.fixed
         found = [np.where(live, median_of(self.flat.scales[live]), 0.0)]
         for j in np.flatnonzero(open_rows)[:MOST_TESTED]:
             sizes = np.where(live, self.judgement.claimed[j] * self.flat.scales, 0.0)

@@ -44,7 +44,7 @@ class Probe:
 
     def run(self, every: bool = False) -> None:
         """Probe, and accept entries by their bounds. every: estimate each element by itself instead."""
-        live = np.flatnonzero(~self.flat.held)
+        live = np.flatnonzero(~self.flat.fixed)
         roomy = self.flat.claim.budget.left >= len(live) * PER_ESTIMATE
         try:
             if every or (len(live) <= ONE_BY_ONE and (roomy or len(live) == 1)):

@@ -249,7 +249,7 @@ def gradients_apart(flat: Flat, seed: int) -> Observation | None:
     return None
 
 
-def coarseness(flat: Flat, claimed: np.ndarray, seed: int) -> tuple[float, Observation | None]:
+def rounding_of_products(flat: Flat, claimed: np.ndarray, seed: int) -> tuple[float, Observation | None]:
     """Return the relative difference of products from those with the Jacobian that unit cotangents give."""
     claim, can = flat.claim, flat.claim.capabilities
     pulled = can.pull and can.pulls_apart and (can.traced or not can.push)
@@ -282,8 +282,8 @@ def itemsizes(flat: Flat) -> list[int]:
 
 
 def room_of_products(flat: Flat) -> float:
-    room = {8: 1e-5, 4: 1e-3}.get(min(itemsizes(flat)), 0.1)
-    return max(room, 1e-3) if (flat.claim.capabilities.claim_unit or 0) > 1e-10 else room
+    tolerance = {8: 1e-5, 4: 1e-3}.get(min(itemsizes(flat)), 0.1)
+    return max(tolerance, 1e-3) if (flat.claim.capabilities.claim_unit or 0) > 1e-10 else tolerance
 
 
 STALE = Observation(

@@ -54,9 +54,9 @@ class ClaimedRows:
             some = combinations(rng, np.zeros(m) if sizes is None else sizes()) if weights is None else weights
             self.weights, claim.claims = some, "jvp" if self.forward else "vjp"
             self.claimed = np.full((len(some), flat.size), np.nan) if self.forward else flat.pull(some)
-        self.claimed[:, flat.held] = 0.0
+        self.claimed[:, flat.fixed] = 0.0
         if self.again is not None:
-            self.again[:, flat.held] = 0.0
+            self.again[:, flat.fixed] = 0.0
         self.known = not np.isnan(self.claimed).all() or not self.forward
 
     @property
@@ -108,7 +108,7 @@ class ClaimedRows:
 
     def slopes_at(self, line: Line, offsets: np.ndarray, chosen: Sequence[int]) -> np.ndarray:
         """Return the claimed slopes of some rows along a line, (points, chosen); nan where the claim raises."""
-        flat, direction = self.flat, np.where(self.flat.held, 0.0, line.direction)
+        flat, direction = self.flat, np.where(self.flat.fixed, 0.0, line.direction)
         start = flat.x if line.origin is None else line.origin
         slopes = np.full((len(offsets), len(chosen)), np.nan)
         for k, t in enumerate(offsets):

@@ -44,7 +44,7 @@ class Sampler:
     def changes(self, rng: np.random.Generator) -> np.ndarray:
         """Return how much each output changes next to x if all elements move, (m,); their sizes if that is unknown."""
         flat = self.flat
-        signs = np.where(flat.held, 0.0, rng.choice([-1.0, 1.0], flat.size))
+        signs = np.where(flat.fixed, 0.0, rng.choice([-1.0, 1.0], flat.size))
         ends = self.along(None, CHANGES_OVER * signs * flat.scales, np.array([-1.0, 1.0]))
         changes = np.abs(ends - flat.f0).max(axis=0)
         return np.where(np.isfinite(changes), changes, np.abs(flat.f0))

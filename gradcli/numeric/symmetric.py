@@ -81,9 +81,9 @@ def restrict_to_symmetric(sampler: Sampler) -> Symmetrized | None:
             rows = flat.pull(weights) if flat.claim.capabilities.pull else weights @ flat.matrix()
             g = flat.arrays_at(rows[0])[name]
             size = np.abs(g).max(initial=0.0)
-            room = max(CLAIMED, 1e3 * flat.unit, 1e3 * (flat.claim.capabilities.claim_unit or 0.0)) * size
-            same = bool((np.abs(g - adjoint(g)) <= room).all())
-            if same or np.abs(g[triangle]).max(initial=0.0) > room:
+            tolerance = max(CLAIMED, 1e3 * flat.unit, 1e3 * (flat.claim.capabilities.claim_unit or 0.0)) * size
+            same = bool((np.abs(g - adjoint(g)) <= tolerance).all())
+            if same or np.abs(g[triangle]).max(initial=0.0) > tolerance:
                 reasons[name] = reason if same else f"{reason}, and right only along those"
     except CallError:
         return None
@@ -101,11 +101,11 @@ def triangle_read(sampler: Sampler, name: str) -> tuple[np.ndarray, str] | None:
     x = flat.claim.at[name]
     upper = np.triu(np.ones(x.shape, bool), 1)
     lower = np.swapaxes(upper, -1, -2)
-    room = 2 * sampler.drift + UNMOVED_UNITS * flat.unit * np.abs(flat.f0)
+    tolerance = 2 * sampler.drift + UNMOVED_UNITS * flat.unit * np.abs(flat.f0)
     still = []
     for unread in (upper, lower):
         moved = value_at(flat, name, np.where(unread, move_elements(x, AWAY), x))
-        still.append(moved is not None and bool((np.abs(moved - flat.f0) <= room).all()))
+        still.append(moved is not None and bool((np.abs(moved - flat.f0) <= tolerance).all()))
     if still[0] != still[1]:
         read, word = (lower, "upper") if still[0] else (upper, "lower")
         return read, f"the {word} triangle is not read: checked along symmetric changes only"

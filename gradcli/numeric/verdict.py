@@ -76,19 +76,22 @@ class Judgement:
 
     claimed, value, error, state: arrays of shape (R, n); value is nan for entries that were not estimated themselves.
     bound: how far entries may be off according to directions and integrals. sides: one-sided slopes at kinks; reasons:
-    why entries are undecided; kinks: columns with a kink, by row. coarse: relative uncertainty of the claim. slight:
-    columns that pass although they differ by more than rounding, with the relative difference. proven: whether some
-    entry is wrong according to both tests. rough: whether a wrong claim jumps from point to point.
+    why entries are undecided; kinks: columns with a kink, by row. products_rounding: relative uncertainty of the claim.
+    slight: columns that pass although they differ by more than rounding, with the relative difference. proven: whether
+    some entry is wrong according to both tests. rough: whether a wrong claim jumps from point to point.
     """
 
-    def __init__(self, flat: Flat, sampler: Sampler, rows: ClaimedRows, coarse: float = 0.0, strict: bool = False):
+    def __init__(
+        self, flat: Flat, sampler: Sampler, rows: ClaimedRows, products_rounding: float = 0.0, strict: bool = False
+    ):
         """strict: whether differences below 1e-6 of an element are wrong, too."""
-        self.flat, self.sampler, self.rows, self.coarse, self.strict = flat, sampler, rows, coarse, strict
+        self.flat, self.sampler, self.rows = flat, sampler, rows
+        self.products_rounding, self.strict = products_rounding, strict
         self.claimed, shape = rows.claimed, rows.claimed.shape
         self.value, self.error = np.full(shape, np.nan), np.full(shape, np.inf)
         self.bound = np.full(shape, np.inf)
         self.state = np.full(shape, OPEN, np.int8)
-        self.state[:, flat.held] = PASS
+        self.state[:, flat.fixed] = PASS
         self.estimates: dict[int, tuple[Line, Estimate]] = {}
         self.sides: dict[tuple[int, int], tuple[float, float]] = {}
         self.reasons: dict[tuple[int, int], Observation] = {}
@@ -102,13 +105,13 @@ class Judgement:
         self.sampled: np.ndarray | None = None
         size, unit = self.size, flat.claim_unit
         own = ROUNDING * unit * size
-        self.own_rounding = (np.minimum(own, HALF_COARSE * size) if unit > 1e-5 else own) + coarse * size
+        self.own_rounding = (np.minimum(own, HALF_COARSE * size) if unit > 1e-5 else own) + products_rounding * size
         self.own_rounding += OWN_NOISE * rows.between_calls
         self.least_accused = least_accused(unit) * size
         self.scatter_known = False
         self.scattered = np.zeros(shape, bool)  # where the claim scatters by too much to agree with anything
 
-    def room(self, where: Any = ...) -> Any:
+    def tolerance(self, where: Any = ...) -> Any:
         """Return how far claimed entries may be from their estimates without being wrong."""
         return allowed(self.error[where], self.own_rounding[where], self.least_accused[where])
 
@@ -169,7 +172,7 @@ class Judgement:
             from .steps import Differences
 
             signs = draw_signs(np.random.default_rng(0), self.flat.size)
-            direction = np.where(self.flat.held, 0.0, signs * self.flat.scales)
+            direction = np.where(self.flat.fixed, 0.0, signs * self.flat.scales)
             line = self.sampler.line(direction, self.rows.weights)
             claimed = Claimed(functools.partial(self.rows.slopes_at, line), np.zeros(0), np.zeros(0))
             off = float(estimate(line).value[j] - self.rows.along(direction)[j])
@@ -238,15 +241,15 @@ class Judgement:
 
     def at_kink(self, j: int, i: int, error: float) -> int:
         low, high = sorted(self.sides[j, i])
-        room = float(allowed(np.array(error), self.own_rounding[j, i], self.least_accused[j, i]))
-        if not low - room <= self.claimed[j, i] <= high + room:
+        tolerance = float(allowed(np.array(error), self.own_rounding[j, i], self.least_accused[j, i]))
+        if not low - tolerance <= self.claimed[j, i] <= high + tolerance:
             if self.nearby is not None and self.nearby.explains(j, i):
                 return self.unknown_at_kink(
                     j, i, "elements meet at this kink, and the function is neither convex nor concave"
                 )
             return state_by(kink="outside")
-        if room > COARSE * (high - low):
-            known = f"the one-sided derivatives at this kink are known only to within {room:.2g}"
+        if tolerance > COARSE * (high - low):
+            known = f"the one-sided derivatives at this kink are known only to within {tolerance:.2g}"
             return self.unknown_at_kink(j, i, known)
         self.kinks.setdefault(j, []).append(i)
         return state_by(kink="inside")
@@ -279,7 +282,7 @@ class Judgement:
         size = np.where(np.isnan(self.value), np.abs(self.claimed), np.abs(self.value))
         known = np.where(passed & np.isfinite(least), size - np.where(np.isfinite(least), least, 0.0), 0.0) * scales
         with np.errstate(invalid="ignore"):
-            agrees = (self.state == UNDECIDED) & (np.abs(self.claimed - self.value) <= self.room())
+            agrees = (self.state == UNDECIDED) & (np.abs(self.claimed - self.value) <= self.tolerance())
         effect = (np.abs(self.claimed) + MARGIN * self.error) * scales
         small = effect <= SMALL_EFFECT * known.max(axis=1, initial=0.0)[:, None]
         nothing = effect <= NO_EFFECT * known.max(axis=0, initial=0.0)
@@ -321,7 +324,7 @@ class Judgement:
             return "wrong"
         if (self.state == UNDECIDED).any():
             return "undecided"
-        live = self.state[:, ~self.flat.held]
+        live = self.state[:, ~self.flat.fixed]
         return "below rounding" if live.size and (live == NEGLIGIBLE).all() else "right"
 
 
@@ -342,7 +345,7 @@ def judge_by_tolerances(judgement: Judgement, tolerances: Sequence[float | None]
     if (flat.x + eps == flat.x).any():
         hint = f"leave out --eps, or use a step such as {EPS:g}"
         raise GradcliError(f"--eps {eps:g} is too small: it does not change all inputs", hint=hint)
-    for i in np.flatnonzero(~flat.held):
+    for i in np.flatnonzero(~flat.fixed):
         direction = np.eye(1, flat.size, int(i))[0]
         up, down = judgement.rows.combine(judgement.sampler.along(None, direction, np.array([eps, -eps])))
         judgement.value[:, i] = (up - down) / (2 * eps)

@@ -38,7 +38,7 @@ class Trial:
         self.claim, self.flat = claim, Flat(claim)
         m, n = len(self.flat.f0), self.flat.size
         self.cotangents = np.ones((1, 1)) if m == 1 else combinations(rng, np.abs(self.flat.f0))
-        moves = np.where(self.flat.held, 0.0, self.flat.scales)
+        moves = np.where(self.flat.fixed, 0.0, self.flat.scales)
         self.directions = draw_signs(rng, (TRIAL_DIRECTIONS, n)) * moves
         if in_parts:
             self.directions = np.concatenate([self.directions, parts_to_repair(self.flat) * moves])
