@@ -153,7 +153,7 @@ class Comparison:
         """Return what the integral says of function j, as far as it bears on the difference from the slope."""
         word, size = self.words[j], float(self.claimed.size[j])
         if word == "unknown" and self.slopes.lost[j]:  # narrow windows see a single step, or rounding
-            constant = max(f.width for f in self.slopes.fits if f.constant[j])
+            constant = max((f.width for f in self.slopes.fits if f.constant[j]), default=0.0)
             beyond = [w for w in self.windows if w.width > constant]
             usual = [w for w in beyond if w.width <= max(USUAL)]  # others tell only of steps that are wider
             answer = conclude(usual or beyond, j, size)
@@ -258,7 +258,7 @@ class Comparison:
     def reason(self, j: int) -> Observation:
         """Return why function j is undecided."""
         answer, value, claimed = self.answers.get(j), float(self.slopes.value[j]), float(self.claimed.here[j])
-        if answer is not None and answer.says in ("right over many steps", "right on one step"):
+        if answer is not None and self.windows and answer.says in ("right over many steps", "right on one step"):
             here, far = (claimed, self.trend(j)) if answer.says == "right on one step" else (value, claimed)
             steps = f"the slope is {here / self.scale:.6g} on the step here and {far / self.scale:.6g} over many steps"
             return Observation("staircase", f"a staircase: {steps}")

@@ -414,3 +414,16 @@ def test_a_problem_in_other_units_has_the_same_verdict(power):
 
     for factors, verdict in (([1, 1, 1], "pass"), ([1, 1.01, 1], "fail"), ([1, 1, -1], "fail")):
         assert check_gradient(f, lambda x, k=factors: np.array(k) * np.exp(x / unit), {"x": x}).verdict == verdict
+
+
+def test_a_function_without_values_on_one_side_is_no_internal_error():
+    assert check_gradient(lambda x: np.exp(-x / 1e-12), lambda x: 0 * x, at={"x": 0.0}).verdict == "inconclusive"
+
+    def area(a):  # of a triangle that is almost flat
+        return np.sqrt(np.maximum((a + 2) * (2 - a) * a * a, 0)) / 4
+
+    def slope(a):
+        return (8 * a - 4 * a**3) / 8 / np.sqrt((a + 2) * (2 - a) * a * a)
+
+    assert check_gradient(area, slope, at={"a": 2 - 1e-9}).verdict != "fail"
+    assert check_gradient(area, lambda a: 1.5 * slope(a), at={"a": 2 - 1e-9}).verdict not in ("pass", "error")
