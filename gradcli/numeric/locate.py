@@ -163,8 +163,8 @@ class Locator:
     def judge_quickly(self, i: int, probed: Probed) -> None:
         """Check an element by a fit of low degree; if that does not decide, by a full estimate."""
         judgement, line = self.judgement, self.sampler.element(i, self.rows.weights)
-        width = float(np.nanmin(np.where(probed.slopes.known, probed.slopes.width, np.nan)))
-        quick = fit(line, min(width, FIRST), QUICK)
+        widths = probed.slopes.width[probed.slopes.known & np.isfinite(probed.slopes.width)]
+        quick = fit(line, float(np.min(widths, initial=FIRST)), QUICK)
         scale = float(self.flat.scales[i])
         if quick is not None and np.isfinite(quick.error).all():
             value, error = quick.value / scale, quick.error / scale

@@ -427,3 +427,11 @@ def test_a_function_without_values_on_one_side_is_no_internal_error():
 
     assert check_gradient(area, slope, at={"a": 2 - 1e-9}).verdict != "fail"
     assert check_gradient(area, lambda a: 1.5 * slope(a), at={"a": 2 - 1e-9}).verdict not in ("pass", "error")
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5, -1.0])
+def test_a_wave_shorter_than_any_step_is_no_internal_error(factor):
+    report = check_gradient(
+        lambda x: np.sin(x / 1e-15).sum(), lambda x: factor * np.cos(x / 1e-15) / 1e-15, {"x": np.zeros(12)}
+    )
+    assert report.verdict in ("fail", "inconclusive") and (factor != 1.0 or report.verdict == "inconclusive")
