@@ -272,6 +272,13 @@ def test_float32_is_checked_with_values_in_float64():
     assert Check.of(lambda x: wrong(x).sum(), {"x": X}, dtype="float32").run().verdict == "fail"
 
 
+@pytest.mark.framework("torch")
+def test_a_rule_that_is_a_default_value_is_recognized():
+    for rule, verdict in (("right", "pass"), ("factor 1.01", "fail")):
+        power = torch_power(RULES[rule])
+        assert check_gradient(lambda x, power=power: power(x), at={"x": X}, wrt="x").verdict == verdict
+
+
 @pytest.mark.framework("jax")
 def test_functions_that_cannot_be_compiled_are_checked_as_written():
     drawn = np.random.default_rng(0)
