@@ -56,18 +56,10 @@ def bound_memory(max_elements: int) -> None:
     taken = memory_taken() if bound.own_process else None
     if taken is None:
         return
-    try:
-        import resource
-    except ImportError:
-        return
     allowed = MOST_MEMORY * max(max_elements, DEFAULT_MAX_ELEMENTS) // DEFAULT_MAX_ELEMENTS
     reserved, resident = taken
     wanted = reserved - resident + allowed + WORK_SPACE * (os.cpu_count() or 1)
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if wanted > sys.maxsize or any(limit != resource.RLIM_INFINITY and limit <= wanted for limit in (soft, hard)):
-        return
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+    if limit_data(wanted) is not None:
         bound.mebibytes = allowed >> 20
 
 
@@ -75,21 +67,30 @@ def bound_memory(max_elements: int) -> None:
 def more_memory(most: int) -> Iterator[None]:
     """On Linux, make allocations fail in a block once they take this many bytes more than the process has now."""
     taken = memory_taken()
-    if taken is None:
-        yield
-        return
-    import resource
-
-    limits = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = taken[0] + most
-    if any(limit != resource.RLIM_INFINITY and limit <= wanted for limit in limits):
-        yield
-        return
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted, limits[1]))
+    before = None if taken is None else limit_data(taken[0] + most)
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, limits)
+        if before is not None:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def limit_data(wanted: int) -> tuple[int, int] | None:
+    """Limit the bytes of data of this process; return the limits before, None if a stricter one is kept."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    if wanted > sys.maxsize or any(limit != resource.RLIM_INFINITY and limit <= wanted for limit in before):
+        return None
+    try:
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted, before[1]))
+    except (OSError, ValueError):
+        return None
+    return before
 
 
 def memory_taken() -> tuple[int, int] | None:
