@@ -347,7 +347,7 @@ class Comparison:
         lost = slopes.lost[j] and self.line.measured is None
         flat = bool(lost) and self.tried and a == 0 and self.is_flat(j)
         if (lost and not flat) or (constant and not self.tried):
-            if slopes.lost[j] and max(abs(a), abs(value)) + MARGIN * self.known_error[j] <= self.limits.negligible[j]:
+            if slopes.lost[j] and max(abs(a), abs(value)) + MARGIN * self.known_error(j) <= self.limits.negligible[j]:
                 return "negligible"
             return self.unknown(j, "noise", self.text_of_noise(value, error))  # rounding may hide what changes
         gap, tolerance = abs(a - value), float(self.limits.around(slopes.error)[j])
@@ -359,12 +359,10 @@ class Comparison:
             return "differs slightly"
         return "contradicts" if excluded else "disagrees"
 
-    @property
-    def known_error(self) -> np.ndarray:
-        """The error of the slopes, (R,); infinite where equal values close to x hide how the function changes."""
-        hidden = self.slopes.lost if self.line.measured is None else np.zeros_like(self.slopes.lost)
-        known = [not hidden[j] or self.steps_are_rounding(j) for j in range(len(hidden))]
-        return np.where(known, self.slopes.error, np.inf)
+    def known_error(self, j: int) -> float:
+        """Return the error of slope j; infinite if equal values close to x hide how the function changes."""
+        hidden = self.slopes.lost[j] and self.line.measured is None and not self.steps_are_rounding(j)
+        return np.inf if hidden else float(self.slopes.error[j])
 
     def steps_are_rounding(self, j: int) -> bool:
         """Return whether function j, equal close to x, changes further away in steps of its own rounding."""

@@ -55,27 +55,25 @@ class Nearby:
         self.probe, self.judgement, self.directions = probe, probe.judgement, probe.directions
         self.flat, self.rows, self.sampler = probe.flat, probe.rows, probe.sampler
         self.rng = self.directions.rng
-        self.bends: dict[int, int] = {}  # by row
+        self.curvatures: dict[int, int] = {}  # by row
         self.points: list[np.ndarray] = []
         self.claims: list[np.ndarray] = []
         if self.rows.known:
             self.look(POINTS)
         self.is_known = len(self.claims) == POINTS
-        self.low = self.high = self.judgement.claimed
+        self.set_range([self.judgement.claimed])
         if self.is_known:
-            self.find_range()
+            self.set_range(self.claims)
             if (self.outside > 0).any():
                 self.look(FURTHER_POINTS)
-                self.find_range()
+                self.set_range(self.claims)
             self.judgement.nearby = self
 
-    def find_range(self) -> None:
-        self.low, self.high = np.min(self.claims, axis=0), np.max(self.claims, axis=0)
-
-    @property
-    def jumps(self) -> np.ndarray:
+    def set_range(self, claims: list[np.ndarray]) -> None:
+        """Set the range of some claims, and where it is wide enough for a jump."""
+        self.low, self.high = np.min(claims, axis=0), np.max(claims, axis=0)
         size = np.maximum(np.abs(self.low), np.abs(self.high))
-        return self.high - self.low > JUMPS_NEARBY * size.max(axis=1, keepdims=True, initial=0.0)
+        self.jumps = self.high - self.low > JUMPS_NEARBY * size.max(axis=1, keepdims=True, initial=0.0)
 
     def look(self, count: int) -> None:
         """Compute the claim at a number of points nearby; those where it is not finite are left out."""
@@ -107,7 +105,7 @@ class Nearby:
         """Bounds of the errors of the claim at a point nearby, (R, n); None unless it passes there."""
         if not self.is_known:
             return None
-        self.judgement.nearby = None
+        self.judgement.nearby = None  # elements that are compared meanwhile must not wait for this answer
         there = self.check_at(self.points[0])
         self.judgement.nearby = self
         return there
@@ -257,9 +255,9 @@ class Nearby:
         return right, -left, np.maximum(right_error, left_error)
 
     def curvature(self, j: int) -> int:
-        if j not in self.bends:
-            self.bends[j] = self.measure_curvature(j)
-        return self.bends[j]
+        if j not in self.curvatures:
+            self.curvatures[j] = self.measure_curvature(j)
+        return self.curvatures[j]
 
     def measure_curvature(self, j: int) -> int:
         """Return 1 if row j seems convex at the point, -1 if it seems concave, and 0 otherwise."""

@@ -121,5 +121,5 @@ class Differences:
             float(abs(x[4] + reach * (x[4] - x[5]) - x[3] - reach * (x[3] - x[2])))
             for x in (claimed, numeric - claimed)
         )
-        beside = float(np.abs(np.delete(np.diff(numeric - claimed), 3)).max())  # noise jumps as far everywhere
-        return of_gap if of_gap > max(2 * of_claim, NOISY * beside, least) else 0.0  # else, the claim jumps
+        elsewhere = float(np.abs(np.delete(np.diff(numeric - claimed), 3)).max())  # noise jumps as far everywhere
+        return of_gap if of_gap > max(2 * of_claim, NOISY * elsewhere, least) else 0.0  # else, the claim jumps

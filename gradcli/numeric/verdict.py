@@ -148,7 +148,8 @@ class Judgement:
         self.look_again(found)
         slopes = found.slopes
         self.estimates[i] = line, slopes
-        self.value[:, i], self.error[:, i] = slopes.value / scale, found.known_error / scale
+        self.value[:, i] = slopes.value / scale
+        self.error[:, i] = [found.known_error(j) / scale for j in range(len(self.claimed))]
         for j in range(len(self.claimed)):
             self.state[j, i] = self.state_of(found, j, i)
 
