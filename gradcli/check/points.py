@@ -49,12 +49,15 @@ def draw_point(
         except BaseException as error:
             raise call_failed(callable_name(points[0]), error) from error
     refuse_point(at, request.max_elements)
-    drawn = {name: x if is_shape(x) else as_typed(f, name, at, request) for name, x in at.items()}
-    for name in (name for name, x in drawn.items() if is_shape(x)):
-        drawn[name] = on_manifold(draw_numbers(rng, drawn[name], request.input_dtype), manifolds.get(name), name)
+    dtype = request.input_dtype
+    drawn = {
+        name: on_manifold(draw_numbers(rng, x, dtype), manifolds.get(name), name)
+        if is_shape(x)
+        else as_typed(f, name, at, request)
+        for name, x in at.items()
+    }
     if request.dtype in (None, *SHORT_TYPES):  # `rounded_to` takes care of short types
         return drawn
-    dtype = request.input_dtype
     return {name: map_leaves(lambda _, part: in_type(part, dtype), x) for name, x in drawn.items()}
 
 

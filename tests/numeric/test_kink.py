@@ -368,7 +368,7 @@ def test_without_kinks_nothing_is_compared_apart():
 @pytest.mark.parametrize("size", [9, 40, 300])
 @pytest.mark.parametrize("seed", range(3))
 def test_kinks_that_bend_up_and_down_are_judged_element_by_element(seed, size):
-    """Of a sum of functions of one element each, the generalized gradient is all combinations of their intervals."""
+    """The generalized gradient of a sum of functions of single elements combines their intervals in all ways."""
     weights = np.random.default_rng([seed, size]).standard_normal(size)
 
     def relus(x):

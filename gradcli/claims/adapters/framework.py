@@ -229,7 +229,7 @@ class FrameworkCall(Claim):
         return self.arguments.fill_in(short, lambda x: self.shortened(self.array(x)))
 
     def shortened(self, x: Any) -> Any:
-        """Convert an array of floating-point numbers to the short type, if any, by a differentiable operation."""
+        """Convert an array of floating-point numbers to the short type by a differentiable operation."""
         return x
 
     def note_layout(

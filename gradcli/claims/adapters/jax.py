@@ -78,7 +78,7 @@ class Adapter(FrameworkCall):
         return jnp.asarray(x)
 
     def shortened(self, x: Any) -> Any:
-        return x.astype(self.short) if self.short and jnp.issubdtype(x.dtype, jnp.floating) else x
+        return x.astype(self.short) if jnp.issubdtype(x.dtype, jnp.floating) else x
 
     def choose(self, choice: CompiledChoice, at: Arrays) -> Sequence[Callable]:
         """Return the functions to call. A comparison counts as calls, and needs enough of the budget."""
