@@ -471,6 +471,7 @@ def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> 
             from ..numeric.kink import settle_kinks
 
             settle_kinks(judgement, meeting, request.seed)
+            probe.look_next_to_kinks()
 
 
 def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:

@@ -9,7 +9,8 @@ The generalized gradient is the convex hull of limits of gradients (Clarke, "Opt
 - h is convex or concave: use support functions, and add the direction that separates best until one decides (Wolfe,
   "Finding the nearest point in a polytope", Math. Programming 11, 1976).
 
-In all other cases, the entries stay undecided.
+In all other cases, values far outside the range of the gradients seen nearby are wrong, and the others
+undecided.
 """
 
 from __future__ import annotations
@@ -146,10 +147,9 @@ class KinkRow:
         self.claimed = judgement.claimed[j] * flat.scales
         sides = [judgement.sides.get((j, i)) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
         self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
-        kinked = judgement.kinks.get(j, [])
         self.round: dict[tuple[int, ...], bool] = {}  # results of is_round, by elements
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
-        self.uncertain[kinked] = 0.0
+        self.uncertain[[i for row, i in judgement.sides if row == j]] = 0.0  # the error there is the jump of the slope
 
     def measure_at_x(self) -> KinkRow:
         """Measure the derivatives along the axes again, by steps as small as in other directions; return this row."""
@@ -295,7 +295,10 @@ class KinkRow:
         return length <= 1 + tolerance / float(np.sqrt(values[wide].min()))
 
     def by_supports(self, block: np.ndarray, claimed: np.ndarray, gradients: np.ndarray) -> bool | None:
-        """Return whether no direction separates the claim from a convex (or concave) h; None if h is neither."""
+        """Return whether no direction separates the claim from a convex (or concave) h; None if h is neither.
+
+        A claim that is further outside the gradients seen nearby than these are apart is wrong in any case.
+        """
         u, v = (self.slopes.random(4 * PROBES, block) for _ in range(2))
         value, error = self.along(np.concatenate([u, v, u + v]))
         first, second, both = value.reshape((3, -1))
@@ -303,7 +306,9 @@ class KinkRow:
         tolerance = SURE * SLOPES_WITHIN * (np.abs(first) + np.abs(second)) + SURE * error.reshape((3, -1)).sum(axis=0)
         convex, concave = (excess <= tolerance).all(), (excess >= -tolerance).all()
         if not (convex or concave):
-            return None
+            low, high = gradients.min(axis=0), gradients.max(axis=0)
+            beyond = np.maximum(low - claimed, claimed - high).max()
+            return False if beyond > (high - low).max() else None
         sign = 1.0 if convex else -1.0
         close = SURE * SLOPES_WITHIN * np.abs(gradients).max()
         for _ in range(MOST_SUPPORTS):

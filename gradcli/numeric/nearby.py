@@ -121,6 +121,11 @@ class Nearby:
             return False
         return bool(self.low[j, i] <= here <= self.high[j, i]) or (not self.curvature(j) and self.shares(j, i))
 
+    @property
+    def constant(self) -> np.ndarray:
+        """A mask of the rows whose claims are the same nearby, and may be meant for the point only: (R,)."""
+        return (self.low == self.high).all(axis=1)
+
     def shares(self, j: int, i: int) -> bool:
         """Return whether element i shares a kink of row j with others: slopes do not add up."""
         alone = np.eye(1, self.flat.size, i)[0] * self.flat.scales

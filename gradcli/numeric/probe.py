@@ -15,7 +15,7 @@ from ..claims.claim import OutOfCallsError
 from .directions import Directions, Probed
 from .estimate import PER_ESTIMATE
 from .locate import ONE_BY_ONE, PER_DOUBT, Locator
-from .verdict import FAIL, OPEN, PASS, Judgement
+from .verdict import FAIL, OPEN, PASS, Judgement, state_by
 
 if TYPE_CHECKING:
     from .nearby import Nearby
@@ -97,6 +97,20 @@ class Probe:
             return True
         self.locator.judge_all_or_some(probed)
         return True
+
+    def look_next_to_kinks(self) -> None:
+        """Decide entries that stayed undecided at kinks by looking next to these."""
+        judgement = self.judgement
+        open_ = judgement.unknown_at_kinks
+        if not (open_.any() and self.rows.known):
+            return
+        near = self.nearby()
+        open_[near.constant] = False
+        rows = np.any(open_, axis=1)
+        if near.is_known and rows.any():
+            judgement.state[open_] = OPEN
+            near.settles(rows)
+            judgement.state[judgement.state == OPEN] = state_by(kink="unknown")
 
     def nearby(self) -> Nearby:
         from .nearby import Nearby

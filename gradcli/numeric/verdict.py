@@ -240,6 +240,14 @@ class Judgement:
         near = np.min(limits, axis=0, initial=np.inf) <= FINE
         return ((self.state == FAIL) & np.isfinite(self.claimed)).any(axis=1) & ~near
 
+    @property
+    def unknown_at_kinks(self) -> np.ndarray:
+        """A mask of the entries that are undecided because of a kink: (R, n)."""
+        mask = np.zeros(self.state.shape, bool)
+        for place, reason in self.reasons.items():
+            mask[place] = reason.kind == "kink" and self.state[place] == UNDECIDED
+        return mask
+
     def at_kink(self, j: int, i: int, error: float) -> int:
         low, high = sorted(self.sides[j, i])
         tolerance = float(allowed(np.array(error), self.own_rounding[j, i], self.least_accused[j, i]))

@@ -396,6 +396,27 @@ def test_a_network_without_biases_is_not_accused_at_zero(seed, size):
     assert check_gradient(network, lambda x: 2 * slopes(x), {"x": np.zeros(size)}).verdict == "fail"
 
 
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_few_inputs_of_a_network_without_biases_are_judged_together(seed, size):
+    """At 0, the claim is the limit of gradients along one direction; slopes along axes do not bound it."""
+    rng = np.random.default_rng([seed, size])
+    inner, outer, towards = rng.standard_normal((16, size)), rng.standard_normal(16), rng.standard_normal(size)
+
+    def network(x):
+        return outer @ np.maximum(inner @ x, 0)
+
+    def slopes(x):
+        before = inner @ x
+        return inner.T @ (outer * np.where(before == 0, inner @ towards > 0, before > 0))
+
+    assert check_gradient(network, slopes, {"x": np.zeros(size)}).verdict != "fail"
+    assert check_gradient(network, lambda x: 1.5 * slopes(x), {"x": np.zeros(size)}).verdict == "fail"
+    shifted = slopes(np.zeros(size)) + 40  # a constant, far from all gradients
+    assert check_gradient(network, lambda x: shifted, {"x": np.zeros(size)}).verdict == "fail"
+    assert check_gradient(network, lambda x: slopes(np.zeros(size)), {"x": np.zeros(size)}).verdict != "fail"
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_a_weighted_sort_with_ties_is_not_accused(seed):
     """The claim is the gradient at x + (0, t, 2 t, ...) for any small t, so it is a generalized gradient."""
