@@ -236,12 +236,20 @@ class Chain:
             ).any()
         )
 
+    @property
+    def noise_of_narrowest(self) -> np.ndarray:
+        """The noise of the narrowest fit: what kinks and infinite slopes add to it falls with the width."""
+        return self.fits[0].noise if self.fits else np.zeros(self.count)
+
     def steepens(self) -> np.ndarray:
         """Return where slopes between close points grow as these come closer: the slope may be infinite."""
         up, down, half, rounding = self.differences()
         with np.errstate(invalid="ignore"):
-            slopes = np.abs(up - down) / (2 * half[:, None])
-            seen = slopes > 100 * rounding / half[:, None]
+            gaps, noise = up - down, PAIR_SIGMAS * self.noise_of_narrowest
+            size = np.abs(gaps)
+            jumps = (np.ptp(np.sign(gaps), axis=0) == 0) & (size.max(axis=0) <= STEEPER * size.min(axis=0))
+            slopes = size / (2 * half[:, None])
+            seen = slopes > np.maximum(100 * rounding, np.where(jumps, 0.0, noise)) / half[:, None]
             grows = (seen & (slopes > 0)).all(axis=0) & (len(half) == len(PAIRS))
             return grows & (slopes[1:] > STEEPER * slopes[:-1]).all(axis=0)
 
@@ -258,6 +266,7 @@ class Chain:
     def has_sides(self, widths: Sequence[float]) -> np.ndarray:
         """Return where one-sided slopes may differ at the point: the part that is even in t falls no faster than t."""
         up, down, half, rounding = self.differences(widths)
+        rounding = np.fmax(rounding, PAIR_SIGMAS * self.noise_of_narrowest)
         with np.errstate(invalid="ignore", divide="ignore"):
             gaps = np.abs(up + down - 2 * self.line.base) / half[:, None]
             size = np.maximum(np.abs(up - down) / half[:, None], gaps)

@@ -74,6 +74,12 @@ class Probed:
         return self.found.limits.around(self.slopes.error)
 
     @property
+    def is_noisy(self) -> bool:
+        """Whether only noise leaves claims open: fits of all widths agree."""
+        open_ = ~self.agrees & ~self.wrong
+        return bool(((self.slopes.kind == "smooth") & np.isinf(self.slopes.limit))[open_].all())
+
+    @property
     def proves(self) -> np.ndarray:
         """Where the rounding of all elements together does not explain that the claim is wrong."""
         with np.errstate(invalid="ignore"):

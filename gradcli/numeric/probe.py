@@ -86,7 +86,7 @@ class Probe:
         for j in probed.found.in_steps:
             self.directions.leave_open(probed.found.reason(j))
             return True
-        near = self.nearby() if self.near else None
+        near = self.nearby() if self.near and not probed.is_noisy else None
         few = np.zeros(0, int) if near is None else np.flatnonzero(near.jumps.any(axis=0))
         if not 0 < len(few) <= MOST_ROUGH:
             few = self.rough_elements(probed) if "kink" not in probed.found.words else few[:0]
