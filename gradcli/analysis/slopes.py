@@ -31,6 +31,9 @@ RESOLVED_SHARE = 0.03  # changes of less than this share of the noise show that 
 NOISY_UNITS = 8.0  # noise above this many rounding units is more than rounding
 CLEAR_CHANGE = 1e5  # a change this many times the noise gives five digits
 JUMP_HALVINGS, JUMP_STAYS = 10, 0.1  # a jump keeps a tenth of its size over so many halvings; a slope keeps 1/1000
+STEP_HALVINGS, STEP_SHARE = 20, 0.02  # halvings that find the first of several steps, at least this share of them
+STEP_STAYS = 0.2  # a step keeps this share of what tells it from the parabola next to the point; a curve keeps 1e-5
+TURNS = 0.5  # relative change of the slope over the scale at which a settled estimate is checked for steps
 FARTHER = 16.0  # factor between distances in the search for such a change
 REACH = 25.0
 """The scale, in units of the distance up to which f is smooth: 0.02 times it, the first fit, is half of that."""
@@ -80,6 +83,12 @@ def slopes(line: Line) -> Estimate:
     """Return the slopes along a line, for each of its outputs."""
     first = estimate_smooth(line)
     if first is not None:
+        pairs = pairs_at(line, DISTANCES[:2])
+        wide = pairs.odd[0] / pairs.distance[0]
+        with np.errstate(invalid="ignore"):
+            turns = np.abs(wide - first.value) > TURNS * np.abs(first.value)
+        for j in np.flatnonzero(turns & first.known).tolist():
+            doubt_step(line, first, j, pairs, 1)
         return first
     pairs, views = locate_structure(line)
     views = [view and with_steps(line, j, view, pairs.distance) for j, view in enumerate(views)]
@@ -98,6 +107,10 @@ def slopes(line: Line) -> Estimate:
     for j, view in enumerate(views):
         if view is not None:
             doubt(found, j, view, abs(float(line.base[j])))
+            if not view.smooth or view.noise > NOISY_UNITS * line.flat.unit * abs(float(line.base[j])):
+                continue
+        if found.kind[j] == "smooth":
+            doubt_step(line, found, j, pairs, view and view.smooth)
     return found
 
 
@@ -276,6 +289,7 @@ def estimate_on(line: Line, plan: SlopePlan, rows: list[int], enough: np.ndarray
         found = estimate(scaled, enough)
     finally:
         flat.unit = unit
+    line.kept.update({t * plan.scale: row for t, row in scaled.kept.items()})
     for name in ("value", "error", "left", "right", "side_error"):
         setattr(found, name, getattr(found, name) / plan.scale)
     found.width = found.width * plan.scale
@@ -303,7 +317,58 @@ def doubt(found: Estimate, j: int, view: View, size: float) -> None:
     elif found.kind[j] == "smooth" and np.isfinite(found.error[j]) and np.isfinite(view.slope):
         apart = abs(float(found.value[j]) - view.slope)
         if apart > found.error[j] + DOUBTS * view.doubt + view.noise / DISTANCES[1]:
-            found.error[j] = max(float(found.error[j]), apart)
+            found.error[j] = max(float(found.error[j]), apart + DOUBTS * view.doubt + view.noise / DISTANCES[1])
+        if view.noise > SMALL_NOISE * size and view.finest >= RESOLVED_SHARE * view.noise:
+            found.error[j] = max(float(found.error[j]), SAFETY * NOISE_SIGMAS * view.noise / float(found.width[j]))
+
+
+def doubt_step(line: Line, found: Estimate, j: int, pairs: Pairs, end: int | None) -> None:
+    """Widen the error of a slope of one step, or of one tooth of a sawtooth, if steps on both sides end it.
+
+    Rounding of terms that cancel makes such steps, as in (1 - cos(x)) / x**2 near 0. The error then covers the slopes
+    of pairs that are farther apart. A function may also have a single jump: its slope next to that is its own.
+
+    end: the index of the largest distance up to which f is smooth; None if it does not change there.
+    """
+    slope, off = float(found.value[j]), float(found.error[j])
+    bend = float(pairs.even[end, j] / pairs.distance[end] ** 2) if end else 0.0
+    left = step_on_side(line, j, -1, (slope, bend), off)
+    right = None if left is None else step_on_side(line, j, 1, (slope, bend), off)
+    if left is not None and right is not None:
+        apart = np.abs(pairs.odd[:end, j] / pairs.distance[:end] - slope)
+        found.error[j] = np.max(apart, where=np.isfinite(apart), initial=max(left, right, off))
+        found.lost[j] = True
+
+
+def step_on_side(line: Line, j: int, side: int, series: tuple[float, float], off: float) -> float | None:
+    """Return how steep the closest step of function j on one side is, seen from the point; None if there is none.
+
+    series: slope and half the second derivative. off: error of the slope. Bisection finds where f leaves this parabola,
+    between two samples. A curve has lost its change between points that close to each other; a step keeps its size.
+    """
+
+    def rest(t: float) -> tuple[float, float]:
+        (at,), values = line.values(np.array([t]))
+        return float(at), float(values[0, j] - line.base[j] - series[0] * at - series[1] * at * at)
+
+    least, wide = NOISY_UNITS * line.flat.unit * abs(float(line.base[j])), DEVIATION * abs(series[0]) + DOUBTS * off
+    a, at_a = 0.0, 0.0
+    for b, at_b in map(rest, sorted((t for t in line.kept if t * side > 0), key=abs)):
+        if not max(abs(at_b), abs(at_b + series[1] * b * b)) <= least + wide * abs(b):
+            break
+        a, at_a = b, at_b
+    else:
+        return None
+    share = STEP_SHARE * abs(at_b)
+    for _ in range(STEP_HALVINGS if np.isfinite(at_b) else 0):
+        middle, value = rest((a + b) / 2)
+        if middle in (a, b):
+            break
+        on = abs(value) <= max(least + wide * abs(middle), share)
+        (a, at_a, b, at_b) = (middle, value, b, at_b) if on else (a, at_a, middle, value)
+        if abs(at_b - at_a) < STEP_STAYS * max(least + wide * abs(b), share):
+            return None
+    return abs((at_b - at_a) / b) if np.isfinite(at_b) else 0.0
 
 
 def bends(line: Line) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -319,6 +384,7 @@ def bends(line: Line) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             if found is None:
                 continue
             bend, off = second_derivatives_of(found)
+            off = np.where(first.lost, np.maximum(off, first.error / width), off)
             better = (first.width == width) & first.known & (off < error)
             value, error = np.where(better, bend, value), np.where(better, off, error)
             if (~better | (error <= WANTED_SECOND * np.abs(value))).all():

@@ -94,6 +94,36 @@ def test_float32_inside_is_part_of_the_error(x):
     assert abs(value - 2 * math.cos(x)) <= error <= 0.01
 
 
+CANCELLING = [
+    (lambda m, t: (1 - m.cos(t)) / t**2, (1e-6, 1e-7, 1e-8)),
+    (lambda m, t: (m.exp(t) - 1) / t, (3e-9, 1e-12, 1e-15)),
+    (lambda m, t: (t - m.sin(t)) / t**3, (1e-5, 1e-7)),
+    (lambda m, t: m.log(1 - 1 / (1 + m.exp(-t))), (33.0, 36.0)),
+    (lambda m, t: m.sqrt(t + 1) - m.sqrt(t), (1e14,)),
+    (lambda m, t: (1 + 1 / t) ** t, (1e8, 1e13)),
+    (lambda m, t: (1 - m.exp(-t * t)) / t**2, (3.15e-8,)),
+    (lambda m, t: 1 - m.tanh(t), (12.0, 17.0)),
+]
+"""Functions that rounding has made a staircase or a sawtooth, wide enough for a fit on a single step."""
+
+
+@pytest.mark.parametrize(("g", "x"), [(g, x) for g, points in CANCELLING for x in points])
+def test_the_error_covers_steps_of_rounding(g, x):
+    value, error, _ = slope_at(lambda t: g(math, t), x)
+    assert abs(value - exact(g, x)) <= error
+
+
+def test_a_single_jump_nearby_does_not_blur_a_slope():
+    for shift in (0.01, -0.01, 0.3):
+        value, error, _ = slope_at(lambda t, shift=shift: math.sin(t) + 5 * (t > 1 + shift), 1.0)
+        assert abs(value - math.cos(1)) <= error < 1e-6
+
+
+def test_many_steps_nearby_are_part_of_the_error():
+    value, error, _ = slope_at(lambda t: round(math.sin(t), 6), 1.0)
+    assert abs(value - math.cos(1)) <= error <= 2
+
+
 def test_second_derivatives_are_within_their_error():
     for seed in range(40):
         g, x = some_function(random.Random(seed))
@@ -101,6 +131,12 @@ def test_second_derivatives_are_within_their_error():
         (value,), (error,), _ = bends(line)
         true = exact(g, x, 2)
         assert abs(value / scale**2 - true) <= error / scale**2 + 1e-14 * abs(true), seed
+
+
+def test_second_derivatives_of_one_tooth_are_doubted():
+    line, scale = line_at(lambda t: (1 - math.cos(t)) / t**2, 1e-7)
+    (value,), (error,), _ = bends(line)
+    assert abs(value / scale**2 + 1 / 12) <= error / scale**2
 
 
 def test_a_second_derivative_needs_a_first_one():
