@@ -144,9 +144,13 @@ class Comparison:
         far = [w / k for w in reach for k in (1, 10, 100) if w / k > max(USUAL)]
         return [*(w / k for w in wide for k in (1, 3, 10)), *(w / k for w in narrow for k in (1, 3)), *far]
 
+    def gap(self, j: int) -> float:
+        """Return how far claim j is from the numeric derivative."""
+        return abs(float(self.claimed.here[j]) - float(self.slopes.value[j]))
+
     def excess(self, j: int) -> float:
         """Return how many times more than allowed claim j differs from the numeric derivative."""
-        gap = abs(float(self.claimed.here[j]) - float(self.slopes.value[j]))
+        gap = self.gap(j)
         return gap / float(self.limits.around(self.slopes.error)[j] + TINY) if np.isfinite(gap) else np.inf
 
     def answer(self, j: int) -> Answer:
@@ -171,8 +175,7 @@ class Comparison:
         if word == "agrees" and answer.says == "disagrees" and limit < np.inf:  # by windows wider than what is there
             on_step = self.jumps(j, float(self.slopes.value[j]), limit)
             return answer._replace(says=self.on_a_step(j, limit) if on_step else "unclear")
-        gap = abs(float(self.claimed.here[j]) - float(self.slopes.value[j]))
-        if answer.says == "agrees" and word in ("disagrees", "contradicts") and not answer.bound <= gap / 2:
+        if answer.says == "agrees" and word in ("disagrees", "contradicts") and not answer.bound <= self.gap(j) / 2:
             return answer._replace(says="unclear")
         return answer
 
@@ -283,7 +286,7 @@ class Comparison:
 
     def is_rough(self, j: int) -> bool:
         """Return whether the claim for function j jumps from point to point."""
-        return j in self.answers and is_rough(self.windows, j)
+        return j in self.answers and is_rough(self.windows, j, self.gap(j))
 
     @property
     def in_steps(self) -> list[int]:

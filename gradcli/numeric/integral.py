@@ -33,6 +33,7 @@ WANTED_RESOLUTION = 1e-2  # relative resolution from which on an agreement says 
 GAPS = 3.0  # a claim at x that differs by more errors does not continue those around it
 FOLLOWS = 3e-3  # error, relative to the claim, up to which a window follows the claim to x
 SMOOTH_TAIL = 0.01  # of that in a window 30 times wider: the last terms of a smooth claim fall by 30**5
+EXPLAINS = 0.1  # part of the error of a claim that its jumps must be to be the reason: a choice
 LIKE = 0.3  # relative difference up to which two windows see the same gap, or none of a slope is a kink
 
 
@@ -228,11 +229,13 @@ def is_bent(windows: Sequence[Window], j: int) -> bool:
     return bool(bent and 1 / alike <= narrow / wide <= alike)
 
 
-def is_rough(windows: Sequence[Window], j: int) -> bool:
+def is_rough(windows: Sequence[Window], j: int, gap: float) -> bool:
     """Return whether the claim for function j jumps from point to point: its series ends as late in narrow windows.
 
-    Next to a singularity it does, too; but there, its last terms are of the size of the claim.
+    Next to a singularity it does, too; but there, its last terms are of the size of the claim. gap: how far the claim
+    is off; jumps much smaller than this, such as those of rounding, are not the reason.
     """
     seen = sorted((w for w in windows if w.gap_error[j] <= 2 * w.tail[j]), key=lambda w: w.width)
+    seen = [w for w in seen if not w.tail[j] < EXPLAINS * gap]
     small = [w for w in seen if w.tail[j] <= LIKE * w.size[j]]
     return any(w.width <= seen[-1].width / 30 and w.tail[j] > SMOOTH_TAIL * seen[-1].tail[j] for w in small)

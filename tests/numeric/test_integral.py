@@ -102,9 +102,17 @@ def test_a_claim_that_jumps_from_point_to_point_is_rough():
     def rough(x):
         return np.cos(x) * (1 + 1e-3 * np.sin(1e12 * x))
 
-    assert is_rough(windows(np.sin, rough, 0.7), 0)
-    assert not is_rough(windows(np.sin, np.cos, 0.7), 0)
-    assert not is_rough(windows(np.cbrt, lambda x: np.cbrt(np.abs(x) + 1e-300) ** -2 / 3, 1e-300), 0)
+    assert is_rough(windows(np.sin, rough, 0.7), 0, 1e-3)
+    assert not is_rough(windows(np.sin, np.cos, 0.7), 0, 1e-3)
+    assert not is_rough(windows(np.cbrt, lambda x: np.cbrt(np.abs(x) + 1e-300) ** -2 / 3, 1e-300), 0, 1e-3)
+
+
+def test_jumps_that_are_small_compared_with_an_error_are_not_its_reason():
+    def wrong(x):
+        return 1.5 * np.cos(x) * (1 + 1e-12 * np.sin(1e12 * x))
+
+    assert not is_rough(windows(np.sin, wrong, 0.7), 0, 0.5 * np.cos(0.7))
+    assert is_rough(windows(np.sin, wrong, 0.7), 0, 1e-12)
 
 
 def test_a_window_without_values_is_left_out():
