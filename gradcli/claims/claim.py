@@ -151,6 +151,7 @@ class Claim:
     out_tangent: tuple[int, ...] | None = None  # the shape of the output's tangent, if it is on a manifold
     by_tangent = False  # whether derivatives on manifolds are given by the tangent, and not by the entries
     on_manifolds = False  # whether inputs or the output are moves on manifolds: see `OnManifolds`
+    left_out: Mapping[str, float] = MappingProxyType({})  # part of an input's largest effect that a claim may leave out
     spread = 0.0  # distance at which the claim's rounding is measured, if that is more than a few rounding units
     trouble: str | None = None  # what the function raised near the point
     connection: Any = None  # the server or process, closed at the end

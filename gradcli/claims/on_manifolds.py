@@ -30,6 +30,7 @@ from .claim import (
 )
 from .hand_written import HandWritten
 
+NEAR_IDENTITY = 1e-8  # at smaller angles, Jacobians leave out a term, as in `if a < 1e-8: return identity`: a choice
 OUT = "out"  # the name of the output in --on, unless an input has it
 
 
@@ -98,6 +99,8 @@ class OnManifolds(Claim):
         super().__init__(inner.title, at, inner.wrt)
         self.functions, self.constants, self.jitter = inner.functions, inner.constants, inner.jitter
         self.doubt = inner.doubt
+        every = isinstance(self.output_manifold, Group)
+        self.left_out = {n: NEAR_IDENTITY for n in self.wrt if every or isinstance(self.manifolds.get(n), Group)}
         self.layout = inner.layout if self.base is None else ()
 
     # What a check sets or reads belongs to the inner claim.

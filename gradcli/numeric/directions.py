@@ -132,7 +132,9 @@ class Directions:
         judgement, line = self.judgement, self.sampler.line(direction, self.rows.weights)
         here = self.rows.along(direction)
         size = self.rows.size(direction, here)
-        claimed = Claimed(functools.partial(self.rows.slopes_at, line), here, np.where(np.isfinite(size), size, 0.0))
+        left_out = norms(judgement.left_out * direction) if self.flat.claim.left_out else 0.0
+        size_known = np.where(np.isfinite(size), size, 0.0)
+        claimed = Claimed(functools.partial(self.rows.slopes_at, line), here, size_known, left_out)
         largest = np.abs(self.rows.claimed * direction).max(axis=1) if self.rows.known else np.abs(here)
         largest = np.where(np.isfinite(largest), largest, 0.0)
         limits = functools.partial(self.limits_of, size, largest)

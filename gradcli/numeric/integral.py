@@ -126,11 +126,13 @@ class Claimed(NamedTuple):
     """Claimed slopes of R functions along a line.
 
     at: returns those of chosen functions at offsets t, (points, chosen). here: at x, (R,); size: of their terms, (R,).
+    left_out: size of the terms that a claim may leave out, (R,).
     """
 
     at: Callable[[np.ndarray, Sequence[int]], np.ndarray]
     here: np.ndarray
     size: np.ndarray
+    left_out: np.ndarray | float = 0.0
 
 
 def look(line: Line, width: float, claimed: Claimed, noise: np.ndarray, chosen: Sequence[int]) -> Window | None:
@@ -155,7 +157,7 @@ def look(line: Line, width: float, claimed: Claimed, noise: np.ndarray, chosen: 
     scatter = np.sqrt((left**2).sum(axis=0) / (DEGREE - 2))
     unit, largest = line.flat.unit, np.maximum(np.abs(values).max(axis=0), np.abs(base))
     moved = 0.0 if line.alone else line.unit_of_x / width  # x + t d is rounded in each element
-    own = (OWN_UNITS * max(unit, line.flat.claim_unit) + moved) * claimed.size[chosen]
+    own = ((OWN_UNITS * max(unit, line.flat.claim_unit) + moved) * claimed.size + claimed.left_out)[chosen]
     error = SIGMAS * scatter * np.sqrt(with_points.solve[1] @ with_points.solve[1]) + tail + own
     error += (VALUE_UNITS * unit * largest + NOISES * noise[chosen]) / width
     gap = claimed.here[chosen] - with_points.at_zero @ series

@@ -77,6 +77,7 @@ class Judgement:
     claimed, value, error, state: arrays of shape (R, n); value is nan for entries that were not estimated themselves.
     bound: how far entries may be off according to directions and integrals. sides: one-sided slopes at kinks; reasons:
     why entries are undecided; kinks: columns with a kink, by row. products_rounding: relative uncertainty of the claim.
+    left_out: by how much entries may be off because a claim leaves out small terms.
     slight: columns that pass although they differ by more than rounding, with the relative difference. proven: whether
     some entry is wrong according to both tests. rough: whether a wrong claim jumps from point to point.
     """
@@ -106,7 +107,8 @@ class Judgement:
         size, unit = self.size, flat.claim_unit
         own = ROUNDING * unit * size
         self.own_rounding = (np.minimum(own, HALF_COARSE * size) if unit > 1e-5 else own) + products_rounding * size
-        self.own_rounding += OWN_NOISE * rows.between_calls
+        self.left_out = np.broadcast_to(0.0, shape) if strict or not flat.claim.left_out else self.terms_left_out()
+        self.own_rounding += OWN_NOISE * rows.between_calls + self.left_out
         self.least_accused = least_accused(unit) * size
         self.scatter_known = False
         self.scattered = np.zeros(shape, bool)  # where the claim scatters by too much to agree with anything
@@ -125,6 +127,16 @@ class Judgement:
         """Claimed change of each row over the scale of each element: (R, n)."""
         return self.size * self.flat.scales
 
+    def terms_left_out(self) -> np.ndarray:
+        """Return by how much entries may be off because a claim leaves out small terms: (R, n)."""
+        found, claim = np.zeros(self.claimed.shape), self.flat.claim
+        for k, name in enumerate(claim.wrt):
+            if part := claim.left_out.get(name, 0.0):
+                columns = self.flat.columns(k)
+                largest = self.effects[:, columns].max(axis=1, initial=0.0)
+                found[:, columns] = part * largest[:, None] / self.flat.scales[columns]
+        return found
+
     def limits_of(self, i: int, line: Line, slopes: Estimate) -> Limits:
         """Return by how much the entries of element i may be off, along its line."""
         scale = float(self.flat.scales[i])
@@ -142,7 +154,7 @@ class Judgement:
         """Compare the claim with the function along element i by itself, and decide its entries."""
         line, scale = self.sampler.element(i, self.rows.weights), float(self.flat.scales[i])
         at = functools.partial(self.rows.slopes_at, line)
-        claimed = Claimed(at, self.claimed[:, i] * scale, self.size[:, i] * scale)
+        claimed = Claimed(at, self.claimed[:, i] * scale, self.size[:, i] * scale, self.left_out[:, i] * scale)
         limits = functools.partial(self.limits_of, i)
         found = Comparison(line, claimed, limits, strict=self.strict, tolerance_of=self.tolerance_of, scale=scale)
         self.look_again(found)

@@ -123,6 +123,10 @@ At the identity, left and right perturbations have the same Jacobian. A claim th
 convention, so the check is inconclusive, with the finding `same-convention`. Check at another point. If two conventions
 have the same Jacobian at every point, as for a function of the translation only, the check passes.
 
+Near the identity, many programs leave out small terms of a Jacobian, as in `if angle < 1e-8: return identity`. An
+element may therefore be off by 1e-8 of the largest effect that the same input has on the same output. With `--strict`,
+it may not.
+
 Near a rotation by pi, the logarithm jumps. A check of a logarithm is inconclusive there.
 
 # Points that are not on the manifold

@@ -287,6 +287,36 @@ def test_right_jacobians_are_not_accused_at_any_angle(angle):
     assert logarithm.verdict == ("inconclusive" if angle == np.pi else "pass"), logarithm
 
 
+def cancelling(w):
+    """The right Jacobian of the exponential, whose first coefficient loses digits at small angles."""
+    a, W = np.linalg.norm(w), hat(w)
+    return np.eye(3) - (1 - np.cos(a)) / a**2 * W + (a - np.sin(a)) / a**3 * W @ W
+
+
+NEAR = np.array([0.6, -0.64, 0.48])
+
+
+@pytest.mark.parametrize(
+    ("f", "grad", "x", "on", "verdict"),
+    [
+        (exp3, lambda w: np.eye(3), 1e-9 * NEAR, {"out": "SO3"}, "pass"),
+        (exp3, lambda w: np.eye(3), 1e-6 * NEAR, {"out": "SO3"}, "fail"),
+        (exp3, cancelling, 1e-6 * NEAR, {"out": "SO3"}, "pass"),
+        (exp3, cancelling, 1e-7 * NEAR, {"out": "SO3"}, "pass"),
+        (log3, lambda R: np.eye(3), exp3(1e-9 * NEAR), {"x": "SO3"}, "inconclusive"),
+        (log3, lambda R: np.eye(3), exp3(1e-6 * NEAR), {"x": "SO3"}, "fail"),
+        (log3, lambda R: 2 * np.eye(3), exp3(1e-9 * NEAR), {"x": "SO3"}, "fail"),
+    ],
+)
+def test_jacobians_may_end_their_series_near_the_identity(f, grad, x, on, verdict):
+    report = check(f, grad, {"x": x}, on)
+    assert report.verdict == verdict, report
+
+
+def test_strict_checks_ask_for_every_term():
+    assert check(exp3, lambda w: np.eye(3), {"x": 1e-9 * NEAR}, {"out": "SO3"}, strict=True).verdict == "fail"
+
+
 def test_batches_of_poses_and_plain_inputs():
     rng = np.random.default_rng(9)
     poses = np.array([pose(exp3(rng.standard_normal(3)), rng.standard_normal(3)) for _ in range(3)])
