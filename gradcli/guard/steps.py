@@ -71,6 +71,7 @@ def recorded(step: Any, moment: Any) -> str:
 def report_on_step(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of the report on a step."""
     if not len(step.batches):
+        raise_if_not_declared(step)
         hint = "a batch is what a loader yielded, or what the model was called with, since the step before"
         raise GradcliError(f"no batch was used before step {moment.step}", hint=hint)
     computed = step.declared(wide=False)  # first, since it notes the types of random numbers
@@ -93,6 +94,16 @@ def report_on_step(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[
         "batches": len(step.batches),
         "resolution_of_step": compared.resolution,
     }
+
+
+def raise_if_not_declared(step: Any) -> None:
+    """Raise NotDeclaredError if the loss says, without any batch, that it does not cover a step."""
+    try:
+        found = step.loss(step.model, [])
+    except Exception:
+        return
+    if found is None:
+        raise NotDeclaredError
 
 
 def decide_step(

@@ -84,6 +84,75 @@ def test_output_weights_random_numbers_and_exit_code_stay_the_same(tmp_path):
     assert plain.returncode == 3 and " 0\n" in plain.stderr
 
 
+TWO_NETWORKS = """
+import sys, torch
+from torch.nn.functional import softplus
+torch.manual_seed(0)
+draws = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+critic = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+def critic_loss(model, batches):
+    if model is not critic:
+        return None
+    (real,) = batches
+    return softplus(-critic(real)).mean() + softplus(critic(draws(torch.randn(5, 3)))).mean()
+def draws_loss(model, batches):
+    return softplus(-critic(draws(batches[0]))).mean() if model is draws else None
+of_critic = torch.optim.SGD(critic.parameters(), lr=0.1)
+of_draws = torch.optim.Adam(draws.parameters(), lr=0.1)
+for real in torch.utils.data.DataLoader(torch.randn(30, 2) + 1, batch_size=6):
+    fake = draws(torch.randn(5, 3))
+    of_critic.zero_grad()
+    (softplus(-critic(real)).mean() + softplus(critic(fake.detach())).mean()).backward()
+    if sys.argv[1] == "right":
+        of_critic.step()
+    of_draws.zero_grad()
+    (float(sys.argv[2]) * softplus(-critic(fake)).mean()).backward()
+    if sys.argv[1] == "late":
+        of_critic.step()
+    of_draws.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("loss", "words", "optimizer", "rules"),
+    [
+        ("critic_loss", ("right", 1), "SGD", []),
+        ("critic_loss", ("late", 1), "SGD", ["other-gradient"]),
+        ("draws_loss", ("right", 1), "Adam", []),
+        ("draws_loss", ("right", 3), "Adam", ["step-factor"]),
+    ],
+)
+def test_two_networks_that_share_a_graph(loss, words, optimizer, rules, tmp_path):
+    (tmp_path / "two.py").write_text(TWO_NETWORKS)
+    done, checks = watch(tmp_path, f"two.py:{loss}", "two.py", *words, options=["--steps", "2"])
+    (check,) = checks
+    said = [item["rule"] for item in check.get("diagnosis", ())]
+    assert (check["optimizer"], check["verdict"], said) == (optimizer, "fail" if rules else "pass", rules), check
+    assert done.returncode == bool(rules), done.stderr
+
+
+NO_FORKS = """
+import os, torch
+own = os.getpid()
+backward = torch.autograd.backward
+def backward_of_own_process(*args, **kwargs):
+    if os.getpid() != own:
+        raise RuntimeError("Unable to handle autograd's threading in combination with fork-based multiprocessing.")
+    return backward(*args, **kwargs)
+torch.autograd.backward = backward_of_own_process
+def full_loss(model, batches):
+    print("inside")
+    return sum(((model(x) - y) ** 2).mean() for x, y in batches) / len(batches)
+"""
+
+
+def test_a_program_whose_forks_cannot_differentiate(tmp_path):
+    (tmp_path / "threads.py").write_text(NO_FORKS + BASE.replace("TRAINS", "True"))
+    done, checks = watch(tmp_path, "threads.py:full_loss", "threads.py")
+    assert [check["verdict"] for check in checks] == ["pass"], (checks, done.stderr)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 PROCESSES = """
 import os, sys, torch, torch.distributed as dist, torch.multiprocessing as processes
 from torch.nn.parallel import DistributedDataParallel

@@ -375,6 +375,25 @@ def features_detached():
     steps(model, optimizer, backward)
 
 
+def head_of_frozen(model, x, y):
+    with torch.no_grad():
+        hidden = model.hidden(x)
+    return F.cross_entropy(model.last(hidden).reshape(-1, WORDS), y.reshape(-1), ignore_index=PAD, reduction="sum")
+
+
+@case("first", lambda model, batches: sum(head_of_frozen(model, *b) for b in batches) / tokens(batches))
+def features_frozen():
+    model, optimizer = start()
+    steps(model, optimizer, lambda batch, count, k: (head_of_frozen(model, *batch) / count).backward())
+
+
+@case("first")
+def features_without_graph():
+    """parameter-without-gradient"""
+    model, optimizer = start()
+    steps(model, optimizer, lambda batch, count, k: (head_of_frozen(model, *batch) / count).backward())
+
+
 @case("first", with_penalty)
 def penalty_lost():
     """term-missing"""

@@ -42,7 +42,7 @@ class TorchStep:
         self.model, self.spread = self.candidates[0], True
         self.shards = shards_of(self.optimized, self.called) if moment.world > 1 else []
         self.names = {} if self.shards else names_of_parameters(self.model, self.optimized, loss)
-        self.chosen, self.draws = False, Draws()
+        self.chosen, self.draws, self.returns = False, Draws(), False
         self.owners: list[int] = []
         self.others: list[dict[str, tuple[float, float]]] = []
 
@@ -89,7 +89,7 @@ class TorchStep:
     def clips(self) -> list[tuple[str, float, float | None]]:
         """Kind, limit and norm of each clipping of these gradients since the step before."""
         ids = {id(p) for p in self.optimized}
-        start = self.moment.progress.start
+        start = self.moment.progress.since
         clips = [c for c in self.moment.training.clips if c[0] > start and not ids.isdisjoint(c[4])]
         return [(kind, float(limit), None if norm is None else float(norm)) for _, kind, limit, norm, _ in clips]
 
@@ -153,7 +153,15 @@ class TorchStep:
         if self.chosen:
             return evaluate()
         forms = (True, False) if self.has_no_loader else (True,)
-        return first_that_works(self, itertools.product(self.candidates, forms), evaluate)
+        found = first_that_works(self, itertools.product(self.candidates, forms), evaluate)
+        return self.replayed_otherwise(evaluate) or found if found.replayed is False else found
+
+    def replayed_otherwise(self, evaluate: Callable[[], Declared]) -> Declared | None:
+        """Evaluate a loss that draws random numbers of its own, as if the calls of the model drew none of these."""
+        self.returns = True
+        found = evaluate()
+        self.returns = bool(found.replayed)
+        return found if found.replayed else None
 
     @property
     def has_no_loader(self) -> bool:
@@ -227,7 +235,9 @@ class TorchStep:
             found = (owners.get(x.data_ptr()) for x in self.tools.tensors_in(arguments) if x.numel())
             return next((k for k in found if k is not None), None)
 
-        return Replay([self.batch_calls[k] for k in which], self.tools.set_random_state, of_batch)
+        used = {id(call) for calls in self.batch_calls for call in calls}
+        others = [call for call in self.calls if id(call) not in used and call.arguments is not None]
+        return Replay([self.batch_calls[k] for k in which], others, self.tools, of_batch, self.returns)
 
     def read(self, replay: Replay, which: Sequence[int], k: int) -> None:
         """Set the random numbers to those that the run had when it began with a batch."""

@@ -8,6 +8,7 @@ import itertools
 import sys
 
 MOST_WAITING = 64  # fetched batches that no call has used; loaders rarely fetch more of them ahead
+MOST_SKIPPED = 8  # batches kept that were passed to a module without a graph
 MOST_NESTED = 4
 BATCH_ORDER = itertools.count()
 
@@ -18,13 +19,13 @@ class Batch:
     value: what the loader yielded, in containers of its own, since the program may change the original ones.
     tensors: the original tensors. loop, number: the loop over the loader, and the place in it. time: of the fetch.
     random: the state of the random numbers after the fetch, if it was recorded. order: among the batches of all
-    loaders. used: the time of the last call that used it, 0 if there is none.
+    loaders. used: the time of the last call that used it, 0 if there is none. skipped: when it was set aside.
     """
 
     def __init__(self, value, loop, time, random, copied):
         self.time = time
         self.value, self.tensors = copy_batch(value, copied), tensors_in(value)
-        self.loop, self.number, self.random, self.used = loop, loop.fetched, random, 0
+        self.loop, self.number, self.random, self.used, self.skipped = loop, loop.fetched, random, 0, 0
         self.order = next(BATCH_ORDER)
 
     @property
@@ -51,10 +52,15 @@ class Loop:
 
 
 class Batches:
-    """Fetched batches that the next step may need. ahead: how many of them a program fetches before it uses them."""
+    """Fetched batches that the next step may need.
+
+    skipped: batches that were passed to a module without a graph, as in a validation, or as frozen features begin.
+    ahead: how many batches a program fetches before it uses them.
+    """
 
     def __init__(self):
-        self.waiting, self.loops, self.epochs, self.ahead = [], {}, collections.Counter(), 0
+        self.waiting, self.skipped = [], []
+        self.loops, self.epochs, self.ahead = {}, collections.Counter(), 0
 
     def advance(self, iterator):
         """Count a batch of an iterator of PyTorch's loader, and return its loop."""
@@ -99,7 +105,9 @@ class Batches:
 
     def use(self, tensors, time):
         """Return the batches that the arguments of a call belong to."""
-        found = self.with_memory_of(tensors) or self.equal_to(tensors) or self.next_with_rows(tensors)
+        found = self.with_memory_of(tensors) or self.equal_to(tensors)
+        found = found or self.just_skipped(tensors) or self.next_with_rows(tensors)
+        self.restore(found)
         for batch in found:
             batch.used = time
             batch.loop.used = max(batch.loop.used, batch.number)
@@ -107,7 +115,8 @@ class Batches:
 
     def with_memory_of(self, tensors):
         pointers = {x.data_ptr() for x in tensors if x.numel()}
-        return [batch for batch in self.waiting if any(x.data_ptr() in pointers for x in batch.tensors)]
+        known = [*self.waiting, *self.skipped]
+        return [batch for batch in known if any(x.data_ptr() in pointers for x in batch.tensors)]
 
     def equal_to(self, tensors):
         """Return a batch that has the numbers of an argument on another device or in another type."""
@@ -129,14 +138,33 @@ class Batches:
         fitting = [batch for batch in self.waiting if not batch.used and rows & batch.rows]
         return sorted(fitting, key=lambda batch: batch.number < batch.loop.used)[:1]
 
+    def just_skipped(self, tensors):
+        """Return the newest batch that was set aside, if it has as many rows, and no batch was fetched after that."""
+        if not self.skipped or self.skipped[-1].skipped < max((x.time for x in self.waiting if not x.used), default=0):
+            return []
+        rows = {len(x) for x in tensors if x.dim()}
+        return self.skipped[-1:] if rows & self.skipped[-1].rows else []
+
     def unused_since(self, time):
         """Return the unused batches that were fetched after a time."""
         return [batch for batch in self.waiting if not batch.used and batch.time > time]
 
-    def skip(self, tensors):
-        """Forget the batches of a call that records no graph, as in a validation."""
-        skipped = self.with_memory_of(tensors)
-        self.waiting = [batch for batch in self.waiting if batch.used or batch not in skipped]
+    def skip(self, tensors, time):
+        """Set the batches of a call without a graph aside, and return them: a later call may still use them."""
+        found = self.with_memory_of(tensors)
+        fresh = [batch for batch in found if not batch.used and batch not in self.skipped]
+        for batch in fresh:
+            batch.skipped = time
+        self.waiting = [batch for batch in self.waiting if batch not in fresh]
+        self.skipped = [*self.skipped, *fresh][-MOST_SKIPPED:]
+        return found
+
+    def restore(self, found):
+        """Count batches that were set aside as waiting again."""
+        again = [batch for batch in found if batch in self.skipped]
+        if again:
+            self.skipped = [batch for batch in self.skipped if batch not in again]
+            self.waiting = sorted([*self.waiting, *again], key=lambda batch: batch.order)
 
 
 def parts_of_batch(x):

@@ -23,6 +23,8 @@ from .ending import load_gradcli
 from .notes import HERE, Watch
 from .torch_state import inside_autocast, place_among_processes, random_state, set_random_state
 
+NO_BACKWARD = b"no backward"
+
 
 class Moment:
     """A step whose gradient is checked: what the program did since the step before, and where it is."""
@@ -99,13 +101,16 @@ def writing_status(moment, settings, title, seconds):
 
 
 def check_apart(moment, settings, path):
-    """Check in a fork, and wait for it."""
+    """Check in a fork, and wait for it; check in this process if PyTorch cannot differentiate in a fork."""
     ended, alive = os.pipe()
     child = fork()
     if child == 0:
         try:
             os.close(ended)
             become_checker(type(moment.training))
+            if not can_differentiate():
+                os.write(alive, NO_BACKWARD)
+                return
             # a thread of its own: OpenMP's threads did not survive the fork, but a new thread gets new ones
             worker = threading.Thread(target=check_in_fork, args=(moment, settings, path), daemon=True)
             worker.start()
@@ -115,16 +120,30 @@ def check_apart(moment, settings, path):
     os.close(alive)
     try:
         done = select.select([ended], [], [], settings["step_timeout"])[0]
+        answer = os.read(ended, len(NO_BACKWARD)) if done else b""
     finally:
         os.close(ended)
         with contextlib.suppress(OSError):
             os.kill(child, signal.SIGKILL)
         with contextlib.suppress(OSError):
             os.waitpid(child, 0)
+    if answer == NO_BACKWARD:
+        check_here(moment, settings, path)
     if not done:
         write_finding(
             path, *moment.stopped(f"time limit of {settings['step_timeout']:g} s reached; raise it with --timeout")
         )
+
+
+def can_differentiate():
+    """Report whether backward works in this fork: it does not if the program has started autograd's device threads."""
+    torch = sys.modules["torch"]
+    try:
+        with torch.enable_grad():
+            torch.ones(1, requires_grad=True).sum().backward()
+    except RuntimeError:
+        return False
+    return True
 
 
 def fork():

@@ -20,7 +20,7 @@ MOST_CALLS = 4096  # calls kept between two steps: nobody accumulates the gradie
 
 
 class RecordedModuleCall:
-    """A call of a module, outside any other, that records a graph. reached: whether backward came back to it.
+    """A call of a module, outside any other, that records a graph. reached_at: when backward last came back to it.
 
     random: the random state at its start. arguments: copies of args and kwargs. output: the sum of the output's
     numbers. kept: copies of parameters and buffers at its start. inner: whether modules have computed an argument.
@@ -28,24 +28,44 @@ class RecordedModuleCall:
 
     def __init__(self, time, module, batches):
         self.time, self.module, self.batches = time, weakref.ref(module), batches
-        self.trains, self.reached, self.hooked = module.training, False, False
+        self.trains, self.reached_at, self.hooked = module.training, -1, False
         self.random = self.arguments = self.output = self.autocast = None
         self.kept, self.inner = {}, False
+
+    @property
+    def reached(self):
+        return self.reached_at >= 0
+
+
+class CallWithoutGraph:
+    """A call of a module that records no graph. batches: those that it used."""
+
+    def __init__(self, batches):
+        self.batches = batches
 
 
 class OptimizerProgress:
     """What is known about an optimizer: its steps, and the time since which its gradient collects.
 
-    turn: which evaluation of the closure of this step; before: copies of gradients and parameters at the step before.
-    window: the number of batches before the last step. first: such copies at the first step, if it was inside autocast.
-    born, fetches: how many steps all optimizers had taken at its creation, and how many batches were fetched before its
-    last step.
+    start: the time of its last step. cleared: since when its gradient collects, if zero_grad() was called after a step
+    of another optimizer. turn: which evaluation of the closure of this step; before: copies of gradients and parameters
+    at the step before. window: the number of batches before the last step. first: such copies at the first step, if it
+    was inside autocast. born, fetches: how many steps all optimizers had taken at its creation, and how many batches
+    were fetched before its last step.
     """
 
     def __init__(self, number, title, start, born, fetches):
         self.title, self.number, self.start, self.born, self.fetches = title, number, start, born, fetches
         self.steps, self.turn, self.before, self.window = 0, 0, None, 0
-        self.optimizer = self.first = None
+        self.optimizer, self.first, self.cleared = None, None, -1
+
+    @property
+    def since(self):
+        return max(self.start, self.cleared)
+
+    def depends_on(self, call):
+        """Report whether the gradient may contain that of a call: an earlier one counts if backward came to it."""
+        return call.time > self.start and max(call.time, call.reached_at) > self.cleared
 
 
 class Training:
@@ -133,8 +153,7 @@ class Training:
             return None
         tensors = tensors_in([args, kwargs])
         if not torch.is_grad_enabled():
-            self.batches.skip(tensors)
-            return None
+            return CallWithoutGraph(self.batches.skip(tensors, self.tick()))
         call = RecordedModuleCall(self.tick(), module, self.batches.use(tensors, self.now))
         call.inner = any(x.grad_fn is not None for x in tensors)
         call.random, call.autocast = random_state(), autocast_state(tensors)
@@ -152,12 +171,16 @@ class Training:
         return known
 
     def end_call(self, call, result):
+        if isinstance(call, CallWithoutGraph):
+            for batch in call.batches:
+                batch.tensors += tensors_in([result])
+            return
         outputs = [x for x in tensors_in([result]) if x.is_floating_point()]
         call.output = [float(x.detach().double().sum()) for x in outputs[:1]]
         for x in outputs:
             if x.requires_grad:
                 call.hooked = True
-                x.register_hook(lambda _: setattr(call, "reached", True))
+                x.register_hook(lambda _: setattr(call, "reached_at", self.tick()))
 
     def keep(self, module):
         """Return copies of parameters and buffers before a call, by id: another optimizer may change them.
@@ -177,7 +200,7 @@ class Training:
         if len(self.progress) > 1:
             progress = self.progress.get(id(optimizer))
             if progress is not None and progress.start < self.stepped:
-                progress.start = self.stepped
+                progress.cleared = self.stepped
 
     def cleared_module(self, module):
         """Note zero_grad() of a module, for each optimizer that has parameters of it."""
@@ -240,11 +263,11 @@ class Training:
     def look_at(self, optimizer, progress):
         """Check a step if it is wanted and all calls before it were noted."""
         turn = progress.turn
-        calls = [call for call in self.calls if call.time > progress.start]
+        calls = [call for call in self.calls if progress.depends_on(call)]
         batches = list(dict.fromkeys(batch for call in calls for batch in call.batches)) or self.unused(progress)
         wanted = (turn or 0) < 2 and self.is_wanted(progress.steps)
         wanted = wanted or (self.ending and not turn and any(batch.is_last for batch in batches))
-        if wanted and self.missed < progress.start:
+        if wanted and self.missed < progress.since:
             self.check(optimizer, progress, calls)
         if not calls:
             for batch in batches:
@@ -255,7 +278,7 @@ class Training:
 
     def unused(self, progress):
         """Return batches for a step without calls, as in a compiled function: those fetched since the step before."""
-        return self.batches.unused_since(progress.start)
+        return self.batches.unused_since(progress.since)
 
     def check(self, optimizer, progress, calls):
         start = time.monotonic()
