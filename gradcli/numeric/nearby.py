@@ -40,7 +40,7 @@ MOST_TESTED = 2  # rows whose claims are tested as directions: a choice
 FURTHER_POINTS = 24  # more points nearby if claims lie outside: at a tie of many, claims take many values; a choice
 DIRECTION_PAIRS = 4
 """Random pairs of directions along which a convex function shows itself: one of a few kinks, with 1 - 2**-4."""
-HALVES = 3  # random halves of the elements that share no kink: a choice, like DIRECTION_PAIRS
+HALVES = 8  # random halves of the elements: of kinks that bend both ways, a third of the halves bend the other way
 WITHIN = 1e-5  # relative error of one-sided slopes that is not a difference: ten times what they are known to
 
 
@@ -214,7 +214,7 @@ class Nearby:
             for direction, (right, left, error) in zip(tests, sides, strict=True) if sign else ():
                 claimed, tolerance = self.rows.along(direction)[j], self.tolerance(direction, right, error)[j]
                 most, least = (right[j], left[j]) if sign > 0 else (left[j], right[j])
-                if not least - tolerance <= claimed <= most + tolerance and not self.adds_up(
+                if not least - tolerance <= claimed <= most + tolerance and self.bends(
                     j, direction, right[j], tolerance
                 ):
                     slope = most if claimed > most else least
@@ -224,14 +224,14 @@ class Nearby:
                     return True
         return False
 
-    def adds_up(self, j: int, direction: np.ndarray, slope: float, tolerance: float) -> bool:
-        """Return whether the slope of row j is the sum of the slopes of random halves of the elements."""
+    def bends(self, j: int, direction: np.ndarray, slope: float, tolerance: float) -> bool:
+        """Return whether slopes of row j along halves of a direction confirm its curvature, and do not just add up."""
+        bends = []
         for _ in range(HALVES):
             half = np.where(self.rng.random(self.flat.size) < 0.5, direction, 0.0)
-            parts = [float(self.right(d)[0][j]) for d in (half, direction - half)]
-            if not abs(sum(parts) - slope) <= tolerance:
-                return False
-        return True
+            one, other = (float(self.right(d)[0][j]) for d in (half, direction - half))
+            bends.append(self.curvature(j) * (one + other - slope))
+        return min(bends) >= -tolerance and max(bends) > tolerance
 
     def tolerance(self, direction: np.ndarray, slope: np.ndarray, error: np.ndarray) -> np.ndarray:
         """Return how far claimed products with a direction may be from one-sided slopes: (R,)."""

@@ -91,6 +91,8 @@ class Probe:
         if not 0 < len(few) <= MOST_ROUGH:
             few = self.rough_elements(probed) if "kink" not in probed.found.words else few[:0]
         if len(few) and self.take_out(few, probed):
+            if near is not None and len(few) > 1 and not (self.judgement.state == FAIL).any():
+                near.contradicts_slopes(~probed.agrees)
             return bool((self.judgement.state == FAIL).any())
         if near is not None and near.settles(~probed.agrees):
             self.directions.leave_open()
