@@ -91,8 +91,9 @@ def on_manifold(drawn: np.ndarray, manifold: Any, name: str) -> np.ndarray:
     """Return random numbers, on the input's manifold if it has one."""
     if manifold is None:
         return drawn
-    manifold.refuse_shape(drawn, name)
-    return manifold.nearest(drawn)
+    point = manifold.formed(drawn)  # C functions and other programs take matrices as vectors
+    manifold.refuse_shape(point, name)
+    return manifold.nearest(point).reshape(drawn.shape)
 
 
 def as_typed(f: Callable, name: str, at: Mapping[str, Any], request: Request) -> Any:

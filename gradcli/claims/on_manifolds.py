@@ -97,6 +97,7 @@ class OnManifolds(Claim):
                 assert self.output_manifold is not None
                 inner.out_tangent = self.output_manifold.tangent_shape(self.base)
         super().__init__(inner.title, at, inner.wrt)
+        self.start = self.at  # at the points themselves: another claim that `moved` returns is not
         self.functions, self.constants, self.jitter = inner.functions, inner.constants, inner.jitter
         self.doubt = inner.doubt
         every = isinstance(self.output_manifold, Group)
@@ -166,7 +167,7 @@ class OnManifolds(Claim):
 
     def points(self, arrays: Arrays) -> Arrays:
         """Return the inner claim's inputs; its own `at` at the point, so that f is not called there again."""
-        if arrays is self.at and all(np.array_equal(arrays[name], x) for name, x in self.begin.items()):
+        if arrays is self.start:
             return self.inner.at
         found = dict(arrays)
         for name, manifold in self.manifolds.items():

@@ -10,91 +10,29 @@ import contextlib
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..claims.claim import CallError, OutOfCallsError
 from ..claims.on_manifolds import OUT, OnManifolds
 from ..errors import GradcliError
-from ..manifolds.groups import SO3, Group
+from ..manifolds.groups import Group
 from ..manifolds.manifold import Manifold
-from ..manifolds.poses import SE3
-from ..manifolds.riemannian import Riemannian, Sphere
-from ..manifolds.rotations import left_jacobian
+from ..manifolds.riemannian import Riemannian, Sphere, Stiefel
 from ..numeric.flat import Flat
 from ..numeric.sampler import Sampler
 from ..numeric.verdict import MARGIN
 from ..results.checks import Finding
 from .block import InputBlock
 from .evidence import estimated_columns
+from .exponentials import of_jacobians
+from .guess import CONVENTION_RELATIVE, Guess, KnownPoint, Map
 
-CONVENTION_RELATIVE = 1e-6  # by how much a claim may differ from a convention's Jacobian, as in RELATIVE of block.py
-JACOBIAN_ORDERS = 4  # terms of a left Jacobian that an approximation may keep: a choice
 ELSEWHERE = 0.35  # the length of the moves to another point: a choice
 MOST_COLUMNS = 64  # elements of a point on a Riemannian manifold that are estimated: a choice
-
-
-class KnownPoint(NamedTuple):
-    """The derivative r by the coordinates of one point of a batch, with its error, and the claim a there: (R, n).
-
-    maps: K of each convention of the input, by number. out_maps: the same for the output, inverted. between: the
-    adjoints of the moves that lead from the point to the other inputs of the same kind, by name.
-    """
-
-    a: np.ndarray
-    r: np.ndarray
-    error: np.ndarray
-    maps: list[np.ndarray]
-    out_maps: list[np.ndarray]
-    between: dict[str, np.ndarray]
-    output: np.ndarray | None  # the output, if every row is known
-    value: np.ndarray | None  # the input, if it is on no manifold
-
-    def agrees(self, values: np.ndarray, expected: np.ndarray, error: np.ndarray) -> bool:
-        size = float(np.abs(expected).max(initial=0.0))
-        return bool(np.all(np.abs(values - expected) <= CONVENTION_RELATIVE * size + MARGIN * error + 1e-300))
-
-
-Map = Callable[[KnownPoint], np.ndarray]
-
-
-@dataclass(frozen=True)
-class Guess:
-    """A claim that would be rows @ r @ columns, times a factor, and transposed. simple: how unlikely it is."""
-
-    kind: str
-    text: str
-    fix: str
-    simple: int
-    rows: Map | None = None
-    columns: Map | None = None
-    factor: float = 1.0
-    transposed: bool = False
-
-    def explains(self, known: KnownPoint) -> bool:
-        """Return whether the claim is what the guess says, and that is not what is declared."""
-        expected, error = known.r, known.error
-        if self.rows is not None:
-            rows = self.rows(known)
-            expected, error = rows @ expected, np.abs(rows) @ error
-        if self.columns is not None:
-            columns = self.columns(known)
-            expected, error = expected @ columns, error @ np.abs(columns)
-        expected, error = self.factor * expected, abs(self.factor) * error
-        if self.transposed:
-            changed = self.rows is not None or self.columns is not None or self.factor != 1
-            if changed and known.agrees(known.r, expected, error + known.error):  # a transpose alone, in other words
-                return False
-            expected, error = expected.T, error.T
-        return known.agrees(known.a, expected, error) and not known.agrees(known.r, expected, error)
-
-    @property
-    def says(self) -> str:
-        """What the claim is, without "the claim is"."""
-        return self.text.removeprefix("the claim is ")
 
 
 def find_convention(blocks: list[InputBlock]) -> tuple[Finding, ...]:
@@ -155,17 +93,19 @@ def known_at_point(block: InputBlock, claim: OnManifolds, flat: Flat, claimed: n
         return None
     whole = block.whole
     output = owner.base if owner.base is not None else owner.value_here()
-    maps, between = [], {}
+    maps: list[np.ndarray] = []
+    others: dict[str, np.ndarray] = {}
+    between: dict[str, np.ndarray] = {}
     if isinstance(manifold, Group) and x is not None:
         k = part.start // (part.stop - part.start)
         here = batch_of_points(manifold, x)[k]
         maps = [c.columns for c in manifold.conventions(here)]
-        between = adjoints_between(owner, block.name, manifold, here)
+        others, between = adjoints_of_others(owner, block.name, manifold, here)
     of_output, out_maps = owner.output_manifold, []
     if whole and isinstance(of_output, Group) and not of_output.batch(output):
         out_maps = [np.linalg.inv(c.columns) for c in of_output.conventions(output)]
     value = owner.inner.at[block.name].reshape(-1).astype(float) if manifold is None else None
-    return KnownPoint(claimed[:, columns], r, error, maps, out_maps, between, output if whole else None, value)
+    return KnownPoint(claimed[:, columns], r, error, maps, out_maps, others, between, output if whole else None, value)
 
 
 def batch_of_points(manifold: Group, x: np.ndarray) -> np.ndarray:
@@ -173,16 +113,19 @@ def batch_of_points(manifold: Group, x: np.ndarray) -> np.ndarray:
     return x.reshape((-1, *x.shape[len(manifold.batch(x)) :]))
 
 
-def adjoints_between(claim: OnManifolds, name: str, manifold: Group, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Return Ad(x^-1 y) for each other input y of the same kind; Ad(x y^-1) unless moves act on the right."""
-    found = {}
+def adjoints_of_others(
+    claim: OnManifolds, name: str, manifold: Group, x: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return Ad(y) and Ad(x^-1 y) for each other input y of the same kind; Ad(x y^-1) unless moves act on the right."""
+    others: dict[str, np.ndarray] = {}
+    between: dict[str, np.ndarray] = {}
     for other, kind in claim.manifolds.items():
         y = claim.point(other)
         if other != name and type(kind) is type(manifold) and y.shape == x.shape:
-            own, theirs = manifold.adjoint(x), manifold.adjoint(y)
+            own, others[other] = manifold.adjoint(x), manifold.adjoint(y)
             right = manifold.side == "right"
-            found[other] = np.linalg.inv(own) @ theirs if right else own @ np.linalg.inv(theirs)
-    return found
+            between[other] = np.linalg.inv(own) @ others[other] if right else own @ np.linalg.inv(others[other])
+    return others, between
 
 
 def lazily_elsewhere(block: InputBlock, claim: OnManifolds) -> Any:
@@ -220,18 +163,18 @@ def guesses(claim: OnManifolds, name: str, known: KnownPoint) -> list[Guess]:
     """Return the claims that other conventions, and usual mistakes, would give, the simplest first."""
     manifold = claim.manifolds.get(name)
     columns = [*of_columns(manifold)] if isinstance(manifold, Group) else []
-    columns += [*of_input_pairs(name, manifold, known)] if isinstance(manifold, Group) else []
+    columns += [*of_other_inputs(name, manifold, known)] if isinstance(manifold, Group) else []
     rows = [*of_rows(claim, known)] if known.output is not None else []
-    found = [*columns, *rows, *of_approximations(claim, known)]
+    found = [*columns, *rows, *of_jacobians(claim, known)]
     found += [both(a, b) for a, b in itertools.product(rows, columns) if a.simple == 1]
     for guess, (word, factor, fix) in itertools.product([*found], FACTOR_REPAIRS):
         if guess.kind != "half-angle":
-            text, advice = f"the claim is {word}{guess.says}", f"{guess.fix}, and {fix}"
+            text, advice = guess.within(word), f"{guess.fix}, and {fix}"
             found.append(replace(guess, text=text, fix=advice, simple=guess.simple + 2, factor=factor))
     if known.r.shape[0] == known.r.shape[1]:
         found += [TRANSPOSED, MINUS_TRANSPOSED]
         for guess in found[:-2]:
-            text, advice = f"the claim is the transpose of {guess.says}", f"transpose it; then {guess.fix}"
+            text, advice = guess.within("the transpose of "), f"transpose it; then {guess.fix}"
             found.append(replace(guess, text=text, fix=advice, simple=guess.simple + 3, transposed=True))
     return sorted(found, key=lambda guess: guess.simple)
 
@@ -294,24 +237,39 @@ def of_columns(manifold: Group) -> Iterator[Guess]:
         yield Guess("sign", text, "change the sign of these columns", 2, columns=turned)
 
 
-def of_input_pairs(name: str, manifold: Group, known: KnownPoint) -> Iterator[Guess]:
-    """Yield the guesses that an adjoint between two inputs, as in a between factor, is missing or inverted."""
+def of_other_inputs(name: str, manifold: Group, known: KnownPoint) -> Iterator[Guess]:
+    """Yield the guesses that an adjoint of another input, or between two, as in a between factor, is off."""
     for other in known.between:
         between = f"{name}^-1 {other}" if manifold.side == "right" else f"{name} {other}^-1"
         adjoint = f"({between})" if manifold.dimension == 3 else f"Ad({between})"
-        for power in (-2, 2):
-            columns: Map = functools.partial(
-                lambda other, n, known: np.linalg.matrix_power(known.between[other], n), other, power
-            )
-            text = f"the claim is multiplied by {adjoint} instead of its inverse, or the other way round"
-            yield Guess("adjoint-not-inverted", text, f"invert {adjoint}", 2, columns=columns)
-        for power in (-1, 1):
-            columns = functools.partial(
-                lambda other, n, known: np.linalg.matrix_power(known.between[other], n), other, power
-            )
+        yield from not_inverted(adjoint, "between", other)
+        for power, columns in powers_of_adjoint("between", other, 1):
             text = f"the claim is the Jacobian for moves of {name} in the frame of {other}"
             fix = f"multiply it on the right by {adjoint}{'^-1' if power == 1 else ''}"
             yield Guess("perturbation", text, fix, 2, columns=columns)
+    for other in known.others:
+        adjoint = other if manifold.dimension == 3 else f"Ad({other})"
+        yield from not_inverted(adjoint, "others", other)
+        for power, columns in powers_of_adjoint("others", other, 1):
+            missing, extra = (f"{adjoint}^-1", adjoint) if power == 1 else (adjoint, f"{adjoint}^-1")
+            text = f"the claim lacks a factor {missing}, or has a factor {extra} that does not belong there"
+            yield Guess("perturbation", text, f"multiply it on the right by {missing}", 2, columns=columns)
+
+
+def not_inverted(adjoint: str, kind: str, other: str) -> Iterator[Guess]:
+    for _, columns in powers_of_adjoint(kind, other, 2):
+        text = f"the claim is multiplied by {adjoint} instead of its inverse, or the other way round"
+        yield Guess("adjoint-not-inverted", text, f"invert {adjoint}", 2, columns=columns)
+
+
+def powers_of_adjoint(kind: str, other: str, n: int) -> Iterator[tuple[int, Map]]:
+    """Yield the powers -n and n of an adjoint. kind: others or between, as in `KnownPoint`."""
+    for power in (-n, n):
+        yield power, functools.partial(power_of_adjoint, kind, other, power)
+
+
+def power_of_adjoint(kind: str, other: str, power: int, known: KnownPoint) -> np.ndarray:
+    return np.linalg.matrix_power(getattr(known, kind)[other], power)
 
 
 def of_rows(claim: OnManifolds, known: KnownPoint) -> Iterator[Guess]:
@@ -343,54 +301,6 @@ def inverse_of(fix: str) -> str:
     return fix.removesuffix("^-1") if fix.endswith("^-1") else f"{fix}^-1"
 
 
-SIZES: dict[int, list[Group]] = {
-    3: [SO3("SO3")],
-    6: [SE3("SE3"), SE3("SE3:rotation-first", frozenset({"rotation-first"}))],
-}
-"""The groups whose logarithm has so many numbers."""
-
-
-def of_approximations(claim: OnManifolds, known: KnownPoint) -> Iterator[Guess]:
-    """Yield claims that keep few terms of the Jacobian of a logarithm (the output) or an exponential (the input)."""
-    if claim.output_manifold is None and known.output is not None and known.output.ndim == 1:
-        for group in SIZES.get(known.output.size, ()):
-            for order, (side, name) in itertools.product(range(JACOBIAN_ORDERS), ((-1.0, "right"), (1.0, "left"))):
-                rows: Map = functools.partial(of_logarithm, group, order, side)
-                yield Guess("small-angle", approximation(order, f"inverse {name} Jacobian of the logarithm"),
-                            f"use the whole inverse {name} Jacobian of the residual", 2 + order, rows)  # fmt: skip
-    if isinstance(claim.output_manifold, Group) and known.value is not None:
-        for group in SIZES.get(known.value.size, ()):
-            for order, (side, name) in itertools.product(range(JACOBIAN_ORDERS), ((-1.0, "right"), (1.0, "left"))):
-                columns: Map = functools.partial(of_exponential, group, order, side)
-                yield Guess("small-angle", approximation(order, f"{name} Jacobian of the exponential"),
-                            f"use the whole {name} Jacobian", 2 + order, columns=columns)  # fmt: skip
-
-
-def approximation(order: int, what: str) -> str:
-    kept = f"the identity is used instead of the {what}" if order == 0 else f"the {what} ends after order {order}"
-    return f"the claim is an approximation for small angles, of order {order}: {kept}"
-
-
-def of_logarithm(group: Group, order: int, side: float, known: KnownPoint) -> np.ndarray:
-    assert known.output is not None
-    ad = side * group.ad(known.output.astype(float))
-    return cut(INVERSE_TERMS, ad, order) @ left_jacobian(ad)
-
-
-def of_exponential(group: Group, order: int, side: float, known: KnownPoint) -> np.ndarray:
-    assert known.value is not None
-    ad = side * group.ad(known.value)
-    return np.linalg.inv(left_jacobian(ad)) @ cut(LEFT_JACOBIAN_TERMS, ad, order)
-
-
-LEFT_JACOBIAN_TERMS = (1.0, 1 / 2, 1 / 6, 1 / 24)  # of the left Jacobian, in powers of ad
-INVERSE_TERMS = (1.0, -1 / 2, 1 / 12, 0.0)  # of its inverse: Bernoulli numbers over factorials
-
-
-def cut(terms: tuple[float, ...], ad: np.ndarray, order: int) -> np.ndarray:
-    return sum((terms[k] * np.linalg.matrix_power(ad, k) for k in range(1, order + 1)), np.eye(len(ad)))
-
-
 def riemannian(block: InputBlock, claim: OnManifolds, manifold: Riemannian) -> list[Finding]:
     """Return what is wrong with a Riemannian gradient: a normal part, or another metric."""
     x, r = claim.point(block.name).astype(float), block.r
@@ -412,7 +322,17 @@ def riemannian(block: InputBlock, claim: OnManifolds, manifold: Riemannian) -> l
             text = f"the claim is the gradient in {other.describes}, not in {manifold.describes}"
             fix = f"convert it, or declare --on {block.name}={other.name}"
             findings.append(Finding("metric", f"{block.name}: {text}; {fix}", block.name))
+    if not findings and isinstance(manifold, Stiefel) and agrees(block, block.a, project_on_grassmann(x, r)):
+        text = "the claim is (I - X X^T) G, which is tangent but lacks the part X skew(X^T G)"
+        fix = "this is the gradient only for functions of the subspace, with f(X Q) = f(X)"
+        findings.append(Finding("metric", f"{block.name}: {text}; {fix}", block.name))
     return findings
+
+
+def project_on_grassmann(x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return gradients without their part in the space of the columns of x, in the shape of `rows`."""
+    g = rows.reshape((-1, *x.shape))
+    return (g - x @ (np.swapaxes(x, -1, -2) @ g)).reshape(rows.shape)
 
 
 def agrees(block: InputBlock, claimed: np.ndarray, expected: np.ndarray) -> bool:

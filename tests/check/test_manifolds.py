@@ -337,6 +337,14 @@ def test_batches_of_poses_and_plain_inputs():
     assert check(moved, jacobians, {"T": (3, 4, 4), "scale": np.array(2.0)}, on).verdict == "pass"
 
 
+@pytest.mark.parametrize(("grad", "rule"), [(by_right, "pass"), (by_left, "perturbation")])
+@pytest.mark.parametrize("x", [T0.reshape(16), (16,)], ids=["values", "shape"])
+def test_matrices_may_be_written_as_vectors(x, grad, rule):
+    """As C functions and other programs take them."""
+    report = check(lambda T: move(T.reshape(4, 4)), lambda T: grad(T.reshape(4, 4)), {"T": x}, {"T": "SE3"})
+    assert report.rule == rule, report
+
+
 def test_products_with_vectors():
     at, on = {"T": T0}, {"T": "SE3"}
     backward = check(move, None, at, on, vjp=lambda v, T: v @ by_right(T))

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.linalg import inv
-from scipy.linalg import expm
+from scipy.linalg import block_diag, expm, logm
 
 from gradcli import check_gradient
-from gradcli.explain import conventions
+from gradcli.explain import conventions, exponentials
 from gradcli.manifolds.groups import SO3
 from tests.manifolds.poses import adjoint, exp3, hat, log3, pose, right_jacobian
 
@@ -16,6 +16,8 @@ RNG = np.random.default_rng(5)
 P, W = np.array([1.0, -2, 3]), np.array([0.3, -0.5, 0.8])
 R0, Z = exp3([0.4, -0.7, 0.2]), exp3([-0.3, 0.9, 0.5])
 T0 = pose(R0, [0.5, -1.0, 2.0])
+A = RNG.normal(size=(4, 4))
+A = A + A.T
 PAIR = {"X": R0, "Y": Z}
 TURN = np.diag([1.0, 1, 1, -1, -1, -1])
 DOUBLE = np.diag([1.0, 1, 1, 2, 2, 2])
@@ -42,11 +44,25 @@ def blocks(R):
     return np.block([[R, np.zeros((3, 3))], [np.zeros((3, 3)), np.eye(3)]])
 
 
+def log6(T):
+    """Return the translation and the rotation of a pose's logarithm."""
+    A = np.real(logm(T))
+    return np.array([*A[:3, 3], A[2, 1], A[0, 2], A[1, 0]])
+
+
+def inverse_right6(u):
+    """Return the inverse right Jacobian of SE3, from an integral of exp(-t ad)."""
+    ad = np.block([[hat(u[3:]), hat(u[:3])], [np.zeros((3, 3)), hat(u[3:])]])
+    return inv(expm(np.block([[-ad, np.eye(6)], [np.zeros((6, 12))]]))[:6, 6:])
+
+
 ROTATION = (turn, lambda R: -R @ hat(P), R0, {"x": "SO3"})
 POSE = (lambda T: T[:3, :3] @ P + T[:3, 3], by_right, T0, {"x": "SE3"})
 PRODUCT = (lambda R: R @ Z, lambda R: Z.T, R0, {"x": "SO3", "out": "SO3"})
 LEFT_PRODUCT = (lambda R: Z @ R, lambda R: np.eye(3), R0, {"x": "SO3", "out": "SO3"})
 LOGARITHM = (log3, lambda R: inv(right_jacobian(log3(R))), R0, {"x": "SO3"})
+RESIDUAL = (lambda R: log3(Z.T @ R), lambda R: inv(right_jacobian(log3(Z.T @ R))), R0, {"x": "SO3"})
+POSE_RESIDUAL = (log6, lambda T: inverse_right6(log6(T)), T0, {"x": "SE3"})
 EXPONENTIAL = (exp3, right_jacobian, W, {"out": "SO3"})
 
 # name: what is differentiated, the wrong claim, kind, words, the claim after what is advised (if it says how)
@@ -143,6 +159,41 @@ CLAIMS = {
         "of order 1: the inverse right Jacobian of the logarithm ends after order 1",
         None,
     ),
+    "the Jacobian of a logarithm, not inverted": (
+        RESIDUAL,
+        lambda R: right_jacobian(log3(Z.T @ R)),
+        "jacobian-not-inverted",
+        "the right Jacobian of the logarithm instead of its inverse; use the inverse right Jacobian",
+        lambda claim, x: inv(claim),
+    ),
+    "the Jacobian of an exponential, inverted": (
+        EXPONENTIAL,
+        lambda w: inv(right_jacobian(w)),
+        "jacobian-not-inverted",
+        "the right Jacobian of the exponential inverted; use the right Jacobian",
+        lambda claim, x: inv(claim),
+    ),
+    "the left Jacobian of a residual": (
+        RESIDUAL,
+        lambda R: inv(right_jacobian(-log3(Z.T @ R))),
+        "perturbation",
+        "the inverse left Jacobian of the logarithm instead of the inverse right Jacobian",
+        None,
+    ),
+    "no coupling": (
+        POSE_RESIDUAL,
+        lambda T: block_diag(*2 * [inv(right_jacobian(log6(T)[3:]))]),
+        "coupling-missing",
+        "the inverse right Jacobian of the logarithm lacks its block between rotation and translation",
+        None,
+    ),
+    "minus the derivative, which is minus its transpose": (
+        (lambda R: R.T @ P, lambda R: hat(R.T @ P), R0, {"x": "SO3"}),
+        lambda R: -hat(R.T @ P),
+        "sign",
+        "the claimed values are minus the derivative",
+        lambda claim, x: -claim,
+    ),
     "three terms for an exponential": (
         EXPONENTIAL,
         lambda w: np.eye(3) - hat(w) / 2 + hat(w) @ hat(w) / 6,
@@ -194,9 +245,53 @@ def test_adjoints_between_inputs(side, move):
     group = SO3("SO3", frozenset({side}))
     points = {"a": R0, "b": Z, "c": np.stack([Z, Z])}
     claim = SimpleNamespace(manifolds=dict.fromkeys(points, group), point=points.__getitem__)
-    found = conventions.adjoints_between(claim, "a", group, R0)
-    assert list(found) == ["b"]
-    np.testing.assert_allclose(found["b"], move, atol=1e-14)
+    others, between = conventions.adjoints_of_others(claim, "a", group, R0)
+    assert list(others) == list(between) == ["b"]
+    np.testing.assert_allclose(others["b"], Z, atol=1e-14)
+    np.testing.assert_allclose(between["b"], move, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("first", "kind", "words"),
+    [
+        (lambda Y: Z.T, "pass", ""),
+        (lambda Y: Y, "adjoint-not-inverted", "multiplied by Y instead of its inverse"),
+        (lambda Y: np.eye(3), "perturbation", "lacks a factor Y^-1, or has a factor Y that does not belong there"),
+    ],
+)
+def test_the_adjoint_of_the_other_factor_of_a_product(first, kind, words):
+    """X exp(a) Y exp(b) is X Y exp(Y^-1 a) exp(b)."""
+    f, grad = (lambda X, Y: X @ Y), (lambda X, Y: (first(Y), np.eye(3)))
+    report = check_gradient(f, grad, PAIR, on=dict.fromkeys(("X", "Y", "out"), "SO3"))
+    assert report.rule == kind
+    assert all(words in finding.text for finding in report.diagnosis)
+
+
+def test_other_inputs_move_when_a_factor_is_confirmed_at_other_points():
+    """The derivative of R w^2 by w is 2 R diag(w)."""
+
+    def grad(R, w):
+        return -R @ hat(w**2), R @ np.diag(w)
+
+    (finding,) = check_gradient(lambda R, w: R @ w**2, grad, {"R": R0, "w": W}, on={"R": "SO3"}).diagnosis
+    assert (finding.kind, finding.text) == ("factor", "w: half the derivative: a factor of 2 is missing")
+
+
+def test_a_projection_that_leaves_out_a_part_of_a_gradient_on_stiefel():
+    """For f = tr(X' C X N), G = 2 C X N has a part X skew(X' G), since N is not a multiple of the identity."""
+    C, N = A @ A, np.diag([3.0, 1])
+    X = np.linalg.qr(RNG.normal(size=(4, 2)))[0]
+
+    def gradient(X):
+        G = 2 * C @ X @ N
+        return G - X @ (X.T @ G + G.T @ X) / 2
+
+    def f(X):
+        return np.trace(X.T @ C @ X @ N)
+
+    assert check_gradient(f, gradient, {"X": X}, on={"X": "stiefel"}).verdict == "pass"
+    wrong = check_gradient(f, lambda X: gradient(X) - X @ X.T @ gradient(X), {"X": X}, on={"X": "stiefel"})
+    assert wrong.rule == "metric" and "lacks the part X skew(X^T G)" in wrong.diagnosis[0].text
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
@@ -206,10 +301,10 @@ def test_terms_of_jacobians_leave_an_error_of_the_next_order(order):
     for size in (1e-2, 2e-2):
         ad = size * hat(W)
         whole = expm(np.block([[ad, np.eye(3)], [np.zeros((3, 6))]]))[:3, 3:]
-        inverse_terms = conventions.cut(conventions.INVERSE_TERMS, ad, order)
+        inverse_terms = exponentials.cut(exponentials.INVERSE_TERMS, order, ad)
         errors.append(
             [
-                np.abs(conventions.cut(conventions.LEFT_JACOBIAN_TERMS, ad, order) - whole).max(),
+                np.abs(exponentials.cut(exponentials.LEFT_JACOBIAN_TERMS, order, ad) - whole).max(),
                 np.abs(inverse_terms - inv(whole)).max(),
             ]
         )
@@ -218,8 +313,6 @@ def test_terms_of_jacobians_leave_an_error_of_the_next_order(order):
     assert ratios[1] == pytest.approx(2 if order == 1 else 4, abs=0.1)  # the third Bernoulli number is 0
 
 
-A = RNG.normal(size=(4, 4))
-A = A + A.T
 Q = np.array([0.5, -0.5, 0.7, 0.1])
 Q = Q / np.linalg.norm(Q)
 
