@@ -66,14 +66,14 @@ def sample_plot(
     evaluate = Interpreted(question, gaps=False)
     with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
         value, *columns = (np.array(x, float) for x in evaluate(grid).values())
-        columns = columns[: len(grid)]  # without errors of numeric derivatives
+        columns, errors = columns[: len(grid)], columns[len(grid) :]  # errors: of numeric derivatives
         for slope in columns:
             slope[np.isnan(value)] = np.nan
         find = len(grid) == 1 and not request.numeric
         breaks = breaks_between(grid, value, columns[0], evaluate) if find else ()
     shape = tuple(map(len, axes.values()))
-    slopes = tuple(slope.reshape(shape) for slope in columns)
-    return Sampled(program.title, axes, value.reshape(shape), slopes, label, breaks)
+    shaped = [tuple(x.reshape(shape) for x in part) for part in (columns, errors)]
+    return Sampled(program.title, axes, value.reshape(shape), shaped[0], label, breaks, shaped[1])
 
 
 def breaks_between(grid: Values, value: np.ndarray, slope: np.ndarray, evaluate: Interpreted) -> tuple[Break, ...]:

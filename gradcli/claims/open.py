@@ -43,7 +43,7 @@ def load_function(function: Any, title: str, path: str, request: Request) -> Pro
         return framework_program(engine, check_callable(function, title), title, single)
     from ..program.python_file import native_program
 
-    return native_program(function, title, path, dtype)
+    return native_program(function, title, path, dtype, request.command)
 
 
 def framework_program(engine: str, function: Any, title: str, dtype: str | None) -> ElsewhereProgram:

@@ -219,8 +219,11 @@ class Converter:
 
     def _attribute(self, node: ast.Attribute, depth: int) -> tree.Expr:
         if node.attr not in PROPERTIES:
+            from .reword import module_hint
+
             message = f"unknown attribute '{node.attr}'"
-            hint = did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}"
+            module = module_hint(getattr(node.value, "id", ""), self.text.source)
+            hint = module or did_you_mean(node.attr, PROPERTIES) or f"the attributes are {', '.join(PROPERTIES)}"
             raise NotInLanguageError(message, span=self.text.span(*self.end_of(node)), hint=hint, kind="name")
         return tree.Property(*self.place(node), node.attr, self.expression(node.value, depth))
 

@@ -127,7 +127,16 @@ INSTEAD = {
     "sech": "1/cosh(x)", "csch": "1/sinh(x)", "coth": "1/tanh(x)", "len": "x.size", "besselj": "jv(n, x)",
     "lg": "log10(x)", "tg": "tan(x)", "ctg": "1/tan(x)", "arctg": "arctan(x)", "root": "x**(1/n)",
     "mix": "lerp(a, b, t)", "fract": "x % 1", "saturate": "clamp(x, 0, 1)",
-    "normcdf": "ndtr(x)", "pnorm": "ndtr(x)", "norminv": "ndtri(x)", "qnorm": "ndtri(x)",
+    "normcdf": "ndtr(x)", "pnorm": "ndtr(x)", "norminv": "ndtri(x)", "qnorm": "ndtri(x)", "Phi": "ndtr(x)",
+    "cdf": "ndtr(x)", "pdf": "exp(-x**2/2)/sqrt(2*pi)",
+    "ppf": "ndtri(x)", "logcdf": "log_ndtr(x)",
+    "normpdf": "exp(-x**2/2)/sqrt(2*pi)", "dnorm": "exp(-x**2/2)/sqrt(2*pi)",
+    "cross_entropy": "-log_softmax(z)[k]", "nll_loss": "-z[k]",
+    "mse_loss": "mean((x - y)**2)", "mse": "mean((x - y)**2)", "l1_loss": "mean(abs(x - y))",
+    "binary_cross_entropy": "-mean(y*log(p) + (1 - y)*log1p(-p))", "huber_loss": "mean(huber(delta, x - y))",
+    "binary_cross_entropy_with_logits": "mean(softplus(z) - y*z)", "cosine_similarity": "dot(x, y)/(norm(x)*norm(y))",
+    "layer_norm": "(x - mean(x))/sqrt(var(x) + 1e-5)", "normalize": "x/norm(x)", "distance": "norm(x - y)",
+    "smoothstep": "clamp(x, 0, 1)**2*(3 - 2*clamp(x, 0, 1))", "step": "heaviside(x, 1)", "nCr": "binom(n, k)",
 }  # fmt: skip
 """What to write for functions that the language does not have."""
 DERIVATIVES = "derivative deriv differentiate Derivative D ddx".split()
@@ -140,13 +149,23 @@ def written_instead(name: str) -> str | None:
     return f"write {INSTEAD[name]}" if name in INSTEAD else None
 
 
-MODULE_PREFIXES = "np numpy math cmath jnp jax torch scipy sp sympy Math tf".split()
+MODULE_PREFIXES = "np numpy math cmath jnp jax torch scipy sp sympy Math tf special stats linalg F nn".split()
 
 
-def no_value_hint(name: str) -> str | None:
-    """Return a hint for a name without a value, if it is the name of a module or a function."""
-    if name in MODULE_PREFIXES:
-        return "functions need no module name: sin(x)"
+def module_hint(name: str, source: str) -> str | None:
+    """Return a hint for a name in a program, if it is that of a module, or of SciPy's normal distribution."""
+    if name not in (*MODULE_PREFIXES, "norm"):
+        return None
+    used = re.search(rf"(?<![\w.]){name}\.(?:\w+\.)*(\w+)\(", source)
+    if used and (advice := written_instead(used[1])):
+        return advice
+    return "functions need no module name: sin(x)" if name in MODULE_PREFIXES else None
+
+
+def no_value_hint(name: str, source: str) -> str | None:
+    """Return a hint for a name without a value, if it is the name of a module or a function. source: the program."""
+    if module := module_hint(name, source):
+        return module
     return f"call a function with round brackets: {name}(x)" if name in full_table() else None
 
 

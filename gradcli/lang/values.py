@@ -29,7 +29,8 @@ def split_value(word: str) -> tuple[str, str]:
     """Split NAME=VALUE. Raises GradcliError for anything else."""
     name, sign, text = word.partition("=")
     if not sign or not NAME.match(name.strip()):
-        raise GradcliError(f"'{word}' is not NAME=VALUE", hint="give values as x=2 or w='[[1, 2], [3, 4]]'")
+        hint = "give values as x=2 or w='[[1, 2], [3, 4]]', without spaces around ="
+        raise GradcliError(f"'{word}' is not NAME=VALUE", hint=hint)
     if not text.strip():
         raise GradcliError(f"'{word}' has no value", hint=f"write {name}=2 or {name}=@file.npy")
     return as_written(name.strip()), text

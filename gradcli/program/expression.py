@@ -102,7 +102,7 @@ class ExpressionProgram(Program):
             return GradcliError(f"no such file or folder: {self.title}", hint=hint, kind="file")
         from ..lang.reword import no_value_hint
 
-        known = next(filter(None, map(no_value_hint, missing)), None)
+        known = next(filter(None, (no_value_hint(name, self.parsed.source) for name in missing)), None)
         near = [(name, did_you_mean(name, [*self.bound, *given])) for name in missing]
         advice = next((f"'{name}': {text} or " for name, text in near if text), "")
         listed = ", ".join(f"'{name}'" for name in missing)

@@ -26,6 +26,11 @@ from .arguments import (
 )
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
 
+NUMERIC_COMMANDS = ("grad", "jacobian", "hessian", "jvp", "plot", "sweep")
+SCIPY_ADVICE = "gradcli differentiates NumPy functions, but not those of SciPy and the like"
+ARRAY_ADVICE = f"instead of np.array([a, b]), write np.stack([a, b]); {SCIPY_ADVICE}"
+"""A hint where NumPy would turn a Tensor into an array: np.array and SciPy do that."""
+
 
 class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
@@ -38,8 +43,8 @@ class FunctionProgram(Program):
     weights: Mapping[str, Any] = {}  # parameters of a module, with their values
     modules: Mapping[str, Any] = {}  # by name; "" is the module itself
 
-    def __init__(self, function: Callable, title: str, path: str, dtype: Any):
-        self.function, self.title, self.path, self.dtype = function, title, path, dtype
+    def __init__(self, function: Callable, title: str, path: str, dtype: Any, command: str = "grad"):
+        self.function, self.title, self.path, self.dtype, self.command = function, title, path, dtype, command
         try:
             self.parameters = named_parameters(function, title)
         except (TypeError, ValueError):
@@ -109,7 +114,8 @@ class FunctionProgram(Program):
     @property
     def instead(self) -> str:
         """What to do with a function that the engine cannot record."""
-        check, numeric = f"gradcli gradcheck {self.title} --grad g", f"gradcli grad {self.title} --numeric"
+        command = self.command if self.command in NUMERIC_COMMANDS else "grad"
+        check, numeric = f"gradcli gradcheck {self.title} --grad g", f"gradcli {command} {self.title} --numeric"
         return f"to check a hand-written gradient, run '{check}'; for a numeric derivative, '{numeric}'"
 
     def call(self, arguments: dict[str, Tensor]) -> Any:
@@ -120,8 +126,9 @@ class FunctionProgram(Program):
         except TargetError as error:
             if "would lose its graph" not in error.message:
                 raise
+            joined = "NumPy would lose" in error.message
             error.message = error.message.partition(": use tensor.detach()")[0]
-            error.hint = f"gradcli differentiates NumPy functions, but not those of SciPy and the like; {self.instead}"
+            error.hint = f"{ARRAY_ADVICE if joined else SCIPY_ADVICE}; {self.instead}"
             raise
         if self.apart and isinstance(result, tuple | list | dict):
             return result
@@ -148,8 +155,8 @@ class FunctionProgram(Program):
 class ModuleProgram(FunctionProgram):
     """A module; its parameters (weight, 0.weight and so on) keep their values unless others are given."""
 
-    def __init__(self, module: Any, title: str, path: str, dtype: Any):
-        super().__init__(module.forward, title, path, dtype)
+    def __init__(self, module: Any, title: str, path: str, dtype: Any, command: str = "grad"):
+        super().__init__(module.forward, title, path, dtype, command)
         self.module, self.modules = module, {"": module}
         self.weights = {name: p for name, p in module.named_parameters() if p.requires_grad}
         if taken := [p.name for p in self.parameters if p.name in self.weights]:
@@ -163,7 +170,7 @@ class ModuleProgram(FunctionProgram):
         return functional_call(self.module, weights, tuple(positional), named)
 
 
-def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProgram:
+def module_program(module: Any, title: str, path: str, dtype: Any, command: str) -> ModuleProgram:
     """Return the program of a module, or of a class of modules whose constructor needs no arguments."""
     if isinstance(module, type):
         parameters = inspect.signature(module).parameters.values()
@@ -173,7 +180,7 @@ def module_program(module: Any, title: str, path: str, dtype: Any) -> ModuleProg
             raise GradcliError(f"{title} cannot be made without {', '.join(repr(name) for name in needed)}", hint=hint)
         with blame_user_code(path, title):
             module = module()
-    return ModuleProgram(module, title, path, dtype)
+    return ModuleProgram(module, title, path, dtype, command)
 
 
 def as_function(function: Any) -> Callable:
@@ -186,10 +193,13 @@ def as_function(function: Any) -> Callable:
     return call
 
 
-def native_program(function: Any, title: str, path: str, dtype: Any) -> Program:
-    """Return the program of a function, custom Function or module that gradcli's engine runs."""
+def native_program(function: Any, title: str, path: str, dtype: Any, command: str = "grad") -> Program:
+    """Return the program of a function, custom Function or module that gradcli's engine runs.
+
+    command: the one that asks, for hints.
+    """
     if isinstance(function, type) and issubclass(function, Function):
-        return FunctionProgram(as_function(function), title, path, dtype)
+        return FunctionProgram(as_function(function), title, path, dtype, command)
     if is_module(function):
-        return module_program(function, title, path, dtype)
-    return FunctionProgram(check_callable(function, title), title, path, dtype)
+        return module_program(function, title, path, dtype, command)
+    return FunctionProgram(check_callable(function, title), title, path, dtype, command)

@@ -100,7 +100,7 @@ def explain_path(text: str, error: GradcliError) -> GradcliError:
     module, _, name = text.replace(".py/", ".").replace("/", ".").rpartition(".")
     if not re.fullmatch(r"[\w./-]+", text):
         return error
-    if name.lower() in (*VALUE_FORMATS, "ipynb", "md", "parquet"):
+    if name.lower() in (*VALUE_FORMATS, "ipynb", "md", "parquet", "so", "dylib", "dll"):
         return GradcliError(f"no such file: {text}", hint=nearest_file(text), kind="file")
     named = as_file(f"{module}:{name}")
     if split_name(named)[1] is not None:
@@ -210,4 +210,4 @@ def decode_source(data: bytes, place: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         message = f"{place} is not UTF-8 text (byte {error.start} is {data[error.start]:#04x}); is it a binary file?"
-        raise GradcliError(message, kind="file") from None
+        raise GradcliError(message, hint=hint_on(place), kind="file") from None

@@ -220,12 +220,12 @@ class Break(NamedTuple):
     sides: tuple[tuple[float, float, float], ...]
 
 
-@declare(json="over=axes value derivative? output? breaks?")
+@declare(json="over=axes value derivative? error? output? breaks?")
 class Sampled(NamedTuple):
     """A function along one input or over two. Value and slopes have an axis for each input.
 
     axes: the points of each input. slopes: the derivatives, in the order of the axes. nan means that there is no value.
-    breaks: for a function along one input.
+    breaks: for a function along one input. errors: those of numeric derivatives, in the order of the axes.
     """
 
     target: str
@@ -234,10 +234,15 @@ class Sampled(NamedTuple):
     slopes: tuple[np.ndarray, ...] = ()
     output: str | None = None
     breaks: tuple[Break, ...] = ()
+    errors: tuple[np.ndarray, ...] = ()
 
     @property
     def derivative(self) -> dict[str, np.ndarray]:
         return dict(zip(self.axes, self.slopes, strict=False))
+
+    @property
+    def error(self) -> dict[str, np.ndarray]:
+        return dict(zip(self.axes, self.errors, strict=False))
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -188,10 +188,10 @@ def iv_forward(v, x):
 
 
 FIRST_KIND, SECOND_KIND = "Bessel function of the first kind", "Bessel function of the second kind"
-jv = bessel("jv", 0.5, -0.5, f"{FIRST_KIND} of order v at x.", "besselj(v, x)")
+jv = bessel("jv", 0.5, -0.5, f"{FIRST_KIND} of order v at x.", "besselj(v, x)", aliases=("jn",))
 bessel("yv", 0.5, -0.5, f"{SECOND_KIND} of order v at x.", "bessely(v, x)", scipy="yn")
 iv = bessel("iv", 0.5, 0.5, f"Modified {FIRST_KIND} of order v.", "besseli(v, x)", forward=iv_forward)
-bessel("kv", -0.5, -0.5, f"Modified {SECOND_KIND} of order v.", "besselk(v, x)")
+bessel("kv", -0.5, -0.5, f"Modified {SECOND_KIND} of order v.", "besselk(v, x)", aliases=("kn",))
 bessel("ive", 0.5, 0.5, "exp(-|x|) times iv(v, x).", "exp(-abs(x)) * besseli(v, x)", lambda out, x: -np.sign(x) * out)
 bessel("kve", -0.5, -0.5, "exp(x) times kv(v, x).", "exp(x) * besselk(v, x)", lambda out, _x: out)
 

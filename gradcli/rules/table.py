@@ -150,6 +150,8 @@ class Primitive:
         if not options.keys() <= ENTRY_OPTIONS.keys():
             raise TypeError(f"{name}: unknown option {', '.join(options.keys() - ENTRY_OPTIONS.keys())}")
         vars(self).update(ENTRY_OPTIONS | options)
+        if self.public and self.scipy not in ("", name, *self.aliases):
+            self.aliases = (*self.aliases, self.scipy)
         if not callable(self.node) and (self.node or kind != "composition"):
             self.node = backward_name(self.node or "".join(part[:1].upper() + part[1:] for part in name.split("_")))
         if self.bind is None and kind != "composition" and self.torch:

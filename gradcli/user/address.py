@@ -66,8 +66,13 @@ OTHER_LANGUAGES = "js mjs cjs ts jl r R m rs go lua rb java f90 f c cpp cc".spli
 """The endings of files in other languages."""
 
 
+LIBRARY_ENDING = re.compile(r"\.(so(\.\d+)*|dylib|dll)\Z")
+
+
 def hint_on(path: str) -> str | None:
-    """Return how to use a file in another language; None for other files."""
+    """Return how to use a file in another language, or a library; None for other files."""
+    if LIBRARY_ENDING.search(path):
+        return f"{path} is a library: name one of its functions by the declaration in C, '{path}:double f(double x)'"
     if path.rpartition(".")[2] not in OTHER_LANGUAGES or not os.path.exists(path):
         return None
     ways = "build a library (LIB.so:DECLARATION), or write a program (cmd:COMMAND)"

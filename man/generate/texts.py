@@ -152,8 +152,9 @@ arrays of up to 20 numbers in full and abbreviates longer ones. Files that `-o` 
 elements.
 
 Pictures (.svg, .png) of curves, maps, Jacobians, digits and Taylor remainders need matplotlib: `pip install
-matplotlib`, or the extra gradcli[plot]. Graphs are drawn by Graphviz if its program `dot` is installed. A graph as
-PNG needs it, and a graph as SVG does not. Parquet needs pyarrow: `pip install pyarrow`, or the extra gradcli[sweep].
+matplotlib`, or the extra gradcli[plot]. Taylor remainders as SVG do not need it. Graphs are drawn by Graphviz if its
+program `dot` is installed. A graph as PNG needs it, and a graph as SVG does not. Parquet needs pyarrow: `pip install
+pyarrow`, or the extra gradcli[sweep].
 The other formats need no other package.
 """
 DESCRIPTIONS = {

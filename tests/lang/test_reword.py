@@ -14,6 +14,7 @@ from gradcli.lang.reword import (
     called_number_hint,
     keyword_as_name,
     kinds_of,
+    module_hint,
     no_value_hint,
     readable_message,
     syntax_hint,
@@ -156,9 +157,13 @@ def test_suggested_replacements_are_in_the_language(name):
 
 def test_hints_for_well_known_names():
     assert "gradcli symbolic" in written_instead("Derivative") and written_instead("sin") is None
-    assert no_value_hint("np") == no_value_hint("torch") == "functions need no module name: sin(x)"
-    assert no_value_hint("exp") == "call a function with round brackets: exp(x)"
-    assert no_value_hint("x") is None
+    assert (
+        no_value_hint("np", "np.sin(x)") == no_value_hint("torch", "torch") == "functions need no module name: sin(x)"
+    )
+    assert no_value_hint("exp", "exp + 1") == "call a function with round brackets: exp(x)"
+    assert no_value_hint("norm", "norm(x) + norm") == "call a function with round brackets: norm(x)"
+    assert no_value_hint("norm", "2*norm.cdf(x)") == module_hint("stats", "stats.norm.cdf(x)") == "write ndtr(x)"
+    assert no_value_hint("x", "x.cdf(y)") is None
 
 
 def test_hints_for_calls():

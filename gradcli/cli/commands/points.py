@@ -69,8 +69,8 @@ def plot(call: Call, *, over: tuple[str, ...], points: int | None) -> Sampled:
 
     A range is x=FROM:TO, or --over x=FROM:TO. The other inputs keep their values. On a terminal, the plot is drawn with
     characters; -o FILE.svg or .png draws with matplotlib (pip install matplotlib). -f tsv prints columns: the inputs,
-    the value and the derivatives. The curve has gaps at missing values (nan, inf), poles and jumps. Kinks are marked. A
-    line below the plot lists all these places.
+    the value and the derivatives. JSON also has the errors of --numeric. The curve has gaps at missing values (nan,
+    inf), poles and jumps. Kinks are marked. A line below the plot lists all these places.
     """
     from ...analysis.plot import sample_plot
 
