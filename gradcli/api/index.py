@@ -309,9 +309,9 @@ def searchsorted(
     if knots.ndim == 1:
         places = np.searchsorted(knots, values, where)
     else:
-        rows = zip(knots.reshape(-1, knots.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True)
-        found = [np.searchsorted(row, some, where) for row, some in rows]
-        places = np.array(found, np.int64).reshape(values.shape)
+        places = np.empty(values.shape, np.int64)
+        for row in np.ndindex(knots.shape[:-1]):
+            places[row] = np.searchsorted(knots[row], values[row], where)
     return Tensor._wrap(np.asarray(places, np.int32 if out_int32 else np.int64), None)
 
 

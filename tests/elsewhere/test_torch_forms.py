@@ -62,6 +62,8 @@ FORMS = [
     "m.searchsorted(v.sort()[0], A)",
     "m.searchsorted(A.sort(-1)[0], A, right=True)",
     "m.searchsorted(v, v, sorter=m.argsort(v), out_int32=True)",
+    "m.searchsorted(E[:, :, 0], E[:, :2, 0])",
+    "m.searchsorted(A[:0, :0], A[:0, :0], side='right')",
 ]
 
 
