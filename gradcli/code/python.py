@@ -12,6 +12,7 @@ from .nodes import CodeNode
 
 GUARDED: dict[str, str] = {
     "exp": "math.inf",
+    "exp2": "math.inf",
     "expm1": "math.inf",
     "cosh": "math.inf",
     "sinh": "math.copysign(math.inf, x)",
@@ -25,6 +26,7 @@ def {0}(x):
         return {1}
 """
 RAISES_OUTSIDE = {
+    **dict.fromkeys(("sin", "cos", "tan"), ("math.isfinite(x)", "math.nan")),
     "sqrt": ("x >= 0", "math.nan"),
     "asin": ("abs(x) <= 1", "math.nan"),
     "acos": ("abs(x) <= 1", "math.nan"),

@@ -202,9 +202,12 @@ def kummer_series(a: Any, b: Any, z: Any) -> Any:
 # -- power transforms, binomials, robust losses -----------------------------------------------------------------------
 
 
+LARGEST_EXPREL = 717.0  # above this, (exp(x) - 1) / x exceeds the largest double
+
+
 def relative_exponential(x: CodeNode) -> Any:
     """(exp(x) - 1) / x, and 1 at 0."""
-    return where_nodes(equal_nodes(x, 0.0), 1.0, expm1(x) / x)
+    return where_nodes(equal_nodes(x, 0.0), 1.0, where_nodes(x > LARGEST_EXPREL, math.inf, expm1(x) / x))
 
 
 def power_transform(logarithm: Any, y: CodeNode) -> Any:
