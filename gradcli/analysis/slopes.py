@@ -166,7 +166,7 @@ def view_of(distance: np.ndarray, odd: np.ndarray, even: np.ndarray) -> View | N
     if last < len(distance) - 1 and distance[last + 1] > STILL:
         return None
     best = most_alike(slope, differ, last)
-    if best is None or agree_otherwise(slope[best + 2 :], float(slope[best + 1]), float(differ[best])):
+    if best is None or agree_otherwise(slope[best + 2 : last + 1], float(slope[best + 1]), float(differ[best])):
         return None
     left = unexplained_rest(distance, odd - slope[best + 1] * distance, even, best)
     noise, change = float(left.max(initial=0.0)), np.maximum(np.abs(odd), np.abs(even))

@@ -103,6 +103,7 @@ CANCELLING = [
     (lambda m, t: (1 + 1 / t) ** t, (1e8, 1e13)),
     (lambda m, t: (1 - m.exp(-t * t)) / t**2, (3.15e-8,)),
     (lambda m, t: 1 - m.tanh(t), (12.0, 17.0)),
+    (lambda m, t: 1 - m.erf(t), (5.1257829681120635,)),
 ]
 """Functions that rounding has made a staircase or a sawtooth, wide enough for a fit on a single step."""
 
