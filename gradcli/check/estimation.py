@@ -19,7 +19,7 @@ from .sequential import BLOCKS, LEAST_ROWS, Blocks, Look, Mean, SamplePlan, leve
 LEVEL = 1e-6  # the level without --level
 FINE_RESOLUTION = 0.01  # resolution to reach within these efforts: a choice
 FINE_EFFORT, NAMED_EFFORT = 1 << 13, 1 << 14  # for a pass; for a fail, whose mean is to be named: a choice
-ENOUGH, ENOUGH_EFFORT = 0.05, 1 << 17  # resolution that is enough afterwards, up to this effort: a choice
+ENOUGH, ENOUGH_EFFORT = 0.05, 1 << 16  # resolution that is enough afterwards, up to this effort: a choice
 MOST_BIAS = 0.1  # a pass excludes a bias of this part of the largest derivative: a choice
 ZERO_SIGMAS = 6.0  # a sampled derivative within so many standard errors of 0 may be zero: a choice
 ZERO_SCALE = 0.1  # part of a sample's standard deviation that is the scale of such a derivative: a choice

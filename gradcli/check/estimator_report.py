@@ -12,7 +12,7 @@ import numpy as np
 from ..claims.claim import CallError
 from ..claims.estimators import open_objective
 from ..claims.hand_written import HandWritten
-from ..claims.random_function import roles_of, seeds_of
+from ..claims.random_function import RandomFunction, roles_of, seeds_of
 from ..errors import GradcliError
 from ..explain.kl import other_directions
 from ..explain.mean import MEAN_SIGMAS, GradientSource, Means, explain_mean, numbers_in_code, sizes_in, usual_multiple
@@ -32,6 +32,7 @@ from .sequential import Look
 OTHER_STREAM = 3  # the stream of seeds for other functions of the file
 MOST_FUNCTIONS = 50  # other functions of the file whose gradients are compared with the mean: a choice
 OTHER_DRAWS = 1 << 17  # samples of such a function, if it is random: a choice
+SCREENED, SCREEN_STEP, SCREEN_SIGMAS = 2048, 0.1, 10.0  # of a first comparison with few samples: a choice
 
 
 def report_on_estimator(estimation: Estimation, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
@@ -225,13 +226,30 @@ def gradient_of_other(f: Callable, estimation: Estimation, request: Request) -> 
             return None
         if objective is None:
             return numeric_derivative(flat)
-        if objective.is_loop:
+        if objective.is_loop or not may_explain(objective, flat, estimation.looks[-1], request.seed):
             return None
         samples = FromSamples(objective, flat, seeds_of(request.seed, OTHER_STREAM), OTHER_DRAWS, estimation.groups)
         samples.draw(estimation.looks[-1].claimed)
         mean = samples.mean
         return mean.value, MEAN_SIGMAS * mean.error + mean.doubt
     return None
+
+
+def may_explain(objective: RandomFunction, flat: Flat, look: Look, seed: int) -> bool:
+    """Report whether the means may be the gradient of a random function, by few samples along one direction.
+
+    The means have their largest product with this direction. A full comparison takes many times more samples.
+    """
+    direction = np.where(look.claimed.value < 0, -1.0, 1.0) * flat.scales
+    ends = [
+        flat.arrays_at(flat.x + t * direction) for t in (-SCREEN_STEP, SCREEN_STEP, -SCREEN_STEP / 2, SCREEN_STEP / 2)
+    ]
+    low, high, near_low, near_high = (objective.samples(at, seed, SCREENED)[:, 0] for at in ends)
+    slopes = (near_high - near_low) / SCREEN_STEP
+    off = slopes.mean() - look.claimed.value @ direction
+    error = np.hypot(slopes.std() / np.sqrt(SCREENED), np.linalg.norm(look.claimed.error * direction))
+    curved = abs(slopes.mean() - ((high - low) / (2 * SCREEN_STEP)).mean())
+    return not abs(off) > SCREEN_SIGMAS * (error + curved)
 
 
 def gradient_of_values(f: Callable, estimation: Estimation) -> tuple[np.ndarray, np.ndarray] | None:

@@ -135,6 +135,29 @@ def twice(theta, rng, n):
 
 
 AT = {"theta": np.array([0.5, -0.4])}
+DRAWN = []
+
+
+def sum_of_cubes(theta, rng, n):
+    return ((theta + rng.standard_normal((n, 2))) ** 3).sum(axis=1)
+
+
+def sum_of_sines(theta, rng, n):
+    DRAWN.append(n)
+    return np.sin(theta + rng.standard_normal((n, 2))).sum(axis=1)
+
+
+def slope_of_cubes(theta, rng, n):
+    return 3 * (theta + rng.standard_normal((n, 2))) ** 2
+
+
+def test_the_mean_may_be_the_gradient_of_a_random_function_of_the_file():
+    """Few samples of another function show that it is not meant."""
+    DRAWN.clear()
+    (finding,) = check_gradient(square, at=AT, stochastic=slope_of_cubes).diagnosis
+    assert (finding.kind, finding.text) == ("other function", "the mean is the gradient of sum_of_cubes")
+    assert check_gradient(square, at=AT, stochastic=lambda theta, rng, n: 5 + twice(theta, rng, n)).verdict == "fail"
+    assert sum(DRAWN) < 20_000
 
 
 @pytest.mark.parametrize(
