@@ -197,7 +197,7 @@ def words_in(name: str) -> list[str]:
 
 def with_f(name: str) -> str:
     """Say what f is, if a name contains it."""
-    return f"{name}, where f is the value of the function," if "f" in words_in(name) else name
+    return f"{name.removesuffix(',')}, where f is the value of the function," if "f" in words_in(name) else name
 
 
 def term_hypotheses(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Iterator[Hypothesis]:

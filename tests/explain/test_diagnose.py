@@ -742,3 +742,11 @@ def test_the_derivative_changes_if_an_element_or_a_slope_does(here, there, slope
     along = None if slope is None else Slope(np.ones(3), np.array([slope]), np.array([1e-9]))
     other = block_of(NOT_KNOWN[0], there, [1e-9] * 3, along)
     assert diagnose.derivative_changes(block_of([0.0] * 3, here, [1e-9] * 3), other) is changes
+
+
+def test_what_f_is_continues_a_name_that_ends_with_a_comma():
+    """The slope of a norm n is that of n^2 divided by 2 n."""
+    x = np.array([0.3, -0.5, 0.8])
+    report = check_gradient(lambda x: np.sqrt(x @ x), lambda x: 2 * x, at={"x": x})
+    text = "the derivative of sqrt, 1 / (2 f), where f is the value of the function, is missing"
+    assert text in report.diagnosis[0].text
