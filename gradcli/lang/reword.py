@@ -216,6 +216,10 @@ def syntax_hint(message: str, source: str, start: int) -> str | None:
             return advice
     if re.match(r"[\d.]*i\b", source[start:]) and re.search(r"[\d.)]", source[max(start - 1, 0) : start + 1]):
         return "the imaginary unit is j, after a number: 2j"
+    if re.search(r"\bd/d\w+ +\Z", source[:start]):
+        return DERIVATIVE_HINT
+    if declared := re.match(r"\s*(?:let|var|const|auto|def|local)\s+(\w+)\s*=", source):
+        return f"assign without a keyword: {declared[1]} = ..."
     if re.match(r"mod\b", source[start:]):
         return "a remainder is x % 2"
     if re.match(r"if *\(", source[start:]) or re.search(r"(?m)(^|=) *if *\(.*\Z", source[:start]):

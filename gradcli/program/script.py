@@ -91,7 +91,11 @@ class ScriptProgram(Program):
         leaves = execution.leaves(every_name=bool(wanted), output=output)
         if not leaves and wanted != []:
             message = f"{self.path}: the script made no tensor that requires grad"
-            raise GradcliError(message, hint="make one: x = gradcli.tensor(2.0, requires_grad=True)", kind="target")
+            functions, example = functions_of_script(execution.module), "x = gradcli.tensor(2.0, requires_grad=True)"
+            hint = f"make one: {example}"
+            if functions:
+                hint = f"name one of its functions, such as {self.path}:{functions[0]}, or make a tensor: {example}"
+            raise GradcliError(message, hint=hint, kind="target")
         if wanted is not None:
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
@@ -110,6 +114,12 @@ class ScriptProgram(Program):
         if name == "torch":
             what, hint = "tensors", f"add --torch to run the script on gradcli's own engine, or {hint}"
         raise GradcliError(f"{self.path} uses {FRAMEWORKS[name]}, whose {what} gradcli does not record", hint=hint)
+
+
+def functions_of_script(module: types.ModuleType) -> list[str]:
+    """Return the names of the functions that a script defines, without private ones."""
+    own = [x for x in vars(module).values() if isinstance(x, types.FunctionType) and x.__module__ == module.__name__]
+    return [function.__name__ for function in own if not function.__name__.startswith(("_", "<"))]
 
 
 class Execution(Observer):
