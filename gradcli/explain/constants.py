@@ -6,9 +6,8 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +15,9 @@ from ..numeric.flat import arrays_behind, median_of
 from ..user.frameworks import reachable_from
 from .block import RELATIVE, InputBlock
 from .evidence import DiagnosisEvidence, Hypothesis
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 KNOWN_CONSTANTS = {
     math.pi: "pi",
@@ -211,7 +213,7 @@ def plain_numbers(c: float) -> Iterator[NamedConstant]:
         for number, name in ((value, word), (1 / value, f"1 / ({word})")):
             if abs(c - number) <= RELATIVE * number:
                 yield NamedConstant(functools.partial(constantly, number), "factor", f"constant factor {name}")
-    simple = Fraction(c).limit_denominator(LARGEST_NUMERATOR)
+    simple = nearest_fraction(c, LARGEST_NUMERATOR)
     if simple and abs(simple.numerator) <= LARGEST_NUMERATOR and abs(c - simple) <= RELATIVE * abs(c):
         value = float(simple)
         text = f"constant factor {readable_factor(value)}" + (" (and the wrong sign)" if value < 0 else "")
@@ -251,9 +253,16 @@ def is_factor(x: Any) -> bool:
     return 1 / LARGEST_NUMBER < abs(x) < LARGEST_NUMBER
 
 
+def nearest_fraction(c: float, most: int) -> Fraction:
+    """Return the fraction nearest to a number whose denominator is at most `most`."""
+    from fractions import Fraction  # with the decimal module that it needs, importing it takes 2 ms
+
+    return Fraction(c).limit_denominator(most)
+
+
 def readable_factor(c: float) -> str:
     """Return a factor as a fraction if it is a short one, else as a number."""
-    simple = Fraction(c).limit_denominator(99)
+    simple = nearest_fraction(c, 99)
     if not simple or abs(c - simple) > RELATIVE * abs(c):
         return f"{c:.6g}" if float(f"{c:.6g}") == c else f"{c:.9g}"
     short = f"{float(simple):.4g}"

@@ -12,7 +12,6 @@ import functools
 import itertools
 import textwrap
 from collections.abc import Iterator, Mapping
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from ..tape.record import Mode, recording
 from ..user.lines import users_chain
 from ..user.tracebacks import users_path
 from .block import LEFT_OVER, InputBlock
+from .constants import nearest_fraction
 from .evidence import DiagnosisEvidence, EvidencePlace
 
 MOST_NODES, MOST_NODE_PAIRS, MOST_ANALYSED = 200, 2000, 20_000  # nodes, pairs of nodes, array elements: a choice
@@ -180,7 +180,7 @@ def claimed_share(part: np.ndarray, run: RecordedRun) -> Any:
     share = 1 + float((run.claimed - run.right) @ part) / size if size else np.nan
     if not abs(share) < 1e6:
         return None
-    simple = Fraction(share).limit_denominator(64)
+    simple = nearest_fraction(share, 64)
     return simple if abs(share - simple) < 1e-6 and simple != 1 else None
 
 
