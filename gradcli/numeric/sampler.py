@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -122,6 +123,8 @@ class Line:
         self.alone = len(self.places) == 1 and origin is None
         self.kept: dict[float, np.ndarray] = {0.0: self.flat.f0} if origin is None else {}
         self.measured: np.ndarray | None = None  # rounding of each output near the point, if it was measured
+        self.largest: np.ndarray | float = 0.0  # sizes of the outputs, at most, in the first `seen` values of `kept`
+        self.seen = 0
 
     def with_weights(self, weights: np.ndarray | None) -> Line:
         """Return the same line, with its values, for other combinations of outputs."""
@@ -201,6 +204,7 @@ class Line:
         least = self.sampler.noise if self.measured is None else np.maximum(self.sampler.noise, self.measured)
         if self.weights is None:
             return np.maximum(rounding_of(np.abs(values).max(axis=0), self.flat.unit), least)
-        rows = np.array(list(self.kept.values()))
-        largest = np.where(np.isfinite(rows), np.abs(rows), 0.0).max(axis=0)
-        return np.abs(self.weights) @ np.maximum(rounding_of(largest, self.flat.unit), least)
+        for row in itertools.islice(self.kept.values(), self.seen, None):  # few are new since the call before
+            self.largest = np.maximum(self.largest, np.where(np.isfinite(row), np.abs(row), 0.0))
+        self.seen = len(self.kept)
+        return np.abs(self.weights) @ np.maximum(rounding_of(np.asarray(self.largest), self.flat.unit), least)
