@@ -18,7 +18,13 @@ from .step_evidence import (
     vector_text,
     weights_of,
 )
+from .step_factors import meaning_of
 from .step_fit import ColumnFit, vector_length
+
+SAME_FACTOR = 1e-5
+"""Relative difference between factors of batches that counts as rounding, as in `StepEvidence.near`."""
+COARSEST_FACTOR = 0.01
+"""The largest such difference that errors of the fit may explain: the resolution of bfloat16."""
 
 
 def equal_weights(e: StepEvidence) -> Named | None:
@@ -92,6 +98,8 @@ def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) ->
     weights = fit.weights
     table = weights_of(weights, declared, batch_names(e.count))
     shown = f"weights {vector_text(weights)}; declared: {vector_text(declared)}"
+    if (c := common_factor(fit, declared)) is not None:
+        return meaning_of(e, c)._replace(weights=table)
     if named := clipped_each(e, weights):
         return Named("clipped-each-batch", f"{named}: {shown}", table)
     zero = [k for k in range(e.count) if abs(weights[k]) < max(SMALL_WEIGHT * np.abs(weights).max(), 4 * fit.errors[k])]
@@ -110,6 +118,19 @@ def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) ->
     return Named("batch-weights", f"the batches have other weights than declared: {shown}", table)
 
 
+def common_factor(fit: ColumnFit, declared: np.ndarray) -> float | None:
+    """Return the factor of the declared weights that all batches share, if there is one other than 1.
+
+    Gradients of batches that cancel round worse than their sum makes likely, so that no factor fits the sum itself.
+    """
+    if not declared.all():
+        return None
+    factors, errors = fit.weights / declared, 4 * fit.errors / np.maximum(np.abs(fit.weights), np.finfo(float).tiny)
+    c = float(factors.mean())
+    same = np.abs(factors - c) <= np.maximum(np.minimum(errors, COARSEST_FACTOR), SAME_FACTOR) * abs(c)
+    return c if same.all() and abs(c - 1) > COARSEST_FACTOR else None
+
+
 def clipped_each(e: StepEvidence, weights: np.ndarray) -> str:
     """Return words if clipping after each backward gives these weights."""
     counted = sum(1 for kind, _, _ in e.step.clips if kind == "norm")
@@ -119,6 +140,8 @@ def clipped_each(e: StepEvidence, weights: np.ndarray) -> str:
         for share in (e.wanted.weights, np.ones(e.count), np.full(e.count, 1 / e.count)):
             for reset in (False, True):
                 found = clipped_weights(e, share, limit, reset)
+                if np.array_equal(found, share):
+                    continue  # the limit is above all norms
                 if np.allclose(found, weights, rtol=1e-3, atol=1e-3 * np.abs(weights).max()):
                     return f"each batch is clipped to norm {limit:g}"
     return f"clipped {counted} times in this step" if counted > 1 else ""

@@ -104,10 +104,16 @@ def clipped_each(step, limit):
     return total
 
 
+CANCELLING = (np.eye(4) - 0.249) @ RNG.normal(size=(4, sum(SIZES)))  # the mean is much smaller than each batch
 GROUPS = np.array([7, 12, 0, 0]) / 19 + np.array([0, 0, 3, 18]) / 21
 CASES = {
     "not-divided": (FakeStep(EQUAL), lambda s: 4 * s.exact, "4 times too large"),
     "divided-twice": (FakeStep(EQUAL), lambda s: s.exact / 4, "4 times too small"),
+    "not-divided of batches that cancel": (
+        FakeStep(EQUAL, {"": CANCELLING}),
+        lambda s: (1 + 1e-6 * np.array([4, -3, 2, -4])) @ s.parts[""],
+        "4 times too large",
+    ),
     "incomplete-window": (FakeStep(EQUAL, window_before=6), lambda s: s.exact * 4 / 6, "divided by 6"),
     "loss-scale-left": (FakeStep(loss_scale=65536.0), lambda s: 65536 * s.exact, "65536 times too large"),
     "loss-scale-left twice": (FakeStep(loss_scale=1024.0), lambda s: s.exact / 1024, "divided out twice"),

@@ -199,7 +199,7 @@ def rest_of(call: Any, wanted: list[tuple[int, ...]], state: Any) -> CallBatch:
         if is_of_nnx(x):
             return False
         own = shapes_of_tree(x) == wanted or any(True for _ in parts_with(x, wanted, DEEP))
-        return not own and (form.num_leaves == 0 or jax.tree_util.tree_structure(x) != form)
+        return not own and jax.tree_util.tree_structure(x) != form
 
     args = [x for x in call.args if is_rest(x) and not callable(x)]
     return CallBatch(args, {name: x for name, x in call.kwargs.items() if is_rest(x) and not callable(x)})

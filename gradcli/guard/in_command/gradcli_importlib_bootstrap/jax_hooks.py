@@ -10,7 +10,7 @@ import functools
 import sys
 import types
 
-from .jax_training import JaxTraining
+from .jax_training import Accumulated, JaxTraining
 
 
 class Jitted:
@@ -24,6 +24,7 @@ class Jitted:
             jit,
             None,
         )
+        self.accumulated = Accumulated()
         with contextlib.suppress(Exception):
             functools.update_wrapper(self, function)
 
@@ -109,6 +110,9 @@ def watched_new(new):
     """Make optimizers whose update notes the gradients that it gets, unless another update calls it."""
 
     def make(cls, init, update, *more, **fields):
+        if hasattr(getattr(update, "__self__", None), "_acc_update"):  # MultiSteps, which notes them itself
+            return new(cls, init, update, *more, **fields)
+
         @functools.wraps(update)
         def watched_update(updates, state, params=None, **extra):
             __tracebackhide__ = True
@@ -125,6 +129,26 @@ def watched_new(new):
         return new(cls, init, watched_update, *more, **fields)
 
     return make
+
+
+def watch_accumulation(module):
+    """Note the gradient that optax.MultiSteps has accumulated, at the updates where it changes the parameters."""
+    update = module.MultiSteps.update
+
+    @functools.wraps(update)
+    def watched_update(self, updates, state, params=None, **extra):
+        __tracebackhide__ = True
+        training = JaxTraining.current
+        if training is None or training.updating:
+            return update(self, updates, state, params, **extra)
+        training.updating = True
+        try:
+            training.accumulate(self, updates, state, params)
+            return update(self, updates, state, params, **extra)
+        finally:
+            training.updating = False
+
+    module.MultiSteps.update = watched_update
 
 
 def watch_equinox(module):
@@ -152,6 +176,7 @@ class Filtered:
 
     def __init__(self, owner, function, compile):
         self.owner, self.function, self.compile, self.takes_steps = owner, function, compile, None
+        self.accumulated = Accumulated()
 
     def collected(self, gradients, args, kwargs):
         return self.compile(gradients)(*args, **kwargs)
@@ -189,6 +214,7 @@ def watched_nnx_call(call):
 PATCHES = {
     "jax": watch_jax_transforms,
     "optax._src.base": watch_optax,
+    "optax.transforms._accumulation": watch_accumulation,
     "equinox._jit": watch_equinox,
     "flax.nnx.transforms.compilation": watch_nnx,
 }

@@ -26,6 +26,37 @@ class JaxCall:
         self.jitted, self.args, self.kwargs = jitted, args, kwargs
 
 
+class Accumulated:
+    """The calls of a compiled function since its last step, if optax.MultiSteps takes a step only after several calls.
+
+    steps: the MultiSteps. calls: those that were kept. count: how many there were.
+    """
+
+    def __init__(self):
+        self.steps, self.calls, self.count = None, [], 0
+
+    def after(self, call, kept):
+        """Return the calls of a step if this call takes it, else None; no calls if not all of them were kept."""
+        self.count += 1
+        self.calls += [call] * kept
+        state = self.steps and state_of_accumulation((call.args, call.kwargs))
+        if state is not None and not ends_accumulation(self.steps, state):
+            return None
+        calls, count, self.calls, self.count = self.calls, self.count, [], 0
+        return calls if len(calls) == count else []
+
+
+def state_of_accumulation(tree):
+    """Return the state of optax.MultiSteps in the arguments of a call, or None."""
+    leaves = sys.modules["jax"].tree_util.tree_leaves(tree, is_leaf=lambda x: hasattr(x, "mini_step"))
+    return next((x for x in leaves if hasattr(x, "mini_step")), None)
+
+
+def ends_accumulation(steps, state):
+    """Report whether optax.MultiSteps changes the parameters in this state."""
+    return bool(state.mini_step == steps._every_k_schedule(state.gradient_step) - 1)
+
+
 class JaxMoment:
     """A step that is checked. gradients, state, params: what optax's update got; call: which took the step, if one did.
 
@@ -56,7 +87,7 @@ class JaxTraining:
     def __init__(self, settings):
         self.settings, self.depth, self.updating, self.found, self.stepped = settings, 0, False, None, False
         self.calls, self.progress, self.jitted, self.taken, self.trouble = [], {}, {}, {}, ""
-        self.begun, self.spent = time.monotonic(), 0.0
+        self.begun, self.spent, self.accumulator = time.monotonic(), 0.0, None
 
     def known(self, key, make):
         """Return the entry of a compiled function; its owner is kept, so that its id stays its own."""
@@ -77,16 +108,17 @@ class JaxTraining:
         donates = jitted is not None and jitted.donates
         if donates and jitted.takes_steps is None:
             jitted.takes_steps = bool(self.gradients_of(jitted, args, kwargs))
+            jitted.accumulated.steps = self.accumulator
         if donates and jitted.takes_steps:
             self.step_inside(jitted, args, kwargs)
         self.depth += 1
-        self.stepped = False
+        self.stepped, self.accumulator = False, None
         try:
             result = function(*args, **kwargs)
         finally:
             self.depth -= 1
         if jitted is not None and self.stepped:
-            jitted.takes_steps = True
+            jitted.takes_steps, jitted.accumulated.steps = True, self.accumulator
         if jitted is not None and jitted.takes_steps:
             if not donates:
                 self.step_inside(jitted, args, kwargs)
@@ -108,6 +140,17 @@ class JaxTraining:
         else:
             self.step(0, (gradients, state, params), self.calls, None)
             self.calls = []
+
+    def accumulate(self, steps, gradients, state, params):
+        """Note an update of optax.MultiSteps, which takes a step if it has accumulated enough gradients."""
+
+        def add(gradient, sum_before):
+            return steps._acc_update(gradient, sum_before, n_acc=state.mini_step)
+
+        whole = sys.modules["jax"].tree_util.tree_map(add, gradients, state.acc_grads)
+        self.accumulator = steps
+        if self.found is not None or self.has_tracers(whole) or ends_accumulation(steps, state):
+            self.updated(whole, state, params)
 
     def gradients_of(self, jitted, args, kwargs):
         """Return what each update inside a compiled function gets, from a second trace of the function."""
@@ -131,13 +174,15 @@ class JaxTraining:
             self.depth -= 1
 
     def step_inside(self, jitted, args, kwargs):
-        count = max((p.steps for p in self.progress.values() if p.jitted is jitted), default=0) + 1
-        if self.is_wanted(count):
-            found = self.gradients_of(jitted, args, kwargs)
-        else:
-            found = [None] * sum(p.jitted is jitted for p in self.progress.values())
+        """Count the steps that a call of a compiled function takes, and check those that are wanted."""
+        known = [p for p in self.progress.values() if p.jitted is jitted]
+        wanted = self.is_wanted(max((p.steps for p in known), default=0) + 1)
+        calls = jitted.accumulated.after(JaxCall(jitted, args, kwargs), wanted)
+        if calls is None:
+            return
+        found = self.gradients_of(jitted, args, kwargs) if (wanted and calls) or not known else [None] * len(known)
         for number, update in enumerate(found):
-            self.step((id(jitted), number), update, [JaxCall(jitted, args, kwargs)], jitted)
+            self.step((id(jitted), number), update if calls else None, calls, jitted)
         self.calls = []
 
     def step(self, key, update, calls, jitted):
