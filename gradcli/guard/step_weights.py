@@ -98,7 +98,7 @@ def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) ->
     weights = fit.weights
     table = weights_of(weights, declared, batch_names(e.count))
     shown = f"weights {vector_text(weights)}; declared: {vector_text(declared)}"
-    if (c := common_factor(fit, declared)) is not None:
+    if (c := factor_of_batches(fit, declared)) is not None:
         return meaning_of(e, c)._replace(weights=table)
     if named := clipped_each(e, weights):
         return Named("clipped-each-batch", f"{named}: {shown}", table)
@@ -118,7 +118,7 @@ def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) ->
     return Named("batch-weights", f"the batches have other weights than declared: {shown}", table)
 
 
-def common_factor(fit: ColumnFit, declared: np.ndarray) -> float | None:
+def factor_of_batches(fit: ColumnFit, declared: np.ndarray) -> float | None:
     """Return the factor of the declared weights that all batches share, if there is one other than 1.
 
     Gradients of batches that cancel round worse than their sum makes likely, so that no factor fits the sum itself.

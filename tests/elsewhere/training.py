@@ -223,6 +223,18 @@ def nested_batches():
         optimizer.step()
 
 
+@case("first", lambda model, batches: sum((model(x) ** 2).mean() for x in batches) / len(batches))
+def validated_on_the_same_memory():
+    model, optimizer = start(nn.Linear(4, 3))
+    rows = torch.randn(12, 4)
+    with torch.no_grad():
+        for x in torch.utils.data.DataLoader([rows[:5], rows[5:]], batch_size=None):
+            model(x)
+    for x in torch.utils.data.DataLoader([rows[:5], rows[5:]], batch_size=None):
+        ((model(x) ** 2).mean() / 2).backward()
+    optimizer.step()
+
+
 @case("first", with_penalty)
 def with_two_terms():
     model, optimizer = start()

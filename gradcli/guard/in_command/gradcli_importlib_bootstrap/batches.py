@@ -115,8 +115,11 @@ class Batches:
 
     def with_memory_of(self, tensors):
         pointers = {x.data_ptr() for x in tensors if x.numel()}
-        known = [*self.waiting, *self.skipped]
-        return [batch for batch in known if any(x.data_ptr() in pointers for x in batch.tensors)]
+        for known in (self.waiting, self.skipped):  # a dataset may yield the same memory again
+            found = [batch for batch in known if any(x.data_ptr() in pointers for x in batch.tensors)]
+            if found:
+                return found
+        return []
 
     def equal_to(self, tensors):
         """Return a batch that has the numbers of an argument on another device or in another type."""
