@@ -68,9 +68,7 @@ class Request(NamedTuple):
     no_as_called: bool = False
     calls: int | None = None
     taylor: bool = False
-    fix: bool = False
-    candidates: int = 5_000
-    seconds: float = 10.0
+    repair: Any = None  # the SearchLimits of a search for an edit that repairs a wrong derivative, if one is wanted
     digits: int | None = None
     symbolic: bool = False
     rtol: float | None = None

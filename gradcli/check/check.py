@@ -226,7 +226,7 @@ class Check:
                         from .search import search
 
                         report = search(self, report, self.request.search, self.saved)
-                    return self.with_patch(report) if self.request.fix else report
+                    return self.with_patch(report) if self.request.repair is not None else report
             except GradcliError as error:
                 return self.error(error.message, time.perf_counter() - start)
             finally:
@@ -236,10 +236,10 @@ class Check:
         """Add to the report of a fail or error an edit of the derivative with which the check passes, if any."""
         if report.verdict not in ("fail", "error") or self.reference is not None or self.request.order != 1:
             return report
-        from ..repair.search import SearchLimits, find_patch, remembering
+        from ..repair.search import find_patch, remembering
 
-        limits = SearchLimits(self.request.candidates, self.request.seconds)
-        plain = replace(self, request=self.request._replace(fix=False, search=0, taylor=False, show="worst"))
+        limits = self.request.repair
+        plain = replace(self, request=self.request._replace(repair=None, search=0, taylor=False, show="worst"))
         once = replace(plain, f=remembering(self.f))
         for k in range(self.sample_count):
             drawn = self.point(np.random.default_rng(self.request.seed + k), k)

@@ -7,6 +7,7 @@ import pytest
 
 from gradcli.check.check import Check
 from gradcli.explain.points import resized
+from gradcli.repair.search import SearchLimits
 from gradcli.request import Request
 
 from ..explain.mistakes import cases
@@ -26,7 +27,8 @@ EVERY = [pytest.param(n, marks=() if k % STEP == 0 else pytest.mark.nightly) for
 
 def repair(case):
     at = {name: float(x) if np.ndim(x) == 0 else x for name, x in case.at().items()}
-    request = Request(fix=True, seconds=60.0, wrt=case.wrt, elementwise=case.elementwise, **{case.form: case.wrong})
+    limits, claim = SearchLimits(seconds=60.0), {case.form: case.wrong}
+    request = Request(repair=limits, wrt=case.wrt, elementwise=case.elementwise, **claim)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Check.of(case.f, at, request=request, name=case.name, file=case.file).run()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     formats=("table", "diff", "json"),
     metavar="TARGET [NAME=VALUE]...",
 )
-def fix(call: Call, *, write: bool) -> int:
+def fix(call: Call, *, write: bool, candidates: int | None, seconds: float | None) -> int:
     """Search for a small source edit that makes the check of a wrong derivative pass.
 
     TARGET is the same as for gradcheck. The derivative is a function written by hand (--grad, --vjp, --jvp, or declared
@@ -38,10 +38,13 @@ def fix(call: Call, *, write: bool) -> int:
     file. The exit code is 0 if an edit was found or the derivative is right, and 1 if it is wrong and no edit was
     found.
     """
+    from ...repair.search import CANDIDATES, SEARCH_SECONDS, SearchLimits
+
     began = time.perf_counter()
     output = call.output
     output.check()
-    call.request = call.request._replace(fix=True, named=call.request.named | {"fix"})
+    limits = SearchLimits(candidates or CANDIDATES, seconds or SEARCH_SECONDS)
+    call.request = call.request._replace(repair=limits, named=call.request.named | {"fix"})
     checks = select_checks(call)
     reports = run_quietly(call, checks)
     refuse_alone(reports)
