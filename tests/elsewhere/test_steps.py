@@ -153,6 +153,41 @@ def test_a_program_whose_forks_cannot_differentiate(tmp_path):
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
+SHARDED = """
+import sys, torch.distributed as dist, torch.multiprocessing as processes
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+def train(rank, file):
+    dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 1))
+    for module in (model[0], model[2], model):
+        fully_shard(module, mesh=init_device_mesh("cpu", (2,)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.randn(16, 4)[rank::2]
+    for x, y in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, x[:, :1]), batch_size=2):
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+    if not rank:
+        print(loss.item(), flush=True)
+    dist.destroy_process_group()
+if __name__ == "__main__":
+    processes.start_processes(train, sys.argv[1:], nprocs=2, start_method="fork")
+"""
+
+
+def test_a_model_that_is_split_over_processes_is_restored_without_a_fork(tmp_path):
+    own = "own = os.getpid()"
+    script = NO_FORKS.replace(own, "").replace("os.getpid() != own", "os.getppid() != main").replace("print", "str")
+    (tmp_path / "split.py").write_text(f"import os\nmain = os.getpid()\n{script}{SHARDED}")
+    plain = run([sys.executable, "split.py", str(tmp_path / "one")], tmp_path, OMP_NUM_THREADS="1")
+    done, checks = watch(tmp_path, "split.py:full_loss", "split.py", tmp_path / "two", options=["--steps", "1,2"])
+    assert [(check["verdict"], check["batches"]) for check in checks] == [("pass", 2)], (checks, done.stderr)
+    assert (done.returncode, done.stdout) == (0, plain.stdout), done.stderr
+
+
 PROCESSES = """
 import os, sys, torch, torch.distributed as dist, torch.multiprocessing as processes
 from torch.nn.parallel import DistributedDataParallel

@@ -1,12 +1,13 @@
 """Models whose parameters are split over processes (FSDP): put them together, as plain modules.
 
-Each process gives its shards. The one that checks rebuilds the model in place, in a fork, so that it can be called
-there without the other processes. Each kind of FSDP keeps its shards in attributes without public names.
+Each process gives its shards. The one that checks rebuilds the model in place, so that it can be called there without
+the other processes. It does so in a fork, or else it takes the model apart again after the check. Each kind of FSDP
+keeps its shards in attributes without public names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -33,6 +34,25 @@ def handles_of(roots: Sequence[Any]) -> Iterator[Any]:
 
 def unique_objects(some: Iterator[Any]) -> list[Any]:
     return list({id(x): x for x in some}.values())
+
+
+PARTS_OF_MODULES = ("_parameters", "_modules", "_forward_pre_hooks", "_forward_hooks")
+
+
+def restorer_of(roots: Sequence[Any]) -> Callable[[], None]:
+    """Return a function that undoes `unshard`."""
+    modules = unique_objects(m for root in roots for m in root.modules())
+    kept = [(m, dict(m.__dict__), [dict(getattr(m, name)) for name in PARTS_OF_MODULES]) for m in modules]
+
+    def restore() -> None:
+        for module, attributes, parts in kept:
+            module.__dict__.clear()
+            module.__dict__.update(attributes)
+            for name, part in zip(PARTS_OF_MODULES, parts, strict=True):
+                getattr(module, name).clear()
+                getattr(module, name).update(part)
+
+    return restore
 
 
 def unshard(optimized: Sequence[Any], roots: Sequence[Any], shards: Sequence[Sequence[tuple[Any, Any]]]) -> list[Any]:

@@ -16,7 +16,7 @@ from ...errors import GradcliError, count_of
 from ..declared import Declared, NotDeclaredError, first_that_works
 from .torch_batches import CallArguments, RemoteBatch, RemoteCall, batch_form, counts_of
 from .torch_replay import Draws, Replay, ReplayedBatches, StandIns, swapped, uncompiled, unwrap_module
-from .torch_sharded import shards_of, unshard
+from .torch_sharded import restorer_of, shards_of, unshard
 
 
 def torch_vector(x: Any) -> np.ndarray:
@@ -324,6 +324,7 @@ class TorchStep:
         """Take in what the other processes used in the same step."""
         self.owners = [0] * len(self.batches)
         if self.shards:
+            self.moment.undo.append(restorer_of(self.called))
             self.optimized = unshard(self.optimized, self.called, [self.shards, *(share["shards"] for share in shares)])
             self.candidates = list({id(m): m for m in map(unwrap_module, self.candidates)}.values())
             self.model = self.candidates[0]

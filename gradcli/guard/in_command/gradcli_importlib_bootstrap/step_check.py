@@ -27,7 +27,10 @@ NO_BACKWARD = b"no backward"
 
 
 class Moment:
-    """A step whose gradient is checked: what the program did since the step before, and where it is."""
+    """A step whose gradient is checked: what the program did since the step before, and where it is.
+
+    undo: functions that restore what a check in the program's own process has changed.
+    """
 
     def __init__(self, training, optimizer, progress, calls):
         self.training, self.optimizer, self.progress, self.calls = training, optimizer, progress, calls
@@ -35,7 +38,7 @@ class Moment:
         self.file, self.line = place_of_caller()
         self.seconds = time.monotonic() - (training.step_begun or time.monotonic())
         self.threads = sys.modules["torch"].get_num_threads()
-        self.in_process = False
+        self.in_process, self.undo = False, []
         self.autocast = inside_autocast()
         self.rank, self.world = place_among_processes()
 
@@ -177,6 +180,8 @@ def check_here(moment, settings, path):
     try:
         check_in_fork(moment, settings, path)
     finally:
+        for undo in moment.undo:
+            undo()
         sys.stdout, sys.stderr = streams
         sys.path[:], sys.meta_path[:] = paths, finders
         torch.set_default_dtype(dtype)
