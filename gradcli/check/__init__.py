@@ -1,7 +1,7 @@
 """Find checks, run them, and report.
 
-Read targets (which checks a command line names), check (one of them) and points (where it runs) first, then judge (a
-check from beginning to end) with input_checks, reasons and cross_checks, workers (checks in processes), and
+Read targets (which checks a command line names), check (one of them) and points (where it runs) first, then
+claim_check (the check of one claim) with input_checks, reasons and cross_checks, workers (checks in processes), and
 complaints (why a check cannot run). declare is the decorator; program_checks, pytorch, reference, search with
 candidates, lock and taylor are further ways to check.
 

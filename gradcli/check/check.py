@@ -26,8 +26,8 @@ from ..program.target import Target
 from ..request import SHORT_TYPES, Request
 from ..results.checks import CheckReport
 from ..user.frameworks import FRAMEWORKS, cuts_graph, engine_of, framework_of
+from .claim_check import Place, observe, run_check
 from .complaints import complaints
-from .judge import Place, observe, run_check
 from .points import are_points, draw_point, is_random, points_of
 
 OWN_ENGINE = (
@@ -205,12 +205,12 @@ class Check:
 
     def run(self) -> CheckReport:
         """Run the check. The verdict becomes "accepted" if the project accepts all findings."""
-        report = self.judge()
+        report = self.run_samples()
         project = self.request.project
         note = "" if project is None else project.accepts(report)
         return observe(report, {"project": "accepts them"}, notes=(*report.notes, note)) if note else report
 
-    def judge(self) -> CheckReport:
+    def run_samples(self) -> CheckReport:
         """Check all samples with the file's search path and modules; return the first fail, else the worst report."""
         problem = next(complaints(self), None)
         if problem is not None:
@@ -295,19 +295,19 @@ class Check:
                 drawn.update({name: rounded_to(x, request.dtype) for name, x in drawn.items()})
             return self.claim(drawn)
 
-        judges: Callable[..., CheckReport] | None = None
+        compare: Callable[..., CheckReport] | None = None
         blame = request.stochastic is None
         if self.reference is not None:
             from .reference import check_by_reference, rounded_to
 
-            judges = functools.partial(check_by_reference, opens=functools.partial(self.open_reference, drawn))
+            compare = functools.partial(check_by_reference, opens=functools.partial(self.open_reference, drawn))
         elif request.stochastic is not None:
-            judges = self.judge_estimator(drawn)
+            compare = self.estimator_check(drawn)
         elif (random_one := takes_random(map(self.known, request.claims.values()), self.f)) is not None:
             from .random_claim import leave_random
 
-            judges = functools.partial(leave_random, function=random_one[0], name=random_one[1])
-        report = run_check(make, self.place(seed), request, self.progress, blame, judges=judges)
+            compare = functools.partial(leave_random, function=random_one[0], name=random_one[1])
+        report = run_check(make, self.place(seed), request, self.progress, blame, compare=compare)
         if (request.digits is not None or request.symbolic) and drawn:
             from .cross_checks import with_cross_checks
 
@@ -317,7 +317,7 @@ class Check:
         if isinstance(report.error, IndexError) and "must be of integer" in str(report.error):
             report = replace(report, hint=WHOLE_NUMBERS)
         wrong = report.verdict in ("fail", "inconclusive")  # a rounded copy may hide the numeric derivative
-        if wrong and not (report.hint or self.request.claims or judges):
+        if wrong and not (report.hint or self.request.claims or compare):
             from ..explain.surrogate import CUT_OFF, with_surrogate
 
             if self.engine is not None and request.order == 1 and request.calls is None:
@@ -326,16 +326,16 @@ class Check:
                 report = replace(report, hint=CUT_OFF)
         return report
 
-    def judge_estimator(self, drawn: Mapping[str, Any]) -> Callable[..., CheckReport]:
+    def estimator_check(self, drawn: Mapping[str, Any]) -> Callable[..., CheckReport]:
         """Return the function that checks the estimator at a point, to be called once the point is drawn."""
 
-        def judge(claim: Claim, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
+        def check(claim: Claim, request: Request, report: Callable[..., CheckReport]) -> CheckReport:
             from .stochastic import check_estimator
 
             given = as_in_signature(self.f, drawn)
             return check_estimator(claim, request, report, self.estimator, given, self.estimator is self.f)
 
-        return judge
+        return check
 
     @property
     def estimator(self) -> Callable:

@@ -21,7 +21,7 @@ from ..results.base import label
 from ..results.checks import CheckReport, Finding
 from ..results.inputs import InputCheck
 from ..tape.modes import no_grad
-from .judge import observe
+from .claim_check import observe
 
 ROUNDING_NOTE = "rounding leaves"  # the beginning of a note that explains a disagreement by rounding
 

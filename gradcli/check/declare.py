@@ -12,7 +12,7 @@ from ..claims.open import open_address
 from ..request import Request
 from ..results.checks import CheckReport
 from .check import REGISTRY, Check, claim_opened
-from .judge import source_place
+from .claim_check import source_place
 from .points import are_points
 
 RUNNERS = {"gradcli", "_pytest", "pluggy", "importlib", "runpy"}

@@ -21,7 +21,7 @@ from ..numeric.verdict import (
     PASS,
     UNDECIDED,
     VERDICTS,
-    Judgement,
+    Entries,
     digits_of,
     entries_that_count,
 )
@@ -64,17 +64,17 @@ class Block(NamedTuple):
         return "fail" if self.wrong.any() else "inconclusive" if self.undecided.any() else "pass"
 
 
-def block_of(judgement: Judgement, columns: slice) -> Block:
-    state = judgement.state[:, columns]
-    a, value, error = (x[:, columns] for x in (judgement.claimed, judgement.value, judgement.error))
+def block_of(entries: Entries, columns: slice) -> Block:
+    state = entries.state[:, columns]
+    a, value, error = (x[:, columns] for x in (entries.claimed, entries.value, entries.error))
     at_kink = np.zeros(state.shape, bool)
-    for row, places in judgement.kinks.items():
+    for row, places in entries.kinks.items():
         at_kink[row, [c - columns.start for c in places if columns.start <= c < columns.stop]] = True
     negligible, alone = state == NEGLIGIBLE, ~np.isnan(value)
     with np.errstate(invalid="ignore", divide="ignore"):
         gap = np.where(np.isfinite(a) | ~np.isfinite(value), np.abs(a - value), np.inf)
         relative = gap / np.abs(value)
-        tolerance = judgement.tolerance((slice(None), columns))
+        tolerance = entries.tolerance((slice(None), columns))
         off = tolerance + np.where((state == PASS) & ~at_kink & (gap > tolerance), gap, 0.0)
         known = alone & np.isfinite(gap) & (np.abs(value) > MARGIN * error) & ~negligible & ~at_kink
     undecided = (state == UNDECIDED) | (state == OPEN)
@@ -83,19 +83,19 @@ def block_of(judgement: Judgement, columns: slice) -> Block:
     )
 
 
-def input_check(judgement: Judgement, probe: Probe, k: int) -> InputCheck:
+def input_check(entries: Entries, probe: Probe, k: int) -> InputCheck:
     """Return the result for input k, from the estimates of single entries and the bounds of the others."""
-    flat, columns = judgement.flat, judgement.flat.columns(k)
+    flat, columns = entries.flat, entries.flat.columns(k)
     name, shape = flat.claim.wrt[k], flat.arrays[k].shape
-    block = block_of(judgement, columns)
+    block = block_of(entries, columns)
     if not block.claimed.size:
         return InputCheck(name, shape, "pass", 0.0, 0.0, CAP, None, None)
     counted = block.known | (block.wrong & block.alone & ~np.isnan(block.gap))
     most = float(block.relative[counted].max()) if counted.any() else 0.0
-    resolution, largest = resolutions(judgement, block)
+    resolution, largest = resolutions(entries, block)
     below, negligible = 0.0, block.negligible
     if negligible.any():
-        bound = np.where(block.alone, block.off, judgement.bound[:, columns])
+        bound = np.where(block.alone, block.off, entries.bound[:, columns])
         below = float((np.abs(np.nan_to_num(block.value)) + bound)[negligible].max())
     item = InputCheck(
         name,
@@ -105,11 +105,11 @@ def input_check(judgement: Judgement, probe: Probe, k: int) -> InputCheck:
         most,
         digits_of(most),
         resolution,
-        worst_element(judgement, block),
+        worst_element(entries, block),
         negligible=int(negligible.sum()),
         negligible_below=below,
         of_largest=largest,
-        counts=count(block, judgement.rows.single),
+        counts=count(block, entries.rows.single),
     )
     wrong = np.flatnonzero(block.wrong.any(axis=0)) // (2 if flat.arrays[k].dtype.kind == "c" else 1)
     if len(wrong) > 1:
@@ -120,13 +120,13 @@ def input_check(judgement: Judgement, probe: Probe, k: int) -> InputCheck:
     return limit_digits(probe, item, k)
 
 
-def worst_element(judgement: Judgement, block: Block) -> Element | None:
+def worst_element(entries: Entries, block: Block) -> Element | None:
     """Return the wrong entry beyond doubt with the largest error; without one, the entry next to its limit."""
     wrong, off_by = block.wrong, (block.relative, block.gap)
     decided = block.undecided | np.isfinite(MARGIN * block.error)
     if not (wrong.any() or (block.alone & decided).any()):
         return None
-    own = judgement.own_rounding[:, block.columns]
+    own = entries.own_rounding[:, block.columns]
     with np.errstate(invalid="ignore"):
         excess = np.where(block.negligible, -0.5, block.gap / (block.error + own + TINY))
     if wrong.any():
@@ -138,31 +138,31 @@ def worst_element(judgement: Judgement, block: Block) -> Element | None:
             most_wrong &= error == error[most_wrong].max()
         excess = np.where(most_wrong, 1.0, -1.0)
     j, i = np.unravel_index(int(np.argmax(np.where(np.isnan(excess), -1.0, excess))), wrong.shape)
-    column, output = block.columns.start + int(i), int(j) if judgement.rows.single else None
+    column, output = block.columns.start + int(i), int(j) if entries.rows.single else None
     numbers = block.claimed[j, i], block.value[j, i], float(MARGIN * block.error[j, i])
-    return element_of(judgement.flat, output, column, *numbers, judgement.sides.get((int(j), column)))
+    return element_of(entries.flat, output, column, *numbers, entries.sides.get((int(j), column)))
 
 
 def count(block: Block, single: bool) -> ElementCounts:
     """Count the entries, only the diagonal's for an elementwise function; elements, if rows are combinations."""
     some, masks = entries_that_count(block.claimed, block.wrong | block.undecided), (block.wrong, block.undecided)
-    of, *numbers = (int((entries & some).sum()) for entries in (some, *masks, block.alone))
+    of, *numbers = (int((mask & some).sum()) for mask in (some, *masks, block.alone))
     if not single:
-        of, *numbers = some.shape[1], *(int(entries.any(axis=0).sum()) for entries in (*masks, block.alone))
+        of, *numbers = some.shape[1], *(int(mask.any(axis=0).sum()) for mask in (*masks, block.alone))
     return ElementCounts(numbers[0], numbers[1], of, numbers[2])
 
 
-def resolutions(judgement: Judgement, block: Block) -> tuple[float | None, float | None]:
+def resolutions(entries: Entries, block: Block) -> tuple[float | None, float | None]:
     """Return the least relative error that would have been seen in any entry, and that relative to the largest.
 
     If any entries are known only from directions, both are relative to the largest.
     """
     a, value, known, off, columns = block.claimed, block.value, block.known, block.off, block.columns
-    bound, state = judgement.bound[:, columns], judgement.state[:, columns]
+    bound, state = entries.bound[:, columns], entries.state[:, columns]
     largest = float(np.abs(np.where(np.isfinite(a), a, 0.0)).max())
     by_bound = np.isnan(value) & (state == PASS) & np.isfinite(bound) & (largest > 0) & ~block.at_kink
     if by_bound.any():
-        unseen = (bound + judgement.own_rounding[:, columns] + judgement.least_accused[:, columns])[by_bound]
+        unseen = (bound + entries.own_rounding[:, columns] + entries.least_accused[:, columns])[by_bound]
         of_largest = max(float(unseen.max()), float(off[known].max(initial=0.0))) / largest
         return of_largest, of_largest
     if not known.any():
@@ -176,18 +176,18 @@ def limit_digits(probe: Probe, item: InputCheck, k: int) -> InputCheck:
 
     If outputs are combined, the worst element gets the output that is furthest off.
     """
-    flat, rows, judgement, columns = probe.flat, probe.rows, probe.judgement, probe.flat.columns(k)
+    flat, rows, entries, columns = probe.flat, probe.rows, probe.entries, probe.flat.columns(k)
     if item.verdict == "fail" and item.worst is not None and not rows.single:
-        item = with_output(judgement, item, columns)
+        item = with_output(entries, item, columns)
     known = [p for p in probe.directions.probed if p.agrees.all() and p.line.direction[columns].any()]
-    if not known or not np.isnan(judgement.value[:, columns]).any():
+    if not known or not np.isnan(entries.value[:, columns]).any():
         return item
     p = min(known, key=lambda p: float(np.max(p.tolerance)))
     size = np.maximum(rows.size(p.line.direction, p.claimed), TINY)
     digits = digits_of(float((np.abs(p.off) / size).max()))
     if not rows.known:
         effect = np.abs(p.claimed) / np.sqrt(np.count_nonzero(p.line.direction))
-        unseen = (judgement.bound[:, columns] * flat.scales[columns]).max(axis=1)
+        unseen = (entries.bound[:, columns] * flat.scales[columns]).max(axis=1)
         item = replace(item, resolution=float((unseen / np.maximum(effect, TINY)).max()))
     if item.verdict != "pass":
         return item
@@ -195,15 +195,15 @@ def limit_digits(probe: Probe, item: InputCheck, k: int) -> InputCheck:
     return replace(item, digits=min(item.digits, digits), max_abs_error=most)
 
 
-def with_output(judgement: Judgement, item: InputCheck, columns: slice) -> InputCheck:
+def with_output(entries: Entries, item: InputCheck, columns: slice) -> InputCheck:
     """Return the result for an input, with the output that is furthest off."""
-    flat, worst = judgement.flat, item.worst
-    wrong = np.argwhere(judgement.state[:, columns] == FAIL).tolist()
+    flat, worst = entries.flat, item.worst
+    wrong = np.argwhere(entries.state[:, columns] == FAIL).tolist()
     places = [(j, i) for j, i in wrong if worst and flat.label(columns.start + i)[1] == worst.place]
     if not places:
         return item
     row, place = places[0]
-    found = locate_output(judgement, row, columns.start + place)
+    found = locate_output(entries, row, columns.start + place)
     if found is None:
         return item
     j, claimed, numeric, error = found
@@ -223,37 +223,37 @@ def text_of_disagreement(probe: Probe) -> str:
 
 def evidence(probe: Probe, verdict: str) -> Evidence:
     """Return what a verdict rests on: for each direction, the products of its worst row."""
-    flat, judgement, rows = probe.flat, probe.judgement, []
+    flat, entries, rows = probe.flat, probe.entries, []
     for p in probe.directions.probed:
         j = int(np.argmax(p.excess))
         rows.append(Direction(float(p.claimed[j]), float(p.slopes.value[j]), float(p.slopes.error[j])))
     needed = probe.locator.calls_needed if verdict == "inconclusive" and probe.out_of_calls else None
-    estimated = len(judgement.estimates) * len(flat.f0)
+    estimated = len(entries.estimates) * len(flat.f0)
     return Evidence(len(flat.f0) * flat.size, estimated, flat.claim.budget.made, tuple(rows), needed)
 
 
 LINE = 81  # points of the function along the worst element: a choice
 
 
-def with_elements(judgement: Judgement, item: InputCheck, k: int) -> InputCheck:
+def with_elements(entries: Entries, item: InputCheck, k: int) -> InputCheck:
     """Add to the result for input k all of its elements, and the function along the worst one."""
-    flat, columns = judgement.flat, judgement.flat.columns(k)
-    if not judgement.rows.single:
+    flat, columns = entries.flat, entries.flat.columns(k)
+    if not entries.rows.single:
         return item
     elements = Elements(
         tuple(flat.row(j) for j in range(len(flat.f0))),
         tuple(flat.label(i)[1:] for i in range(columns.start, columns.stop)),
-        judgement.claimed[:, columns],
-        judgement.value[:, columns],
-        MARGIN * judgement.error[:, columns],
-        VERDICTS[judgement.state[:, columns]],
+        entries.claimed[:, columns],
+        entries.value[:, columns],
+        MARGIN * entries.error[:, columns],
+        VERDICTS[entries.state[:, columns]],
     )
     line = None
     if item.worst is not None:
         row = elements.rows.index((item.worst.output, item.worst.output_part))
         i = columns.start + elements.columns.index((item.worst.place, item.worst.part))
         offsets = np.linspace(-1, 1, LINE)
-        _, values = judgement.sampler.element(i).values(offsets)
+        _, values = entries.sampler.element(i).values(offsets)
         x = float(flat.coordinate(i))
         line = LineValues(x + offsets * float(flat.scales[i]), values[:, row], (x, float(flat.f0[row])))
     return replace(item, elements=elements, point=np.array(flat.arrays[k]), line=line)

@@ -31,8 +31,8 @@ from ..results.inputs import InputCheck
 from ..tape.tensor import Tensor
 from ..user.frameworks import framework_imported
 from .check import MOST_SHOWN, Check, error_report, refuse_foreign, replay_command, surroundings_of
+from .claim_check import observe, run_check
 from .cross_checks import MOST_SINGLE, HighPrecision, directions_of
-from .judge import observe, run_check
 from .points import draw_numbers
 from .reasons import TRIVIAL
 

@@ -21,7 +21,7 @@ from ..results.checks import CheckReport
 from ..results.inputs import Element
 from ..tape.modes import enable_grad
 from ..tape.tensor import Tensor
-from .judge import Place, run_check
+from .claim_check import Place, run_check
 
 
 class PytorchFunction(Traced):

@@ -9,7 +9,7 @@ import numpy as np
 from ..numeric.flat import Flat
 from ..numeric.probe import Probe
 from ..numeric.sampler import TINY
-from ..numeric.verdict import FAIL, Judgement, differ_by
+from ..numeric.verdict import FAIL, Entries, differ_by
 from ..results.checks import Finding, InputCheck
 
 FEW_DIGITS = 2.0**-25  # half of float32's rounding unit; above it, a check may be undecided for lack of digits
@@ -33,30 +33,30 @@ def too_few(probe: Probe) -> Finding:
     return Finding("out of calls", f"undecided after {calls}; rerun with --calls {probe.locator.calls_needed}")
 
 
-def reason_of(judgement: Judgement, seen: Mapping[str, str]) -> Finding:
+def reason_of(entries: Entries, seen: Mapping[str, str]) -> Finding:
     if seen["elements"] == "below rounding":
         text = "no element is decidable: the effect of every element is smaller than the rounding error of the function"
         return Finding("below rounding", text)
     if seen.get("repeat") == "differs":
-        relative = judgement.rows.between_calls / np.maximum(np.abs(judgement.claimed), TINY)
+        relative = entries.rows.between_calls / np.maximum(np.abs(entries.claimed), TINY)
         return Finding("non-deterministic", f"the claimed derivative is {differ_by(float(relative.max()))}")
-    reason = judgement.reason()
-    text = (text_of_jump(judgement) if reason.kind == "jump" else "") or reason.text
-    return Finding(reason.kind, text + few_digits(judgement.flat))
+    reason = entries.reason()
+    text = (text_of_jump(entries) if reason.kind == "jump" else "") or reason.text
+    return Finding(reason.kind, text + few_digits(entries.flat))
 
 
-def text_of_jump(judgement: Judgement) -> str:
+def text_of_jump(entries: Entries) -> str:
     """Describe where the function jumps near the point, and by how much; "" if only directions have shown that."""
-    jumps = (place for place, reason in judgement.reasons.items() if reason.kind == "jump")
-    j, i = next((place for place in jumps if place[1] in judgement.estimates), (0, None))
+    jumps = (place for place, reason in entries.reasons.items() if reason.kind == "jump")
+    j, i = next((place for place in jumps if place[1] in entries.estimates), (0, None))
     if i is None:
         return ""
-    line, _ = judgement.estimates[i]
+    line, _ = entries.estimates[i]
     near = np.geomspace(1e-12, 1e-2, 21)
     t, values = line.values(np.concatenate([-near[::-1], [0.0], near]))
     k = int(np.nanargmax(np.abs(np.diff(values[:, j]))[10:31])) + 10  # only steps close to the point
-    name, index, _ = judgement.flat.label(i)
-    place = float(judgement.flat.coordinate(i)) + float(t[k + 1]) * float(judgement.flat.scales[i])
+    name, index, _ = entries.flat.label(i)
+    place = float(entries.flat.coordinate(i)) + float(t[k + 1]) * float(entries.flat.scales[i])
     by = abs(values[k + 1, j] - values[k, j])
     what = f"{name}{list(index) or ''}"
     return f"the function jumps by {by:.2g} near {what} = {place:.9g}: move the point, or check each part separately"
@@ -72,21 +72,21 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             yield f"{item.name}: {TRIVIAL}"
 
 
-def slight_notes(judgement: Judgement) -> Iterator[str]:
+def slight_notes(entries: Entries) -> Iterator[str]:
     """Yield a note for each input with elements that pass although they differ by more than rounding."""
-    flat = judgement.flat
+    flat = entries.flat
     for k, name in enumerate(flat.claim.wrt):
         part = flat.columns(k)
-        off = max((relative for i, relative in judgement.slight.items() if part.start <= i < part.stop), default=0.0)
+        off = max((relative for i, relative in entries.slight.items() if part.start <= i < part.stop), default=0.0)
         if off:
             yield f"{name}: differs by {off:.1g}, more than rounding; {WHY_SLIGHT}; with --strict, this is a fail"
 
 
-def tolerance_notes(judgement: Judgement) -> Iterator[str]:
+def tolerance_notes(entries: Entries) -> Iterator[str]:
     """Yield a note for each input whose wrong elements are all off by so little that a tolerance may explain it."""
-    flat = judgement.flat
+    flat = entries.flat
     with np.errstate(invalid="ignore", divide="ignore"):
-        relative = np.where(judgement.state == FAIL, np.abs(judgement.claimed / judgement.value - 1), 0.0)
+        relative = np.where(entries.state == FAIL, np.abs(entries.claimed / entries.value - 1), 0.0)
     for k, name in enumerate(flat.claim.wrt):
         off = float(relative[:, flat.columns(k)].max(initial=0.0))
         if 0 < off <= UNCONVERGED:

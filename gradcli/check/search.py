@@ -23,7 +23,7 @@ from ..results.base import SCHEMA, document_of_lines
 from ..results.checks import CheckReport, FoundPoint
 from ..results.inputs import InputCheck
 from .candidates import Point, candidate_points, compare_along_line, constants_in, constants_of_code, shrink
-from .judge import run_check
+from .claim_check import run_check
 
 
 def plain_of(x: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numeric.verdict import ROUNDING, Judgement
+from ..numeric.verdict import ROUNDING, Entries
 from ..results.checks import Taylor, TaylorRow
 
 REMAINDER_STEPS = 2.0 ** -np.arange(3, 19, 2)  # eight, each a quarter of the one before, in units of the scale of x
@@ -13,10 +13,10 @@ MODE_NAMES = {"vjp": "reverse mode (vjp)", "jvp": "forward mode (jvp)"}
 BEYOND_NOISE = 10.0  # a remainder this many times larger than the noise of the values is clear: a choice
 
 
-def taylor_of(judgement: Judgement, direction: np.ndarray) -> Taylor:
+def taylor_of(entries: Entries, direction: np.ndarray) -> Taylor:
     """Return the Taylor remainders along a direction (--taylor), and the rate at which the clear ones fall."""
-    rows, flat = judgement.rows, judgement.flat
-    line = judgement.sampler.line(direction, rows.weights)
+    rows, flat = entries.rows, entries.flat
+    line = entries.sampler.line(direction, rows.weights)
     claimed = rows.along(line.direction)
     _, values = line.values(np.concatenate([REMAINDER_STEPS, -REMAINDER_STEPS]))
     up, down = np.split(values, 2)

@@ -25,7 +25,7 @@ from ..lang.limits import bound, deadline, has_processes, within
 from ..results.checks import CheckReport, Finding
 from ..user.forks import control, flush_streams
 from .check import Check
-from .judge import DEFECT, observe
+from .claim_check import DEFECT, observe
 from .keeper import LATE, PARENT_DEATH, kept
 
 MESSAGE_HEADER = 8  # bytes for the length of a message

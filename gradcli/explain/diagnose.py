@@ -14,7 +14,7 @@ import numpy as np
 from ..numeric.compare import MARGIN
 from ..numeric.decide import Observation
 from ..numeric.flat import median_of
-from ..numeric.verdict import Judgement
+from ..numeric.verdict import Entries
 from ..results.checks import Finding
 from .block import RELATIVE, InputBlock
 from .constants import constant_factor
@@ -28,11 +28,11 @@ from .regions import branches, mask_hypotheses
 PRINTED_DIGITS = range(3, 9)  # numbers of significant digits to which programs round what they print
 
 
-def find_mistakes(judgement: Judgement, diagonal: frozenset[int], at_other: np.ndarray | None) -> tuple[Finding, ...]:
+def find_mistakes(entries: Entries, diagonal: frozenset[int], at_other: np.ndarray | None) -> tuple[Finding, ...]:
     """Explain a failed check. diagonal: inputs for which the function is elementwise. at_other: the claim elsewhere."""
-    evidence = DiagnosisEvidence.of(judgement, diagonal)
+    evidence = DiagnosisEvidence.of(entries, diagonal)
     findings = diagnose(evidence)
-    if all(finding.is_place for finding in findings) and is_kept(judgement, evidence, at_other):
+    if all(finding.is_place for finding in findings) and is_kept(entries, evidence, at_other):
         return (KEPT_FINDING,)
     return findings
 
@@ -44,9 +44,9 @@ KEPT_FINDING = Finding(
 )
 
 
-def is_kept(judgement: Judgement, evidence: DiagnosisEvidence, at_other: np.ndarray | None) -> bool:
+def is_kept(entries: Entries, evidence: DiagnosisEvidence, at_other: np.ndarray | None) -> bool:
     """Report whether the claim is the same at other points, although the derivative changes there."""
-    if at_other is None or not np.array_equal(at_other, judgement.claimed):
+    if at_other is None or not np.array_equal(at_other, entries.claimed):
         return False
     for block in (block for block in evidence.here if block.wrong.any()):
         if any(not np.array_equal(other.a, block.a) for other in evidence.others(block)):

@@ -22,7 +22,7 @@ from ..numeric.flat import Flat
 from ..numeric.locate import FAIL_CALLS
 from ..numeric.rows import ClaimedRows, draw_signs
 from ..numeric.sampler import Line, Sampler
-from ..numeric.verdict import FAIL, OPEN, UNDECIDED, Judgement
+from ..numeric.verdict import FAIL, OPEN, UNDECIDED, Entries
 from .block import RELATIVE, InputBlock, Slope
 from .points import faraway, nearby, resized
 
@@ -201,12 +201,12 @@ class DiagnosisEvidence:
         self.mirrored: dict[int, InputBlock | None] = {}
 
     @classmethod
-    def of(cls, judgement: Judgement, diagonal: frozenset[int]) -> DiagnosisEvidence:
+    def of(cls, entries: Entries, diagonal: frozenset[int]) -> DiagnosisEvidence:
         """Return the evidence of a failed check. If outputs are combined, a block has the worst combination only."""
-        flat, rows = judgement.flat, judgement.rows
-        place, blocks = EvidencePlace(flat, rows, judgement.claimed, diagonal), []
+        flat, rows = entries.flat, entries.rows
+        place, blocks = EvidencePlace(flat, rows, entries.claimed, diagonal), []
         for k in range(len(flat.claim.wrt)):
-            blocks.append(diagonal_here(judgement, k, place) if k in diagonal else block_here(judgement, k, place))
+            blocks.append(diagonal_here(entries, k, place) if k in diagonal else block_here(entries, k, place))
         return cls(blocks, place)
 
     def left(self) -> int:
@@ -358,15 +358,13 @@ class DiagnosisEvidence:
         return False not in answers and enough
 
 
-def block_here(judgement: Judgement, k: int, place: EvidencePlace) -> InputBlock:
+def block_here(entries: Entries, k: int, place: EvidencePlace) -> InputBlock:
     """Return the block of an input at the checked point."""
-    flat, columns, rows = judgement.flat, judgement.flat.columns(k), slice(None)
-    if not judgement.rows.single:  # one combination shows the same as the others
-        worst = int((judgement.state[:, columns] == FAIL).sum(axis=1).argmax())
+    flat, columns, rows = entries.flat, entries.flat.columns(k), slice(None)
+    if not entries.rows.single:  # one combination shows the same as the others
+        worst = int((entries.state[:, columns] == FAIL).sum(axis=1).argmax())
         rows = slice(worst, worst + 1)
-    state, a, r, error = (
-        x[rows, columns] for x in (judgement.state, judgement.claimed, judgement.value, judgement.error)
-    )
+    state, a, r, error = (x[rows, columns] for x in (entries.state, entries.claimed, entries.value, entries.error))
     r = np.where(np.isfinite(error), r, np.nan)
     error = np.where(np.isnan(r), np.inf, error)  # entries that pass by their integral have no numeric derivative
     block = InputBlock(flat, k, a, (r, error), state == FAIL, place=place, rows=rows)
@@ -379,16 +377,16 @@ def block_here(judgement: Judgement, k: int, place: EvidencePlace) -> InputBlock
     return block
 
 
-def diagonal_here(judgement: Judgement, k: int, place: EvidencePlace) -> InputBlock:
+def diagonal_here(entries: Entries, k: int, place: EvidencePlace) -> InputBlock:
     """Return the diagonal of the block of an input for which the function is elementwise."""
-    flat, columns = judgement.flat, judgement.flat.columns(k)
-    undecided = np.isin(judgement.state, (OPEN, UNDECIDED))
-    parts = [x[:, columns] for x in (judgement.value, judgement.error, judgement.state == FAIL, undecided)]
-    claimed = diagonal_of(flat, judgement.rows, judgement.claimed, k)
-    if judgement.rows.weights is None:
+    flat, columns = entries.flat, entries.flat.columns(k)
+    undecided = np.isin(entries.state, (OPEN, UNDECIDED))
+    parts = [x[:, columns] for x in (entries.value, entries.error, entries.state == FAIL, undecided)]
+    claimed = diagonal_of(flat, entries.rows, entries.claimed, k)
+    if entries.rows.weights is None:
         value, error, wrong, left = (np.diagonal(x).copy() for x in parts)
     else:
-        weights = judgement.rows.weights[0]
+        weights = entries.rows.weights[0]
         value, error = parts[0][0] / weights, parts[1][0] / np.abs(weights)
         wrong, left = (np.asarray(x.any(axis=0)) for x in parts[2:])
     value = np.where(np.isfinite(error), value, np.nan)
@@ -398,12 +396,12 @@ def diagonal_here(judgement: Judgement, k: int, place: EvidencePlace) -> InputBl
     return block
 
 
-def is_elementwise(judgement: Judgement, k: int) -> tuple[np.ndarray, np.ndarray] | None:
+def is_elementwise(entries: Entries, k: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the derivatives of an elementwise function and their errors, (n,) each; None for other functions.
 
     Along two random directions, the slopes of each output must then be the same multiple of its element's move.
     """
-    (value, error), (again, error_again) = (diagonal_slopes(judgement.sampler, k, seed) for seed in (0, 1))
+    (value, error), (again, error_again) = (diagonal_slopes(entries.sampler, k, seed) for seed in (0, 1))
     known = np.isfinite(value) & np.isfinite(again)
     with np.errstate(invalid="ignore"):
         alike = np.abs(again - value) <= MARGIN * (error + error_again) + RELATIVE * np.abs(value)

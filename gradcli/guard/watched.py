@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..check.check import Check, values_text
-from ..check.judge import Place, observe
+from ..check.claim_check import Place, observe
 from ..check.workers import in_processes, in_turn
 from ..claims.claim import Claim
 from ..errors import lines_of_file
@@ -101,7 +101,7 @@ def calls_within(seconds: float, each: float) -> int | None:
 def check_recorded_uses(
     derivatives: Sequence[Any], settings: Mapping[str, Any], run_seconds: float, apart: bool
 ) -> Iterator[bytes]:
-    """Yield the results of `judged_uses`, also if the run ended in a block of PyTorch that records no gradients."""
+    """Yield the results of `checked_uses`, also if the run ended in a block of PyTorch that records no gradients."""
     torch = sys.modules.get("torch")
     with contextlib.ExitStack() as modes:
         if torch is not None:
@@ -109,10 +109,10 @@ def check_recorded_uses(
             modes.enter_context(torch.enable_grad())
         if torch is not None and apart:
             load_torch(torch)
-        yield from judged_uses(derivatives, settings, run_seconds, apart)
+        yield from checked_uses(derivatives, settings, run_seconds, apart)
 
 
-def judged_uses(
+def checked_uses(
     derivatives: Sequence[Any], settings: Mapping[str, Any], run_seconds: float, apart: bool
 ) -> Iterator[bytes]:
     """Check uses, and after each yield the pickled number of its derivative with the result for that so far.
@@ -128,7 +128,7 @@ def judged_uses(
     reports: dict[int, list[tuple[Any, CheckReport]]] = {number: [] for number, _, _ in noted}
     for number, d, uses in noted:
         if not uses and d.trouble:
-            yield pickle.dumps((number, not_judged(d)))
+            yield pickle.dumps((number, not_checked(d)))
     for second in (False, True):
         some = [(number, d, uses) for number, d, uses in noted if uses and (uses[0].base is not None) is second]
         turns = [(turn, number, d, use) for number, d, uses in some for turn, use in enumerate(uses)]
@@ -151,7 +151,7 @@ def unchecked_report(name: str, file: str | None, line: int | None, message: str
     return observe(CheckReport(name, file, line, "error", 0.0, message=message), NOT_REPEATED)
 
 
-def not_judged(derivative: Any) -> WatchedDerivative:
+def not_checked(derivative: Any) -> WatchedDerivative:
     """Return the row of a rule that was seen, but whose calls could not be recorded."""
     name, message = f"{derivative.role}: {derivative.name}", f"seen, but not checked: {derivative.trouble}"
     report = unchecked_report(name, derivative.file, derivative.line, message)

@@ -76,7 +76,7 @@ class Comparison:
         tolerance_of: Callable[[int], float] | None = None,
         scale: float = 1.0,
     ):
-        """enough: an error of the numeric derivative that is small enough. strict: see `Judgement`. scale: change of
+        """enough: an error of the numeric derivative that is small enough. strict: see `Entries`. scale: change of
         the element over one unit of the line, by which slopes in reasons are divided.
 
         tolerance_of: by how much the slope of a function jumps because of a tolerance inside it, over the scale; None

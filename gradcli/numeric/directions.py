@@ -28,7 +28,7 @@ from .verdict import (
     ROUNDING,
     SMALL_EFFECT,
     ZERO_UNITS,
-    Judgement,
+    Entries,
     change_between_ends,
     least_accused,
     state_by,
@@ -99,9 +99,9 @@ class Probed:
 class Directions:
     """The directions along which a claim was compared. probed: each of them; families: the sizes of its moves."""
 
-    def __init__(self, judgement: Judgement, seed: int):
-        self.judgement, self.flat, self.rows = judgement, judgement.flat, judgement.rows
-        self.sampler, self.rng = judgement.sampler, np.random.default_rng(seed)
+    def __init__(self, entries: Entries, seed: int):
+        self.entries, self.flat, self.rows = entries, entries.flat, entries.rows
+        self.sampler, self.rng = entries.sampler, np.random.default_rng(seed)
         self.probed: list[Probed] = []
         self.families = self.sizes_of_elements()
 
@@ -112,7 +112,7 @@ class Directions:
             x = np.abs(part[np.isfinite(part)].astype(float))
             largest = float(x.max(initial=0.0))
             size = largest * np.sqrt(np.mean((x / largest) ** 2)) if largest > 0 else 1.0
-            slopes = np.abs(self.judgement.claimed[:, flat.columns(k)])
+            slopes = np.abs(self.entries.claimed[:, flat.columns(k)])
             own = flat.scales[flat.columns(k)]
             with np.errstate(invalid="ignore", over="ignore"):
                 mixed = self.rows.known and np.nanmax(slopes, initial=0.0) * size > MIXED_UNITS * np.nanmax(
@@ -129,10 +129,10 @@ class Directions:
 
     def compare(self, direction: np.ndarray, family: str) -> Probed:
         """Compare along a direction. Of the array family, only the numeric derivative is used, since it is a hint."""
-        judgement, line = self.judgement, self.sampler.line(direction, self.rows.weights)
+        entries, line = self.entries, self.sampler.line(direction, self.rows.weights)
         here = self.rows.along(direction)
         size = self.rows.size(direction, here)
-        left_out = norms(judgement.left_out * direction) if self.flat.claim.left_out else 0.0
+        left_out = norms(entries.left_out * direction) if self.flat.claim.left_out else 0.0
         size_known = np.where(np.isfinite(size), size, 0.0)
         claimed = Claimed(functools.partial(self.rows.slopes_at, line), here, size_known, left_out)
         largest = np.abs(self.rows.claimed * direction).max(axis=1) if self.rows.known else np.abs(here)
@@ -140,14 +140,14 @@ class Directions:
         limits = functools.partial(self.limits_of, size, largest)
         found = Comparison(line, claimed, limits, WANTED / 10 * largest, True)
         if family == "relative":
-            judgement.look_again(found)
+            entries.look_again(found)
         elif found.unsettled:
             found.measure_rounding()
         slopes = found.slopes
         beyond = Limits(found.limits.own, least_accused(self.flat.claim_unit) * size, *found.limits[2:])
         probed = Probed(family, found, beyond.around(slopes.error))
         self.probed.append(probed)
-        judgement.changes = np.maximum(judgement.changes, slopes.change)
+        entries.changes = np.maximum(entries.changes, slopes.change)
         return probed
 
     def limits_of(self, size: np.ndarray, largest: np.ndarray, line: Line, slopes: Estimate) -> Limits:
@@ -155,26 +155,26 @@ class Directions:
         unit = self.flat.claim_unit
         # x + t direction is rounded in each element, which shifts the points of narrow fits
         shifted = np.nan_to_num(0.0 if line.alone else line.unit_of_x / slopes.width)
-        own = (ROUNDING * unit + self.judgement.products_rounding + shifted) * size
+        own = (ROUNDING * unit + self.entries.products_rounding + shifted) * size
         if self.rows.known:
             with np.errstate(invalid="ignore", over="ignore"):
-                own = np.fmax(own, norms(self.judgement.own_rounding * line.direction) + shifted * size)
+                own = np.fmax(own, norms(self.entries.own_rounding * line.direction) + shifted * size)
         least, none = least_accused(unit) * largest, np.zeros_like(largest)
         zero = np.maximum(SMALL_EFFECT**2 * change_between_ends(line), ZERO_UNITS * line.rounding(line.base[None]))
         return Limits(own, least, zero, none)
 
     def bound_by(self, probed: Probed) -> None:
         """Tighten the bounds of all elements that moved along a direction."""
-        judgement, direction = self.judgement, probed.line.direction
+        entries, direction = self.entries, probed.line.direction
         moved = direction != 0
         bound = np.where(probed.agrees, probed.bound, np.inf)[:, None] / np.abs(direction[moved])
-        judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], bound)
+        entries.bound[:, moved] = np.minimum(entries.bound[:, moved], bound)
 
     def settle(self) -> bool:
         """Accept entries whose bounds are tight enough; return whether no entry is left open."""
-        judgement = self.judgement
+        entries = self.entries
         with np.errstate(invalid="ignore"):
-            size, bound = np.abs(judgement.claimed), judgement.bound
+            size, bound = np.abs(entries.claimed), entries.bound
             if not self.rows.known:  # assume elements of a typical size
                 moved = max(np.count_nonzero(p.line.direction) for p in self.probed)
                 size = (
@@ -182,41 +182,41 @@ class Directions:
                     / np.sqrt(moved)
                     / self.flat.scales
                 )
-            open_ = judgement.state == OPEN
+            open_ = entries.state == OPEN
             effects = bound * self.flat.scales
             rounding = ZERO_UNITS * np.max([p.line.rounding(p.line.base[None]) for p in self.probed], axis=0)
-            changes = np.maximum(judgement.effects.max(axis=1, initial=0.0), judgement.changes)
+            changes = np.maximum(entries.effects.max(axis=1, initial=0.0), entries.changes)
             least = np.maximum(SMALL_EFFECT**2 * changes, rounding)
-            zero = (judgement.claimed == 0) & (effects <= least[:, None] + TINY)
+            zero = (entries.claimed == 0) & (effects <= least[:, None] + TINY)
             passes = open_ & np.isfinite(bound) & ((bound <= COARSE * size) | zero)
-        judgement.state[passes] = state_by(bound="is tight")
-        return not (judgement.state == OPEN).any()
+        entries.state[passes] = state_by(bound="is tight")
+        return not (entries.state == OPEN).any()
 
     def leave_open(self, because: Observation | None = None) -> None:
         """Mark open entries negligible if they are small compared with others even at their bounds, else undecided.
 
         because: why they are undecided; by default, because of their bounds.
         """
-        judgement = self.judgement
-        open_ = judgement.state == OPEN
+        entries = self.entries
+        open_ = entries.state == OPEN
         with np.errstate(invalid="ignore"):
-            effect = (np.abs(judgement.claimed) + judgement.bound) * self.flat.scales
-            small = effect <= SMALL_EFFECT * judgement.effects.max(axis=1, initial=0.0)[:, None]
-        judgement.state[open_ & small] = NEGLIGIBLE
+            effect = (np.abs(entries.claimed) + entries.bound) * self.flat.scales
+            small = effect <= SMALL_EFFECT * entries.effects.max(axis=1, initial=0.0)[:, None]
+        entries.state[open_ & small] = NEGLIGIBLE
         for j, i in np.argwhere(open_ & ~small)[:MOST_REASONS].tolist():
-            hidden = f"rounding or noise hides any error below {judgement.bound[j, i]:.2g}"
-            reason = f"{judgement.claimed[j, i]:.3g} is claimed, and {hidden}"
-            judgement.reasons[j, i] = because or Observation("noise", reason)
-        judgement.state[judgement.state == OPEN] = state_by(bound="is wide")
+            hidden = f"rounding or noise hides any error below {entries.bound[j, i]:.2g}"
+            reason = f"{entries.claimed[j, i]:.3g} is claimed, and {hidden}"
+            entries.reasons[j, i] = because or Observation("noise", reason)
+        entries.state[entries.state == OPEN] = state_by(bound="is wide")
 
     def adds_up(self) -> bool:
         """Return whether the slopes of all elements add up to that along a random direction, so that no kinks meet."""
-        judgement, direction = self.judgement, self.draw("relative")
+        entries, direction = self.entries, self.draw("relative")
         line, moved = self.sampler.line(direction, self.rows.weights), direction != 0
         with np.errstate(invalid="ignore"):
-            total = judgement.value[:, moved] @ direction[moved]
-            size = np.abs(judgement.value[:, moved]) @ np.abs(direction[moved])
-            errors = judgement.error[:, moved] @ np.abs(direction[moved])
+            total = entries.value[:, moved] @ direction[moved]
+            size = np.abs(entries.value[:, moved]) @ np.abs(direction[moved])
+            errors = entries.error[:, moved] @ np.abs(direction[moved])
 
         def near(slopes: Fit | Estimate) -> bool:
             with np.errstate(invalid="ignore"):
@@ -231,7 +231,7 @@ class Directions:
 
     def scatters(self) -> bool:
         """Return whether values scatter by far more than their rounding, or in steps, along any sampled line."""
-        lines = [*self.judgement.estimates.values(), *((p.line, p.slopes) for p in self.probed)]
+        lines = [*self.entries.estimates.values(), *((p.line, p.slopes) for p in self.probed)]
         return any(
             ((slopes.noise > SCATTERED * line.rounding(line.base[None])) | np.isfinite(slopes.limit)).any()
             for line, slopes in lines

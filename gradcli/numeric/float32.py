@@ -14,7 +14,7 @@ from ..claims.claim import Claim
 from ..user.frameworks import reachable_from
 from ..user.tracebacks import users_path
 from .sampler import rounding_of
-from .verdict import FAIL, Judgement
+from .verdict import FAIL, Entries
 
 SINGLE = 2.0**-24  # float32's rounding unit
 CAST = re.compile(r"float32|complex64|np\.single|\.float\(\)|torch\.float\b")
@@ -26,16 +26,16 @@ AS_FLOAT32 = "the function returns few digits: its values were compared as those
 LEAST_UNCHANGED = 0.7  # least fraction of values that UNSEEN_MOVE does not change if f is in float32: a choice
 
 
-def note_on_digits(judgement: Judgement) -> str:
+def note_on_digits(entries: Entries) -> str:
     """Return a note if a function computes in float32 or returns as few digits, else "".
 
     Its values at several points change with an element only if float32 resolves the change. Sums in float32 resolve
     less, but they are numbers of float32, which numbers rounded to a few digits are not. Steps that stay in a type with
     more digits are real. Tests the element with the largest effect, among the wrong ones if there are any.
     """
-    wrong, flat = (judgement.state == FAIL).any(axis=0), judgement.flat
-    effects = judgement.effects.max(axis=0)
-    line = judgement.sampler.element(int(np.where(wrong, effects, -1.0).argmax() if wrong.any() else effects.argmax()))
+    wrong, flat = (entries.state == FAIL).any(axis=0), entries.flat
+    effects = entries.effects.max(axis=0)
+    line = entries.sampler.element(int(np.where(wrong, effects, -1.0).argmax() if wrong.any() else effects.argmax()))
     moves = (0.0, UNSEEN_MOVE, LEAST_SEEN)
     at, near, further = (line.values(SEEN_MOVES + move)[1] for move in moves)
     with np.errstate(invalid="ignore"):

@@ -22,7 +22,7 @@ import numpy as np
 
 from .chain import WANTED
 from .estimate import slope_to_the_right
-from .verdict import FAIL, MARGIN, Judgement
+from .verdict import FAIL, MARGIN, Entries
 
 
 def components(count: int, pairs: np.ndarray) -> list[list[int]]:
@@ -73,32 +73,32 @@ LEAST_STRAIGHT = 0.8  # fraction of nearby gradients that must reproduce the dir
 MOST_SUPPORTS = 60  # maximum number of directions to try to separate a claim from a hull: a choice
 
 
-def settle_kinks(judgement: Judgement, rows: set[int], seed: int) -> None:
+def settle_kinks(entries: Entries, rows: set[int], seed: int) -> None:
     """Decide rows in which several elements have kinks, or seem wrong where kinks may meet."""
-    flat = judgement.flat
-    slopes = Slopes(judgement, np.random.default_rng(seed))
+    flat = entries.flat
+    slopes = Slopes(entries, np.random.default_rng(seed))
     for j in sorted(rows):
-        row = KinkRow(slopes, judgement, j)
+        row = KinkRow(slopes, entries, j)
         if row.adds_up() or (flat.size <= MOST_MEETING and row.measure_at_x().adds_up()):
             continue
         columns = row.meeting_columns()
         if columns is None:
-            kinked = judgement.kinks.get(j, [])
-            if kinked and not (judgement.state[j] == FAIL).any():
-                judgement.settle_kinks({tuple(kinked): None}, j)
+            kinked = entries.kinks.get(j, [])
+            if kinked and not (entries.state[j] == FAIL).any():
+                entries.settle_kinks({tuple(kinked): None}, j)
             continue
         blocks = [columns] if row.is_round(columns) else row.blocks(columns)
-        judgement.settle_kinks({tuple(block): row.contains(block) for block in blocks}, j)
+        entries.settle_kinks({tuple(block): row.contains(block) for block in blocks}, j)
 
 
 class Slopes:
     """Directional derivatives of a Flat at x; directions are in units of the scale, one per row."""
 
-    def __init__(self, judgement: Judgement, rng: np.random.Generator):
-        self.flat, self.sampler, self.rng = judgement.flat, judgement.sampler, rng
-        self.weights = judgement.rows.weights
-        size = np.nan_to_num(np.abs(judgement.value), nan=0.0, posinf=0.0)
-        for place, sides in judgement.sides.items():
+    def __init__(self, entries: Entries, rng: np.random.Generator):
+        self.flat, self.sampler, self.rng = entries.flat, entries.sampler, rng
+        self.weights = entries.rows.weights
+        size = np.nan_to_num(np.abs(entries.value), nan=0.0, posinf=0.0)
+        for place, sides in entries.sides.items():
             size[place] = np.abs(sides).max()
         self.enough = WANTED * (size * self.flat.scales).max(axis=1)
 
@@ -141,15 +141,15 @@ class Slopes:
 class KinkRow:
     """One output at a kink: its one-sided derivatives along the axes, and the claimed values."""
 
-    def __init__(self, slopes: Slopes, judgement: Judgement, j: int):
-        flat, error = slopes.flat, judgement.error[j]
+    def __init__(self, slopes: Slopes, entries: Entries, j: int):
+        flat, error = slopes.flat, entries.error[j]
         self.slopes, self.flat, self.j = slopes, flat, j
-        self.claimed = judgement.claimed[j] * flat.scales
-        sides = [judgement.sides.get((j, i)) or (judgement.value[j, i],) * 2 for i in range(flat.size)]
+        self.claimed = entries.claimed[j] * flat.scales
+        sides = [entries.sides.get((j, i)) or (entries.value[j, i],) * 2 for i in range(flat.size)]
         self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
         self.round: dict[tuple[int, ...], bool] = {}  # results of is_round, by elements
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
-        self.uncertain[[i for row, i in judgement.sides if row == j]] = 0.0  # the error there is the jump of the slope
+        self.uncertain[[i for row, i in entries.sides if row == j]] = 0.0  # the error there is the jump of the slope
 
     def measure_at_x(self) -> KinkRow:
         """Measure the derivatives along the axes again, by steps as small as in other directions; return this row."""

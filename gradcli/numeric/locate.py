@@ -15,7 +15,7 @@ from .directions import Directions, Probed
 from .estimate import PER_ESTIMATE
 from .fit import QUICK, fit
 from .sampler import TINY, Line
-from .verdict import FAIL, OPEN, Judgement, state_by
+from .verdict import FAIL, OPEN, Entries, state_by
 
 ONE_BY_ONE = 8  # maximum number of elements to estimate one by one: 8 PER_ESTIMATE are 120 calls, less than PASS_CALLS
 SOME = 64  # the same if directions do not decide: a choice, as this takes about a thousand calls
@@ -45,27 +45,27 @@ class Locator:
     """Locates the elements that explain a disagreement. proven: a direction that disagrees beyond doubt."""
 
     def __init__(self, directions: Directions):
-        self.directions, self.judgement, self.flat = directions, directions.judgement, directions.flat
+        self.directions, self.entries, self.flat = directions, directions.entries, directions.flat
         self.sampler, self.rows = directions.sampler, directions.rows
         self.proven: Probed | None = None
 
     def search(self, probed: Probed) -> bool:
-        judgement = self.judgement
+        entries = self.entries
         row = int(np.argmax(probed.excess))
-        if not np.isfinite(judgement.claimed[row]).all() and self.rows.known:
-            bad = np.flatnonzero(~np.isfinite(judgement.claimed).all(axis=0))
-            judgement.judge_elements(bad[:MOST_LOCATED])
-            if (judgement.state[row, bad[:MOST_LOCATED]] == FAIL).all():
-                judgement.state[~np.isfinite(judgement.claimed)] = state_by(values="contradicts")
-            return bool((judgement.state == FAIL).any())
+        if not np.isfinite(entries.claimed[row]).all() and self.rows.known:
+            bad = np.flatnonzero(~np.isfinite(entries.claimed).all(axis=0))
+            entries.compare_elements(bad[:MOST_LOCATED])
+            if (entries.state[row, bad[:MOST_LOCATED]] == FAIL).all():
+                entries.state[~np.isfinite(entries.claimed)] = state_by(values="contradicts")
+            return bool((entries.state == FAIL).any())
         found: list[int] = []
         if self.common_factor(probed) is not None:
             sample = self.sample(np.flatnonzero(~self.flat.fixed), ONE_BY_ONE)
-            sample = np.unique([int(np.argmax(judgement.effects[row])), *sample])
+            sample = np.unique([int(np.argmax(entries.effects[row])), *sample])
             for i in sample:
-                self.judge_quickly(int(i), probed)
-            if (judgement.state == FAIL).any():
-                judgement.sampled = sample
+                self.compare_quickly(int(i), probed)
+            if (entries.state == FAIL).any():
+                entries.sampled = sample
                 return True
         left, tolerance_left = float(probed.off[row]), float(probed.tolerance[row])
         while abs(left) > tolerance_left and len(found) < MOST_LOCATED:
@@ -73,25 +73,25 @@ class Locator:
             if i is None or i in found:
                 break
             self.rows.fill_column(i)
-            judgement.judge_element(i)
-            judgement.report_partial()
+            entries.compare_element(i)
+            entries.report_partial()
             found.append(i)
-            if i in judgement.slight and self.is_slight(probed, row):
+            if i in entries.slight and self.is_slight(probed, row):
                 return False
-            if (reason := judgement.in_steps(row, i)) is not None:  # so are the other elements
+            if (reason := entries.in_steps(row, i)) is not None:  # so are the other elements
                 self.directions.leave_open(reason)
                 return False
             d = probed.line.direction[i]
-            if judgement.state[row, i] != FAIL and not self.take_from_probe(
+            if entries.state[row, i] != FAIL and not self.take_from_probe(
                 probed.family, row, i, left / d, tolerance_left / abs(d)
             ):
                 break
-            left -= float(judgement.claimed[row, i] - judgement.value[row, i]) * d
-            tolerance_left += float(judgement.error[row, i]) * abs(d)
-            if len(found) == 1 and abs(left) > tolerance_left and self.judge_sample(probed, found):
+            left -= float(entries.claimed[row, i] - entries.value[row, i]) * d
+            tolerance_left += float(entries.error[row, i]) * abs(d)
+            if len(found) == 1 and abs(left) > tolerance_left and self.compare_sample(probed, found):
                 break
-        if found and (judgement.state == FAIL).any():
-            if abs(left) <= tolerance_left and judgement.sampled is None:
+        if found and (entries.state == FAIL).any():
+            if abs(left) <= tolerance_left and entries.sampled is None:
                 self.explained(probed, found)
             return True
         if probed.family != "relative" or not probed.proves.any():
@@ -103,7 +103,7 @@ class Locator:
         """Return whether errors below SLIGHT of each element, as one has, may add up to those along a direction."""
         if not self.rows.known:
             return False
-        terms = np.abs(self.judgement.claimed[row] * probed.line.direction)
+        terms = np.abs(self.entries.claimed[row] * probed.line.direction)
         return bool(abs(probed.off[row]) <= SLIGHT * terms.sum())
 
     def common_factor(self, probed: Probed) -> float | None:
@@ -127,59 +127,59 @@ class Locator:
 
     def take_from_probe(self, family: str, row: int, i: int, off: float, error: float) -> bool:
         """Mark the element that bisection found as wrong if the direction is more precise; return whether it was."""
-        judgement = self.judgement
-        if family != "relative" or not error < MARGIN * judgement.error[row, i]:
+        entries = self.entries
+        if family != "relative" or not error < MARGIN * entries.error[row, i]:
             return False
-        if not abs(off) > error + judgement.own_rounding[row, i] + judgement.least_accused[row, i]:
+        if not abs(off) > error + entries.own_rounding[row, i] + entries.least_accused[row, i]:
             return False
-        judgement.value[row, i] = judgement.claimed[row, i] - off
-        judgement.error[row, i], judgement.state[row, i] = error / MARGIN, state_by(values="contradicts")
+        entries.value[row, i] = entries.claimed[row, i] - off
+        entries.error[row, i], entries.state[row, i] = error / MARGIN, state_by(values="contradicts")
         return True
 
     def explained(self, probed: Probed, found: list[int]) -> None:
         """Accept the elements that agree along the direction once the wrong ones are removed."""
-        judgement, others = self.judgement, np.ones(self.flat.size, bool)
+        entries, others = self.entries, np.ones(self.flat.size, bool)
         others[found] = False
         direction = np.where(others, probed.line.direction, 0.0)
-        taken = judgement.claimed[:, found] - judgement.value[:, found]
+        taken = entries.claimed[:, found] - entries.value[:, found]
         left = np.abs(probed.off - taken @ probed.line.direction[found])
-        more = probed.tolerance + judgement.error[:, found] @ np.abs(probed.line.direction[found])
+        more = probed.tolerance + entries.error[:, found] @ np.abs(probed.line.direction[found])
         moved = direction != 0
         most = np.where(left <= more, left + more, np.inf)
-        judgement.bound[:, moved] = np.minimum(judgement.bound[:, moved], most[:, None] / np.abs(direction[moved]))
+        entries.bound[:, moved] = np.minimum(entries.bound[:, moved], most[:, None] / np.abs(direction[moved]))
         self.directions.settle()
 
-    def judge_sample(self, probed: Probed, found: list[int]) -> bool:
+    def compare_sample(self, probed: Probed, found: list[int]) -> bool:
         """Estimate a sample of elements quickly; return whether the search for more wrong ones can end."""
-        judgement = self.judgement
+        entries = self.entries
         live = np.flatnonzero(~self.flat.fixed)
         sample = [int(i) for i in self.sample(live, SAMPLE - len(found)) if i not in found]
         for i in sample:
             self.rows.fill_column(i)
-            self.judge_quickly(i, probed)
-        judgement.sampled = np.array(sorted({*sample, *found}))
-        return bool((judgement.state[:, sample] == FAIL).any()) or len(sample) + len(found) == len(live)
+            self.compare_quickly(i, probed)
+        entries.sampled = np.array(sorted({*sample, *found}))
+        return bool((entries.state[:, sample] == FAIL).any()) or len(sample) + len(found) == len(live)
 
-    def judge_quickly(self, i: int, probed: Probed) -> None:
+    def compare_quickly(self, i: int, probed: Probed) -> None:
         """Check an element by a fit of low degree; if that does not decide, by a full estimate."""
-        judgement, line = self.judgement, self.sampler.element(i, self.rows.weights)
+        entries, line = self.entries, self.sampler.element(i, self.rows.weights)
         widths = probed.slopes.width[probed.slopes.known & np.isfinite(probed.slopes.width)]
         quick = fit(line, float(np.min(widths, initial=FIRST)), QUICK)
         scale = float(self.flat.scales[i])
         if quick is not None and np.isfinite(quick.error).all():
             value, error = quick.value / scale, quick.error / scale
-            a, size = judgement.claimed[:, i], np.maximum(np.abs(judgement.claimed[:, i]), np.abs(value))
-            near = np.abs(a - value) <= allowed(error, judgement.own_rounding[:, i], judgement.least_accused[:, i])
-            least = 0.0 if judgement.strict else SLIGHT * np.abs(value)
-            clear = np.abs(a - value) > np.maximum(12 * error + judgement.own_rounding[:, i], least)
-            clear &= judgement.proven
+            a, size = entries.claimed[:, i], np.maximum(np.abs(entries.claimed[:, i]), np.abs(value))
+            near = np.abs(a - value) <= allowed(error, entries.own_rounding[:, i], entries.least_accused[:, i])
+            least = 0.0 if entries.strict else SLIGHT * np.abs(value)
+            clear = np.abs(a - value) > np.maximum(12 * error + entries.own_rounding[:, i], least)
+            clear &= entries.proven
             decides = (near & (error <= 1e-3 * size + TINY)) | clear
             if decides.all():
-                judgement.value[:, i], judgement.error[:, i] = value, error
-                judgement.state[:, i] = np.where(near, state_by(values="agrees"), state_by(values="contradicts"))
+                entries.value[:, i], entries.error[:, i] = value, error
+                entries.state[:, i] = np.where(near, state_by(values="agrees"), state_by(values="contradicts"))
                 return
         if self.has_calls(PER_DOUBT):
-            judgement.judge_element(i)
+            entries.compare_element(i)
 
     def locate(self, probed: Probed, row: int, off: float, known: Sequence[int]) -> int | None:
         """Return the element that bisection of a wrong direction ends at. known: wrong elements found before."""
@@ -246,22 +246,22 @@ class Locator:
         """Return whether a check may make `count` more calls."""
         return self.sampler.calls + count <= self.most_calls
 
-    def judge_all_or_some(self, probed: Probed) -> None:
+    def compare_all_or_some(self, probed: Probed) -> None:
         """Compare single elements if a direction decides nothing: those with the largest effects, or all at a kink.
 
         The others are undecided for the direction's reason.
         """
-        judgement = self.judgement
-        live = np.flatnonzero(~self.flat.fixed & (judgement.state == OPEN).any(axis=0))
+        entries = self.entries
+        live = np.flatnonzero(~self.flat.fixed & (entries.state == OPEN).any(axis=0))
         kinked = "kink" in probed.found.words
         if len(live) > (SOME if kinked else ONE_BY_ONE):
-            live = live[np.argsort(-judgement.effects.max(axis=0)[live], kind="stable")[:ONE_BY_ONE]]
+            live = live[np.argsort(-entries.effects.max(axis=0)[live], kind="stable")[:ONE_BY_ONE]]
         for i in live.tolist():
             if self.has_calls(PER_DOUBT):
                 self.rows.fill_column(i)
-                judgement.judge_element(i)
-        judgement.mark_negligible()
-        if (judgement.state == OPEN).any() and not (judgement.state == FAIL).any():
+                entries.compare_element(i)
+        entries.mark_negligible()
+        if (entries.state == OPEN).any() and not (entries.state == FAIL).any():
             self.directions.settle()
             reasons = [probed.found.reason(int(j)) for j in np.flatnonzero(~probed.agrees & ~probed.wrong)]
             self.directions.leave_open(reasons[0] if reasons else None)
@@ -295,13 +295,13 @@ def bisect(elements: np.ndarray, off: float, off_by: Callable, edges: np.ndarray
     return int(elements[0]) if len(elements) else None
 
 
-def locate_output(judgement: Judgement, row: int, i: int) -> tuple[int, float, float, float] | None:
+def locate_output(entries: Entries, row: int, i: int) -> tuple[int, float, float, float] | None:
     """Return the output of a combination that is furthest off along element i: index, claimed, numeric, and error.
 
     The values of all outputs are kept, so this takes only products of the claim. Returns None if there is no estimate.
     """
-    flat, rows, scale = judgement.flat, judgement.rows, float(judgement.flat.scales[i])
-    line, _ = judgement.estimates.get(i) or (judgement.sampler.element(i, rows.weights), None)
+    flat, rows, scale = entries.flat, entries.rows, float(entries.flat.scales[i])
+    line, _ = entries.estimates.get(i) or (entries.sampler.element(i, rows.weights), None)
     found = fit(line.with_weights(None), FIRST, FEW)
     if found is None or rows.weights is None:
         return None

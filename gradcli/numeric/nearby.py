@@ -28,7 +28,7 @@ from .estimate import slope_to_the_right
 from .flat import Flat, median_of
 from .rows import ClaimedRows, draw_signs
 from .sampler import Sampler
-from .verdict import FAIL, Judgement
+from .verdict import FAIL, Entries
 
 DISTANCE = 1e-3  # of the points nearby, in units of the scale: a choice; kinks closer than that are seen as if at x
 POINTS = 8  # points nearby: an element that is as often on either side of a kink shows it with 1 - 2**-7
@@ -45,14 +45,14 @@ WITHIN = 1e-5  # relative error of one-sided slopes that is not a difference: te
 
 
 class Nearby:
-    """The check of one claim next to a kink, and then at it. States and bounds go into the judgement.
+    """The check of one claim next to a kink, and then at it. States and bounds go into the entries.
 
     low, high: the claims nearby, (R, n), or None if some cannot be computed. jumps: where they jump.
     """
 
     def __init__(self, probe: Any):
         """probe: the Probe of the check at the point."""
-        self.probe, self.judgement, self.directions = probe, probe.judgement, probe.directions
+        self.probe, self.entries, self.directions = probe, probe.entries, probe.directions
         self.flat, self.rows, self.sampler = probe.flat, probe.rows, probe.sampler
         self.rng = self.directions.rng
         self.curvatures: dict[int, int] = {}  # by row
@@ -61,13 +61,13 @@ class Nearby:
         if self.rows.known:
             self.look(POINTS)
         self.is_known = len(self.claims) == POINTS
-        self.set_range([self.judgement.claimed])
+        self.set_range([self.entries.claimed])
         if self.is_known:
             self.set_range(self.claims)
             if (self.outside > 0).any():
                 self.look(FURTHER_POINTS)
                 self.set_range(self.claims)
-            self.judgement.nearby = self
+            self.entries.nearby = self
 
     def set_range(self, claims: list[np.ndarray]) -> None:
         """Set the range of some claims, and where it is wide enough for a jump."""
@@ -87,17 +87,17 @@ class Nearby:
     def settles(self, open_rows: np.ndarray) -> bool:
         """Decide all open entries; return False if some may stay open. open_rows: a mask of rows."""
         there = self.bound_there
-        if (self.judgement.state == FAIL).any():
+        if (self.entries.state == FAIL).any():
             return True
         if there is not None:
             bound = np.fmin(there, np.inf) + (self.high - self.low)
-            self.judgement.bound = np.minimum(self.judgement.bound, bound)
+            self.entries.bound = np.minimum(self.entries.bound, bound)
             if self.compare_rest() or self.compare_suspects():
                 return True
         if self.contradicts_slopes(open_rows):
             return True
         if there is not None:
-            self.judgement.accept_near_kink(open_rows, self.jumps | (self.outside > 0))
+            self.entries.accept_near_kink(open_rows, self.jumps | (self.outside > 0))
         return there is not None
 
     @functools.cached_property
@@ -105,9 +105,9 @@ class Nearby:
         """Bounds of the errors of the claim at a point nearby, (R, n); None unless it passes there."""
         if not self.is_known:
             return None
-        self.judgement.nearby = None  # elements that are compared meanwhile must not wait for this answer
+        self.entries.nearby = None  # elements that are compared meanwhile must not wait for this answer
         there = self.check_at(self.points[0])
-        self.judgement.nearby = self
+        self.entries.nearby = self
         return there
 
     def explains(self, j: int, i: int) -> bool:
@@ -116,7 +116,7 @@ class Nearby:
         These are the ends of the element's interval if f is convex or concave, or if no other element shares the kink.
         Otherwise, a claim that is right nearby may have any of its values nearby.
         """
-        here = self.judgement.claimed[j, i]
+        here = self.entries.claimed[j, i]
         if self.bound_there is None:
             return False
         return bool(self.low[j, i] <= here <= self.high[j, i]) or (not self.curvature(j) and self.shares(j, i))
@@ -141,10 +141,10 @@ class Nearby:
     @property
     def outside(self) -> np.ndarray:
         """How far claims at the kink lie outside those nearby, beyond what a smooth claim changes by: (R, n)."""
-        claimed = self.judgement.claimed
+        claimed = self.entries.claimed
         size = np.maximum(np.abs(self.low), np.abs(self.high))
         tolerance = np.where(self.jumps, OUTSIDE * size, self.high - self.low)
-        tolerance = tolerance + self.judgement.own_rounding + self.judgement.least_accused
+        tolerance = tolerance + self.entries.own_rounding + self.entries.least_accused
         with np.errstate(invalid="ignore"):
             outside = np.maximum(self.low - claimed, claimed - self.high) - tolerance
         return np.where(np.isfinite(claimed), outside, np.inf)
@@ -153,26 +153,26 @@ class Nearby:
         """Check the claim at another point; return bounds of its errors there, None unless it passes."""
         flat = Flat(self.flat.claim.moved(self.flat.arrays_at(x)))
         rows = ClaimedRows(flat, np.random.default_rng(0), weights=self.rows.weights)
-        judgement = Judgement(flat, Sampler(flat), rows, self.judgement.products_rounding)
-        judgement.proven = self.judgement.proven
-        probe = type(self.probe)(judgement, 1, near=False)
+        entries = Entries(flat, Sampler(flat), rows, self.entries.products_rounding)
+        entries.proven = self.entries.proven
+        probe = type(self.probe)(entries, 1, near=False)
         self.sampler.calls += 1
         try:
             probe.along_directions()
         except CallError:
             return None
         finally:
-            self.sampler.calls += judgement.sampler.calls
-        if judgement.word != "right" or probe.proven is not None:
-            self.suspect_elements_of(judgement)
+            self.sampler.calls += entries.sampler.calls
+        if entries.word != "right" or probe.proven is not None:
+            self.suspect_elements_of(entries)
             return None
-        own = MARGIN * judgement.error + judgement.own_rounding
-        return np.where(np.isnan(judgement.value), judgement.bound, np.where(np.isfinite(own), own, judgement.bound))
+        own = MARGIN * entries.error + entries.own_rounding
+        return np.where(np.isnan(entries.value), entries.bound, np.where(np.isfinite(own), own, entries.bound))
 
-    def suspect_elements_of(self, there: Judgement) -> None:
+    def suspect_elements_of(self, there: Entries) -> None:
         """Compare elements alone that are wrong nearby: they are wrong here, too, unless the claim is special here."""
         for i in np.flatnonzero((there.state == FAIL).any(axis=0))[:MOST_SUSPECTS]:
-            self.judgement.judge_element(int(i))
+            self.entries.compare_element(int(i))
 
     def compare_rest(self) -> bool:
         """Compare along directions in which only elements without kinks move; return whether any is wrong."""
@@ -191,13 +191,13 @@ class Nearby:
         suspects = np.argsort(-outside)[:MOST_SUSPECTS]
         for i in suspects[outside[suspects] > 0].tolist():
             right, left, error = self.sides(np.eye(1, self.flat.size, i)[0] * self.flat.scales)
-            claimed = self.judgement.claimed[:, i] * self.flat.scales[i]
+            claimed = self.entries.claimed[:, i] * self.flat.scales[i]
             tolerance = WITHIN * (np.abs(right) + np.abs(left)) + MARGIN * error
             if (
                 (claimed < np.minimum(left, right) - tolerance) | (claimed > np.maximum(left, right) + tolerance)
             ).any():
-                self.judgement.judge_element(i)
-        return bool((self.judgement.state == FAIL).any())
+                self.entries.compare_element(i)
+        return bool((self.entries.state == FAIL).any())
 
     def contradicts_slopes(self, open_rows: np.ndarray) -> bool:
         """Return whether the claims contradict the slopes of f along a few directions at the kink."""
@@ -218,9 +218,7 @@ class Nearby:
                     j, direction, right[j], tolerance
                 ):
                     slope = most if claimed > most else least
-                    self.judgement.outside(
-                        j, f"along a direction the slope is {slope:.6g}, but {claimed:.6g} is claimed"
-                    )
+                    self.entries.outside(j, f"along a direction the slope is {slope:.6g}, but {claimed:.6g} is claimed")
                     return True
         return False
 
@@ -235,7 +233,7 @@ class Nearby:
 
     def tolerance(self, direction: np.ndarray, slope: np.ndarray, error: np.ndarray) -> np.ndarray:
         """Return how far claimed products with a direction may be from one-sided slopes: (R,)."""
-        size = np.abs(np.where(direction != 0, self.judgement.claimed * direction, 0.0)).sum(axis=1)
+        size = np.abs(np.where(direction != 0, self.entries.claimed * direction, 0.0)).sum(axis=1)
         return WITHIN * (size + np.abs(slope)) + MARGIN * error
 
     def tests(self, open_rows: np.ndarray) -> list[np.ndarray]:
@@ -243,7 +241,7 @@ class Nearby:
         live = ~self.flat.fixed
         found = [np.where(live, median_of(self.flat.scales[live]), 0.0)]
         for j in np.flatnonzero(open_rows)[:MOST_TESTED]:
-            sizes = np.where(live, self.judgement.claimed[j] * self.flat.scales, 0.0)
+            sizes = np.where(live, self.entries.claimed[j] * self.flat.scales, 0.0)
             largest = np.abs(sizes).max()
             if 0 < largest < np.inf:
                 found.append(sizes / largest * self.flat.scales)

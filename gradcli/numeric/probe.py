@@ -15,7 +15,7 @@ from ..claims.claim import OutOfCallsError
 from .directions import Directions, Probed
 from .estimate import PER_ESTIMATE
 from .locate import ONE_BY_ONE, PER_DOUBT, Locator
-from .verdict import FAIL, OPEN, PASS, Judgement, state_by
+from .verdict import FAIL, OPEN, PASS, Entries, state_by
 
 if TYPE_CHECKING:
     from .nearby import Nearby
@@ -26,14 +26,14 @@ MOST_ROUGH = 3  # elements with kinks to compare alone, before looking next to t
 class Probe:
     """The course of a check. out_of_calls: whether the call budget ended it."""
 
-    def __init__(self, judgement: Judgement, seed: int, restrict: Callable[[], None] = lambda: None, near: bool = True):
+    def __init__(self, entries: Entries, seed: int, restrict: Callable[[], None] = lambda: None, near: bool = True):
         """restrict: raises an error to end the probe if f is defined on a subspace only (symmetric matrices).
 
         near: whether to look next to kinks; otherwise they stay undecided.
         """
         self.restrict, self.symmetry_tested, self.near = restrict, False, near
-        self.judgement, self.flat, self.rows = judgement, judgement.flat, judgement.rows
-        self.sampler, self.directions = judgement.sampler, Directions(judgement, seed)
+        self.entries, self.flat, self.rows = entries, entries.flat, entries.rows
+        self.sampler, self.directions = entries.sampler, Directions(entries, seed)
         self.locator = Locator(self.directions)
         self.out_of_calls = False
 
@@ -48,10 +48,10 @@ class Probe:
         roomy = self.flat.claim.budget.left >= len(live) * PER_ESTIMATE
         try:
             if every or (len(live) <= ONE_BY_ONE and (roomy or len(live) == 1)):
-                self.judgement.judge_elements(
+                self.entries.compare_elements(
                     live, f"element (about {PER_ESTIMATE * len(live)} calls)" if every else "element"
                 )
-                if (self.judgement.state != PASS).any():
+                if (self.entries.state != PASS).any():
                     self.test_symmetry()
             else:
                 self.along_directions()
@@ -91,28 +91,28 @@ class Probe:
         if not 0 < len(few) <= MOST_ROUGH:
             few = self.rough_elements(probed) if "kink" not in probed.found.words else few[:0]
         if len(few) and self.take_out(few, probed):
-            if near is not None and len(few) > 1 and not (self.judgement.state == FAIL).any():
+            if near is not None and len(few) > 1 and not (self.entries.state == FAIL).any():
                 near.contradicts_slopes(~probed.agrees)
-            return bool((self.judgement.state == FAIL).any())
+            return bool((self.entries.state == FAIL).any())
         if near is not None and near.settles(~probed.agrees):
             self.directions.leave_open()
             return True
-        self.locator.judge_all_or_some(probed)
+        self.locator.compare_all_or_some(probed)
         return True
 
     def look_next_to_kinks(self) -> None:
         """Decide entries that stayed undecided at kinks by looking next to these."""
-        judgement = self.judgement
-        open_ = judgement.unknown_at_kinks
+        entries = self.entries
+        open_ = entries.unknown_at_kinks
         if not (open_.any() and self.rows.known):
             return
         near = self.nearby()
         open_[near.constant] = False
         rows = np.any(open_, axis=1)
         if near.is_known and rows.any():
-            judgement.state[open_] = OPEN
+            entries.state[open_] = OPEN
             near.settles(rows)
-            judgement.state[judgement.state == OPEN] = state_by(kink="unknown")
+            entries.state[entries.state == OPEN] = state_by(kink="unknown")
 
     def nearby(self) -> Nearby:
         from .nearby import Nearby
@@ -127,15 +127,15 @@ class Probe:
     def groups(self) -> None:
         """Use further directions for elements whose claimed effect is too small for their bound."""
         for _ in range(3):
-            group = (self.judgement.state == OPEN).any(axis=0)
+            group = (self.entries.state == OPEN).any(axis=0)
             count = int(group.sum())
             if not count:
                 return
             if count <= ONE_BY_ONE and self.locator.has_calls(count * PER_ESTIMATE):
                 for i in np.flatnonzero(group):  # an element limited by rounding may take many calls
                     if self.locator.has_calls(PER_ESTIMATE):
-                        self.judgement.judge_element(int(i))
-                self.judgement.mark_negligible()
+                        self.entries.compare_element(int(i))
+                self.entries.mark_negligible()
                 break
             probed = self.directions.compare(self.directions.draw("relative", group), "relative")
             if probed.wrong.any() and self.find_wrong(probed):
@@ -157,7 +157,7 @@ class Probe:
             self.out_of_calls = True
             if probed.family == "relative" and probed.proves.any():
                 self.locator.proven = probed
-            wrong = self.proven is not None or bool((self.judgement.state == FAIL).any())
+            wrong = self.proven is not None or bool((self.entries.state == FAIL).any())
         if wrong:
             return True
         if probed.family == "array":
@@ -176,8 +176,8 @@ class Probe:
         """Compare a few elements alone, and remove them from all directions; return whether that settles the others."""
         for i in few.tolist():
             self.rows.fill_column(i)
-        self.judgement.judge_elements(few)
-        if (self.judgement.state == FAIL).any():
+        self.entries.compare_elements(few)
+        if (self.entries.state == FAIL).any():
             self.locator.proven = self.locator.proven or (probed if probed.proves.any() else None)
             return True
         rest = probed.line.direction.copy()

@@ -71,7 +71,7 @@ def change_between_ends(line: Line) -> np.ndarray:
     return np.nan_to_num(np.abs(ends), nan=0.0, posinf=0.0).max(axis=0) / FIRST
 
 
-class Judgement:
+class Entries:
     """State of the decision on every entry of the claimed rows.
 
     claimed, value, error, state: arrays of shape (R, n); value is nan for entries that were not estimated themselves.
@@ -150,7 +150,7 @@ class Judgement:
         own, least = self.own_rounding[:, i] * scale, self.least_accused[:, i] * scale
         return Limits(own, least, zero + UNDERFLOW, units * rounding * min(scale, 1.0))
 
-    def judge_element(self, i: int) -> None:
+    def compare_element(self, i: int) -> None:
         """Compare the claim with the function along element i by itself, and decide its entries."""
         line, scale = self.sampler.element(i, self.rows.weights), float(self.flat.scales[i])
         at = functools.partial(self.rows.slopes_at, line)
@@ -231,11 +231,11 @@ class Judgement:
             self.value[j, i], self.bound[j, i] = np.nan, found.answers[j].bound / scale
         return PASS
 
-    def judge_elements(self, elements: Any, what: str = "element") -> None:
+    def compare_elements(self, elements: Any, what: str = "element") -> None:
         """Check several elements, then mark negligible entries. what: their name in progress reports."""
         for count, i in enumerate(elements):
             self.flat.claim.progress.report_progress(what, count, len(elements))
-            self.judge_element(int(i))
+            self.compare_element(int(i))
             self.report_partial()
         self.mark_negligible()
 
@@ -359,20 +359,20 @@ def entries_that_count(claimed: np.ndarray, wrong: np.ndarray) -> np.ndarray:
 EPS, ATOL, RTOL = 1e-6, 1e-5, 1e-3  # PyTorch's defaults
 
 
-def judge_by_tolerances(judgement: Judgement, tolerances: Sequence[float | None]) -> None:
+def compare_by_tolerances(entries: Entries, tolerances: Sequence[float | None]) -> None:
     """Decide by PyTorch's rule, with differences over one step. tolerances: eps, atol, rtol; None for defaults."""
     eps, atol, rtol = (d if x is None else x for x, d in zip(tolerances, (EPS, ATOL, RTOL), strict=True))
-    flat = judgement.flat
+    flat = entries.flat
     if (flat.x + eps == flat.x).any():
         hint = f"leave out --eps, or use a step such as {EPS:g}"
         raise GradcliError(f"--eps {eps:g} is too small: it does not change all inputs", hint=hint)
     for i in np.flatnonzero(~flat.fixed):
         direction = np.eye(1, flat.size, int(i))[0]
-        up, down = judgement.rows.combine(judgement.sampler.along(None, direction, np.array([eps, -eps])))
-        judgement.value[:, i] = (up - down) / (2 * eps)
-    judgement.error = (atol + rtol * np.abs(judgement.value)) / MARGIN
-    judgement.own_rounding = np.zeros_like(judgement.value)
-    judgement.least_accused = np.zeros_like(judgement.value)
-    off = np.abs(judgement.claimed - judgement.value)
+        up, down = entries.rows.combine(entries.sampler.along(None, direction, np.array([eps, -eps])))
+        entries.value[:, i] = (up - down) / (2 * eps)
+    entries.error = (atol + rtol * np.abs(entries.value)) / MARGIN
+    entries.own_rounding = np.zeros_like(entries.value)
+    entries.least_accused = np.zeros_like(entries.value)
+    off = np.abs(entries.claimed - entries.value)
     kept, exceeded = state_by(tolerances="kept"), state_by(tolerances="exceeded")
-    judgement.state = np.where(off <= MARGIN * judgement.error, kept, exceeded).astype(np.int8)
+    entries.state = np.where(off <= MARGIN * entries.error, kept, exceeded).astype(np.int8)

@@ -71,13 +71,13 @@ TOUR = """
    (`gradcli/user/loading.py`), finds f and g, and returns a `Check` (`gradcli/check/check.py`).
 5. `run_all` (`gradcli/check/workers.py`) runs the check in a process, with a time limit.
 6. `Check.claim` returns the `Claim` to check. Here it is a `HandWritten` (`gradcli/claims/hand_written.py`).
-7. `run_check` (`gradcli/check/judge.py`) turns the claim into a real matrix (`Flat`). It checks laws that every
+7. `run_check` (`gradcli/check/claim_check.py`) turns the claim into a real matrix (`Flat`). It checks laws that every
    derivative obeys, such as linearity.
 8. A `Probe` (`gradcli/numeric/probe.py`) compares the claim with numeric slopes: along random directions
    (`gradcli/numeric/directions.py`), or element by element if there are few elements. A `Sampler` calls f, and
    `estimate` computes slopes and their errors from the values. A `Locator` (`gradcli/numeric/locate.py`) would bisect
    a direction that disagrees.
-9. `Judgement` (`gradcli/numeric/verdict.py`) collects what is seen of each element. For x, the claimed derivative is 9
+9. `Entries` (`gradcli/numeric/verdict.py`) collects what is seen of each element. For x, the claimed derivative is 9
    and the numeric one is 6 ± 1e-12, and the integral of the claim does not follow f. The table in
    `gradcli/numeric/decide.py` makes that a fail.
 10. `diagnose` (`gradcli/explain/diagnose.py`) looks for one mistake that explains all wrong elements, here a factor of
@@ -175,7 +175,7 @@ layouts, with short types, with unused outputs, and with a second backward pass.
 `gradcli/claims/adapters/torch_calls.py` does so for PyTorch.
 """,
     "The verdict": """
-`gradcli/check/judge.py` runs the stages of a check:
+`gradcli/check/claim_check.py` runs the stages of a check:
 
 1. `gradcli/numeric/flat.py` turns a claim into a real matrix, and `gradcli/numeric/rows.py` selects the rows to
    compare.
@@ -255,7 +255,7 @@ CHANGES = [
     ("which Python runs a target", "gradcli/user/project.py", "also the settings of the project"),
     ("how the user's files run", "gradcli/user/loading.py", "scripts: `gradcli/program/script.py`"),
     ("an adapter for a framework or an address", "gradcli/claims/adapters/", "the module with its name"),
-    ("the stages of a check", "gradcli/check/judge.py", ""),
+    ("the stages of a check", "gradcli/check/claim_check.py", ""),
     ("when an element passes or fails", "gradcli/numeric/verdict.py", ""),
     ("numeric derivatives and their error", "gradcli/numeric/estimate.py", "values: `gradcli/numeric/sampler.py`"),
     ("which directions are compared", "gradcli/numeric/probe.py", "bisection: `gradcli/numeric/locate.py`"),

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.check.judge import Place, run_check
+from gradcli.check.claim_check import Place, run_check
 from gradcli.claims.hand_written import HandWritten
 
 from ..bank.atoms import ATOMS

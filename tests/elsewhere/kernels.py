@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from gradcli.check import reference
 from gradcli.check.check import Check
-from gradcli.check.judge import Place, run_check
+from gradcli.check.claim_check import Place, run_check
 from gradcli.request import Request
 from gradcli.results.checks import CheckReport
 
@@ -267,8 +267,8 @@ def judge(
     check = replace(made(function_of(kernel, backward)), reference=made(kernel.plain))
     rng = np.random.default_rng(seed)
     arrays = {name: reference.rounded_to(scale * rng.standard_normal(shape), dtype) for name, shape in at.items()}
-    judges = functools.partial(reference.check_by_reference, opens=functools.partial(check.open_reference, arrays))
-    return run_check(lambda: check.claim(arrays), Place(name), request, blame=False, judges=judges)
+    compare = functools.partial(reference.check_by_reference, opens=functools.partial(check.open_reference, arrays))
+    return run_check(lambda: check.claim(arrays), Place(name), request, blame=False, compare=compare)
 
 
 def named(function: Callable, names: Any) -> Callable:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
-from gradcli.check.judge import Judging, Place, make_report
+from gradcli.check.claim_check import ClaimCheck, Place, make_report
 from gradcli.claims.hand_written import HandWritten
 from gradcli.explain.diagnose import explanation_of, observed, swap
 from gradcli.explain.evidence import DiagnosisEvidence, DiagnosisStatement, diagonal_of
@@ -52,14 +52,14 @@ def claim_of(case, derivative, at):
     return HandWritten(case.f, at, wrt=case.wrt, elementwise=case.elementwise, **{case.form: derivative})
 
 
-class Explaining(Judging):
+class Explaining(ClaimCheck):
     """A check that keeps its evidence instead of making findings."""
 
     evidence = None
 
-    def find_mistakes(self, judgement, diagonal):
-        self.evidence = DiagnosisEvidence.of(judgement, diagonal)
-        return super().find_mistakes(judgement, diagonal)
+    def find_mistakes(self, entries, diagonal):
+        self.evidence = DiagnosisEvidence.of(entries, diagonal)
+        return super().find_mistakes(entries, diagonal)
 
 
 def evidence_of(case):

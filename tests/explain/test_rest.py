@@ -9,7 +9,7 @@ from gradcli.explain.rest import estimate_rest
 from gradcli.numeric.flat import Flat
 from gradcli.numeric.rows import MOST_ROWS, ClaimedRows
 from gradcli.numeric.sampler import Sampler
-from gradcli.numeric.verdict import OPEN, PASS, Judgement
+from gradcli.numeric.verdict import OPEN, PASS, Entries
 
 
 @pytest.mark.parametrize(("strict", "wrong"), [(False, 1), (True, 2)])
@@ -40,14 +40,14 @@ def test_all_elements_are_estimated_for_a_report(count):
     jacobian = np.cos(weights * x) * weights
     f = lambda x: np.sin(weights * x).sum(axis=1)  # noqa: E731
     flat = Flat(HandWritten(f, {"x": x}, vjp=lambda g, x: g @ jacobian))
-    judgement = Judgement(flat, Sampler(flat), ClaimedRows(flat, np.random.default_rng(0)))
-    judgement.state[0, 0] = PASS
-    judgement.value[0, 1] = 7.0
-    estimate_rest(judgement)
-    assert judgement.rows.single is (count == 2)
-    combined = judgement.rows.combine(jacobian.T).T
+    entries = Entries(flat, Sampler(flat), ClaimedRows(flat, np.random.default_rng(0)))
+    entries.state[0, 0] = PASS
+    entries.value[0, 1] = 7.0
+    estimate_rest(entries)
+    assert entries.rows.single is (count == 2)
+    combined = entries.rows.combine(jacobian.T).T
     known = np.ones(combined.shape, bool)
     known[0, 1] = False
-    np.testing.assert_allclose(judgement.value[known], combined[known], rtol=1e-6, atol=1e-8)
-    assert judgement.value[0, 1] == 7.0
-    assert (judgement.state[known] == PASS).all() and judgement.state[0, 1] in (OPEN, PASS)
+    np.testing.assert_allclose(entries.value[known], combined[known], rtol=1e-6, atol=1e-8)
+    assert entries.value[0, 1] == 7.0
+    assert (entries.state[known] == PASS).all() and entries.state[0, 1] in (OPEN, PASS)

@@ -9,7 +9,7 @@ from gradcli.claims.hand_written import claim_by_hand
 from gradcli.numeric.flat import Flat
 from gradcli.numeric.rows import ClaimedRows
 from gradcli.numeric.sampler import Sampler
-from gradcli.numeric.verdict import Judgement
+from gradcli.numeric.verdict import Entries
 
 
 def sampler_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Sampler:
@@ -28,7 +28,7 @@ def sampler_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Sampler:
     return Sampler(Flat(claim_by_hand(value, {"x": np.asarray(x, float)}, {"grad": grad}, None, False)))
 
 
-def judgement_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Judgement:
-    """Return the judgement of a gradient of a function of one array, before anything is compared."""
+def entries_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Entries:
+    """Return the entries of a gradient of a function of one array, before anything is compared."""
     sampler = sampler_of(f, x, grad)
-    return Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    return Entries(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))

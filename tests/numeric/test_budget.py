@@ -8,7 +8,7 @@ import pytest
 
 from gradcli import check_gradient
 from gradcli.check.check import Check
-from gradcli.check.judge import Place, run_check
+from gradcli.check.claim_check import Place, run_check
 from gradcli.claims.claim import Capabilities, Claim
 from gradcli.request import Request
 

@@ -6,7 +6,7 @@ import pytest
 from gradcli.numeric.float32 import AS_FLOAT32, note_on_digits
 from gradcli.numeric.verdict import FAIL
 
-from .lines import judgement_of
+from .lines import entries_of
 
 AT = np.array([0.7, 1.3])
 
@@ -24,9 +24,9 @@ def mostly_second(x):
 
 
 def estimated(f, slopes=(1.0, 1.0)):
-    judgement = judgement_of(f, AT, lambda x: np.array(slopes))
-    judgement.judge_elements(range(2))
-    return judgement
+    entries = entries_of(f, AT, lambda x: np.array(slopes))
+    entries.compare_elements(range(2))
+    return entries
 
 
 @pytest.mark.parametrize(
@@ -44,17 +44,17 @@ def test_the_element_with_the_largest_effect_is_tested(f, slopes, seen):
 
 
 def test_a_wrong_element_is_tested_first():
-    judgement = estimated(mostly_second)
-    judgement.state[:, 0] = FAIL
-    judgement.state[:, 1] = 0
-    judgement.changes[:] = 0
-    assert "float32" in note_on_digits(judgement)
+    entries = estimated(mostly_second)
+    entries.state[:, 0] = FAIL
+    entries.state[:, 1] = 0
+    entries.changes[:] = 0
+    assert "float32" in note_on_digits(entries)
 
 
 def test_values_rounded_to_few_digits_are_not_called_float32():
     """0.5 is a number of float32, but 0.50002 is not."""
     for f in (lambda x: round(float(np.sin(3 * x[0])), 4), lambda x: round(float(x[0]), 5)):
-        judgement = judgement_of(f, np.array([0.5]))
-        judgement.judge_elements([0])
-        assert note_on_digits(judgement) in ("", AS_FLOAT32)
+        entries = entries_of(f, np.array([0.5]))
+        entries.compare_elements([0])
+        assert note_on_digits(entries) in ("", AS_FLOAT32)
     assert note_on_digits(estimated(lambda x: 3.0)) == ""

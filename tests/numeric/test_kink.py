@@ -11,7 +11,7 @@ from gradcli.numeric.nearby import Nearby
 from gradcli.numeric.probe import Probe
 from gradcli.numeric.verdict import FAIL, OPEN, PASS
 
-from .lines import judgement_of
+from .lines import entries_of
 
 
 def relu(x):
@@ -240,8 +240,8 @@ def test_connected_columns_form_a_component():
 
 def row_of(f, x):
     """Return the row of a function at a kink, with its derivatives along the axes."""
-    judgement = judgement_of(f, x, np.zeros_like)
-    return KinkRow(Slopes(judgement, np.random.default_rng(3)), judgement, 0).measure_at_x()
+    entries = entries_of(f, x, np.zeros_like)
+    return KinkRow(Slopes(entries, np.random.default_rng(3)), entries, 0).measure_at_x()
 
 
 ROOF = np.array([[1.0, -1, 0], [0, 1, -1], [-1, 0, 1], [-1, 1, 0], [0, -1, 1], [1, 0, -1]])
@@ -292,9 +292,9 @@ def test_an_ellipsoid_contains_the_gradients_at_its_corner(claimed, inside):
 
 
 def nearby(f, x, grad):
-    """Return what is seen next to a kink, and the judgement at it."""
-    judgement = judgement_of(f, x, grad)
-    return Nearby(Probe(judgement, 1)), judgement
+    """Return what is seen next to a kink, and the entries at it."""
+    entries = entries_of(f, x, grad)
+    return Nearby(Probe(entries, 1)), entries
 
 
 X12 = np.where(np.arange(12) % 3 == 0, 0.0, np.linspace(0.5, 1.5, 12))
@@ -305,33 +305,33 @@ def hinges_of(x):
 
 
 def test_claims_that_jump_nearby_are_at_a_kink():
-    near, judgement = nearby(hinges_of, X12, lambda x: (x > 0) + 2 * x)
+    near, entries = nearby(hinges_of, X12, lambda x: (x > 0) + 2 * x)
     assert near.is_known
     assert near.jumps[0].tolist() == (X12 == 0).tolist()
     np.testing.assert_allclose(near.low[0], np.where(X12 == 0, 0, 1 + 2 * X12), rtol=5e-3, atol=5e-3)
     np.testing.assert_allclose(near.high[0], 1 + 2 * X12, rtol=5e-3)
     assert (near.outside <= 0).all()
     assert near.settles(np.ones(1, bool))
-    assert (judgement.state == PASS).all()
+    assert (entries.state == PASS).all()
 
 
 @pytest.mark.parametrize(
     ("claimed", "outside"), [(0.5, False), (1.0, False), (1.2, True), (-0.2, True), (np.nan, True)]
 )
 def test_claims_at_a_kink_lie_between_those_nearby(claimed, outside):
-    near, judgement = nearby(hinges_of, X12, lambda x: np.where(x == 0, claimed, (x > 0) + 2 * x))
+    near, entries = nearby(hinges_of, X12, lambda x: np.where(x == 0, claimed, (x > 0) + 2 * x))
     found = near.outside[0] > 0
     assert found.tolist() == ((X12 == 0) & outside).tolist()
     if np.isfinite(claimed):
         assert near.settles(np.ones(1, bool))
-        assert (judgement.state[0, X12 == 0] == FAIL).any() == outside
-        assert (judgement.state[0] == OPEN).sum() == 0 or outside
+        assert (entries.state[0, X12 == 0] == FAIL).any() == outside
+        assert (entries.state[0] == OPEN).sum() == 0 or outside
 
 
 def test_claims_that_are_wrong_nearby_are_compared_at_the_kink():
-    near, judgement = nearby(hinges_of, X12, lambda x: (x > 0) + 2 * x * np.where(np.arange(12) == 4, 1.5, 1))
+    near, entries = nearby(hinges_of, X12, lambda x: (x > 0) + 2 * x * np.where(np.arange(12) == 4, 1.5, 1))
     assert near.settles(np.ones(1, bool))
-    assert judgement.state[0, 4] == FAIL and (judgement.state == FAIL).sum() == 1
+    assert entries.state[0, 4] == FAIL and (entries.state == FAIL).sum() == 1
 
 
 @pytest.mark.parametrize(
@@ -353,11 +353,11 @@ def test_derivatives_along_the_axes_are_measured_on_both_sides():
 @pytest.mark.parametrize("factor", [1.0, 1.5])
 def test_elements_without_kinks_are_compared_along_directions_of_their_own(factor):
     smooth = X12 != 0
-    near, judgement = nearby(hinges_of, X12, lambda x: (x > 0) + 2 * x * np.where(np.arange(12) == 4, factor, 1))
+    near, entries = nearby(hinges_of, X12, lambda x: (x > 0) + 2 * x * np.where(np.arange(12) == 4, factor, 1))
     assert near.compare_rest() is (factor != 1)
     assert (near.directions.probed[0].line.direction != 0).tolist() == smooth.tolist()
     if factor == 1:
-        assert np.isfinite(judgement.bound[0]).tolist() == smooth.tolist()
+        assert np.isfinite(entries.bound[0]).tolist() == smooth.tolist()
 
 
 def test_without_kinks_nothing_is_compared_apart():

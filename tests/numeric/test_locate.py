@@ -11,7 +11,7 @@ from gradcli.numeric.directions import Directions
 from gradcli.numeric.locate import ONE_BY_ONE, Locator, bisect, halves
 from gradcli.numeric.verdict import FAIL, OPEN, PASS
 
-from .lines import judgement_of
+from .lines import entries_of
 
 
 def test_halves_keep_inputs_together():
@@ -55,7 +55,7 @@ AT, WEIGHTS = np.array([1.0, 2.0, -0.5, 3.0]), np.array([2.0, -1.0, 4.0, 0.5])
 
 def located(claimed):
     """Return a locator for sin(x) @ WEIGHTS, with a direction along which the claim was compared."""
-    directions = Directions(judgement_of(lambda x: np.sin(x) @ WEIGHTS, AT, lambda x: claimed), 1)
+    directions = Directions(entries_of(lambda x: np.sin(x) @ WEIGHTS, AT, lambda x: claimed), 1)
     return Locator(directions), directions.compare(directions.draw("relative"), "relative")
 
 
@@ -78,44 +78,44 @@ def test_a_common_factor_shows_along_two_directions(factor, common):
 
 def test_a_direction_that_is_more_precise_than_an_element_decides_it():
     locator, probed = located(RIGHT + [0, 0.3, 0, 0])
-    judgement = locator.judgement
-    judgement.error[0, 1] = 0.5
+    entries = locator.entries
+    entries.error[0, 1] = 0.5
     assert not locator.take_from_probe("array", 0, 1, 0.3, 1e-6)
     assert not locator.take_from_probe("relative", 0, 1, 0.3, 2.0)
     assert not locator.take_from_probe("relative", 0, 1, 1e-7, 1e-6)
-    assert judgement.state[0, 1] == OPEN
+    assert entries.state[0, 1] == OPEN
     assert locator.take_from_probe("relative", 0, 1, 0.3, 1e-6)
-    assert judgement.state[0, 1] == FAIL and judgement.value[0, 1] == pytest.approx(RIGHT[1], abs=1e-12)
-    assert judgement.error[0, 1] <= 1e-6
+    assert entries.state[0, 1] == FAIL and entries.value[0, 1] == pytest.approx(RIGHT[1], abs=1e-12)
+    assert entries.error[0, 1] <= 1e-6
     locator.explained(probed, [1])
-    assert judgement.state[0].tolist() == [PASS, FAIL, PASS, PASS]
+    assert entries.state[0].tolist() == [PASS, FAIL, PASS, PASS]
 
 
 def test_other_elements_stay_open_if_one_does_not_explain_all():
     locator, probed = located(RIGHT + [0, 0.3, 0.1, 0])
-    judgement = locator.judgement
-    judgement.value[0, 1], judgement.error[0, 1], judgement.state[0, 1] = RIGHT[1], 1e-12, FAIL
+    entries = locator.entries
+    entries.value[0, 1], entries.error[0, 1], entries.state[0, 1] = RIGHT[1], 1e-12, FAIL
     locator.explained(probed, [1])
-    assert judgement.state[0].tolist() == [OPEN, FAIL, OPEN, OPEN]
+    assert entries.state[0].tolist() == [OPEN, FAIL, OPEN, OPEN]
 
 
 def test_an_element_is_compared_by_few_points_if_they_decide():
     locator, probed = located(RIGHT * [1, 1, 1.5, 1])
-    locator.judgement.proven = True
+    locator.entries.proven = True
     for i, state in enumerate([PASS, PASS, FAIL, PASS]):
         before = locator.sampler.calls
-        locator.judge_quickly(i, probed)
-        assert locator.judgement.state[0, i] == state
+        locator.compare_quickly(i, probed)
+        assert locator.entries.state[0, i] == state
         assert locator.sampler.calls - before < 10
-        assert locator.judgement.value[0, i] == pytest.approx(RIGHT[i], rel=1e-6)
+        assert locator.entries.value[0, i] == pytest.approx(RIGHT[i], rel=1e-6)
 
 
 def test_the_element_with_a_kink_is_located():
     """The function has a kink at the second element, and is a straight line along the others."""
-    locator = Locator(Directions(judgement_of(lambda x: np.abs(x - [0.3, 2.0, 1.0, 1.0]).sum(), AT), 1))
+    locator = Locator(Directions(entries_of(lambda x: np.abs(x - [0.3, 2.0, 1.0, 1.0]).sum(), AT), 1))
     assert locator.locate_rough(np.ones(4)) == locator.locate_rough(np.array([0.0, 1, 1, 1])) == 1
     assert locator.locate_rough(np.zeros(4)) is None
-    edge = Locator(Directions(judgement_of(lambda x: np.sqrt(x - [0, 2.0, -1, 0]).sum(), AT), 1))
+    edge = Locator(Directions(entries_of(lambda x: np.sqrt(x - [0, 2.0, -1, 0]).sum(), AT), 1))
     with np.errstate(invalid="ignore"):
         assert edge.locate_rough(np.ones(4)) == 1
 
@@ -123,10 +123,10 @@ def test_the_element_with_a_kink_is_located():
 @pytest.mark.parametrize(("words", "count"), [(("smooth", "kink"), 12), (("noise",), ONE_BY_ONE)])
 def test_few_elements_are_compared_alone_unless_they_may_have_kinks(words, count):
     sizes = np.arange(1.0, 13)
-    judgement = judgement_of(lambda x: x @ sizes, np.ones(12), lambda x: sizes)
-    locator, compared = Locator(Directions(judgement, 1)), []
-    judgement.judge_element = lambda i: compared.append(i) or judgement.state.__setitem__((0, i), PASS)
+    entries = entries_of(lambda x: x @ sizes, np.ones(12), lambda x: sizes)
+    locator, compared = Locator(Directions(entries, 1)), []
+    entries.compare_element = lambda i: compared.append(i) or entries.state.__setitem__((0, i), PASS)
     locator.directions.compare(locator.directions.draw("relative"), "relative")
     found = SimpleNamespace(words=words, reason=lambda j: Observation("noise", "why"))
-    locator.judge_all_or_some(SimpleNamespace(found=found, agrees=np.zeros(1, bool), wrong=np.zeros(1, bool)))
+    locator.compare_all_or_some(SimpleNamespace(found=found, agrees=np.zeros(1, bool), wrong=np.zeros(1, bool)))
     assert sorted(compared) == list(range(12 - count, 12))  # those with the largest effects

@@ -12,7 +12,7 @@ from gradcli.claims.claim import OutOfCallsError
 from gradcli.numeric.probe import Probe
 
 from ..bank import hunt
-from .lines import judgement_of
+from .lines import entries_of
 
 MANY = pytest.param(1_000_000, marks=pytest.mark.nightly)
 
@@ -193,7 +193,7 @@ def test_a_wrong_element_is_found_among_others_of_all_sizes(place):
 
 
 def test_the_element_that_makes_a_direction_undecided_is_located_if_there_are_calls():
-    probe = Probe(judgement_of(lambda x: np.abs(x - [0.3, 2.0]).sum(), [1.0, 2.0]), 1)
+    probe = Probe(entries_of(lambda x: np.abs(x - [0.3, 2.0]).sum(), [1.0, 2.0]), 1)
     direction = SimpleNamespace(line=SimpleNamespace(direction=np.ones(2)))
     assert probe.rough_elements(direction).tolist() == [1]
     probe.sampler.calls = 10_000
@@ -204,7 +204,7 @@ def test_the_element_that_makes_a_direction_undecided_is_located_if_there_are_ca
     ("family", "proves", "proven"), [("relative", True, True), ("relative", False, False), ("array", True, False)]
 )
 def test_without_calls_only_a_direction_of_relative_moves_proves_a_disagreement(family, proves, proven):
-    probe = Probe(judgement_of(np.sum, [1.0, 2.0], np.ones_like), 1)
+    probe = Probe(entries_of(np.sum, [1.0, 2.0], np.ones_like), 1)
 
     def search(probed):
         raise OutOfCallsError(5)

@@ -17,9 +17,9 @@ from gradcli.numeric.verdict import (
     OPEN,
     PASS,
     UNDECIDED,
-    Judgement,
+    Entries,
+    compare_by_tolerances,
     digits_of,
-    judge_by_tolerances,
     least_accused,
 )
 
@@ -29,10 +29,10 @@ from .lines import sampler_of
 def judged(f, x, grad):
     """Judge each element of a function of one array separately."""
     sampler = sampler_of(f, x, lambda x: np.asarray(grad, float))
-    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    entries = Entries(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
     with np.errstate(all="ignore"):
-        judgement.judge_elements(range(sampler.flat.size))
-    return judgement
+        entries.compare_elements(range(sampler.flat.size))
+    return entries
 
 
 ROOT = np.sqrt(2)
@@ -64,9 +64,9 @@ ENTRIES = {
 @pytest.mark.parametrize("name", ENTRIES)
 def test_an_element_is_classified_by_its_own_estimate(name):
     f, x, claimed, state = ENTRIES[name]
-    judgement = judged(lambda x: np.asarray(f(x)), x, claimed)
-    assert judgement.state[0, 0] == state, judgement.reasons
-    assert (state == UNDECIDED) == ((0, 0) in judgement.reasons)
+    entries = judged(lambda x: np.asarray(f(x)), x, claimed)
+    assert entries.state[0, 0] == state, entries.reasons
+    assert (state == UNDECIDED) == ((0, 0) in entries.reasons)
 
 
 REASONS = {
@@ -85,8 +85,8 @@ def test_reasons_are_named_after_their_pages(name):
 
 
 def test_the_reason_for_a_staircase_gives_both_slopes():
-    judgement = judged(lambda x: np.floor(1000 * x) / 1000, 1.2345, 1.0)
-    assert judgement.reason().text.startswith("a staircase: the slope is 0 on the step here and 1")
+    entries = judged(lambda x: np.floor(1000 * x) / 1000, 1.2345, 1.0)
+    assert entries.reason().text.startswith("a staircase: the slope is 0 on the step here and 1")
 
 
 def test_a_small_element_that_agrees_is_negligible_next_to_a_large_one():
@@ -111,18 +111,18 @@ def test_scatter_of_a_claim_excuses_only_errors_of_its_size(noise, state):
         return np.cos(x) * (1 + 2e-6 + noise * np.sin(1e17 * x))
 
     sampler = sampler_of(np.sin, 1.0, grad)
-    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
-    judgement.judge_elements([0])
-    assert judgement.state[0, 0] == state
+    entries = Entries(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    entries.compare_elements([0])
+    assert entries.state[0, 0] == state
 
 
 @pytest.mark.parametrize("strict, state", [(False, PASS), (True, FAIL)])
 def test_a_slight_difference_passes_unless_asked_to_be_strict(strict, state):
     sampler = sampler_of(np.sin, 1.0, lambda x: np.cos(x) * (1 + 3e-7))
-    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)), strict=strict)
-    judgement.judge_elements([0])
-    assert judgement.state[0, 0] == state
-    assert bool(judgement.slight) != strict
+    entries = Entries(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)), strict=strict)
+    entries.compare_elements([0])
+    assert entries.state[0, 0] == state
+    assert bool(entries.slight) != strict
 
 
 @pytest.mark.parametrize("relative, digits", [(0.0, 15.95), (1e-3, 3), (0.5, 0.30103), (10, 0)])
@@ -145,20 +145,20 @@ def test_fixed_tolerances_are_used_as_given(off, state):
     rtol, atol = 1e-3, 1e-5
     claimed = 2 + off * (atol + rtol * 2)
     sampler = sampler_of(lambda x: x**2, 1.0, lambda x: np.asarray(claimed))
-    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
-    judge_by_tolerances(judgement, (1e-6, atol, rtol))
-    assert judgement.state[0, 0] == state
+    entries = Entries(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    compare_by_tolerances(entries, (1e-6, atol, rtol))
+    assert entries.state[0, 0] == state
 
 
 def test_the_named_element_has_the_largest_error_whatever_the_rounding():
     matrix = np.array([[-6.0, -1.5], [-1.5, -4.8]])
     for noise in (0.0, 1e-13, -1e-13):
         numeric = np.array([[-9.1, -5.6 + noise], [-5.6 - noise, -9.0 - noise]])
-        judgement = judged(lambda x, a=numeric: a @ x, [0.2, 0.5], matrix)
-        worst = worst_element(judgement, block_of(judgement, slice(0, 2)))
+        entries = judged(lambda x, a=numeric: a @ x, [0.2, 0.5], matrix)
+        worst = worst_element(entries, block_of(entries, slice(0, 2)))
         assert (worst.output, worst.place) == ((0,), (1,))
-    judgement = judged(lambda x: x**2, [1.0, 2.0], np.diag([2.02, 4.04]))
-    worst = worst_element(judgement, block_of(judgement, slice(0, 2)))
+    entries = judged(lambda x: x**2, [1.0, 2.0], np.diag([2.02, 4.04]))
+    worst = worst_element(entries, block_of(entries, slice(0, 2)))
     assert worst.place == (1,)  # the relative errors are equal, so the larger absolute error counts
 
 
@@ -192,19 +192,19 @@ NO_LIMITS = Limits(*np.zeros((4, 1)))
 def test_noise_between_calls_of_a_claim_counts_as_its_rounding():
     noise = itertools.cycle([1e-9, -1e-9])
     sampler = sampler_of(np.sin, np.ones(2), lambda x: np.diag(np.cos(x)) + next(noise))
-    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
-    assert (judgement.own_rounding >= 2e-9).all() and (judgement.own_rounding < 1e-7).all()
+    entries = Entries(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    assert (entries.own_rounding >= 2e-9).all() and (entries.own_rounding < 1e-7).all()
 
 
 def test_a_bound_settles_an_element_only_if_it_is_tight():
     x = np.linspace(0.5, 1.5, 60)
     sampler = sampler_of(lambda x: np.sin(x).sum(), x, np.cos)
-    judgement = Judgement(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
-    directions = Directions(judgement, 0)
+    entries = Entries(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+    directions = Directions(entries, 0)
     directions.bound_by(directions.compare(directions.draw("relative"), "relative"))
-    judgement.bound[0, 7], judgement.bound[0, 8] = 0.03 * np.cos(x[7]), np.inf  # the limit is 2 %
+    entries.bound[0, 7], entries.bound[0, 8] = 0.03 * np.cos(x[7]), np.inf  # the limit is 2 %
     assert not directions.settle()
-    assert np.flatnonzero(judgement.state[0] != PASS).tolist() == [7, 8]
+    assert np.flatnonzero(entries.state[0] != PASS).tolist() == [7, 8]
 
 
 def test_equal_numbers_agree_to_all_digits_that_are_counted():
@@ -214,38 +214,38 @@ def test_equal_numbers_agree_to_all_digits_that_are_counted():
 
 
 def test_an_entry_at_a_kink_is_undecided_if_its_sides_are_hardly_known():
-    judgement = judged(abs, 0.0, 0.3)
-    assert judgement.sides[0, 0] == pytest.approx((-1, 1)) and judgement.kinks == {0: [0]}
-    assert judgement.at_kink(0, 0, 0.5) == UNDECIDED
-    assert "known only to within" in judgement.reasons[0, 0].text
-    judgement.claimed[0, 0] = 1.3
-    assert judgement.at_kink(0, 0, 1e-9) == FAIL
+    entries = judged(abs, 0.0, 0.3)
+    assert entries.sides[0, 0] == pytest.approx((-1, 1)) and entries.kinks == {0: [0]}
+    assert entries.at_kink(0, 0, 0.5) == UNDECIDED
+    assert "known only to within" in entries.reasons[0, 0].text
+    entries.claimed[0, 0] = 1.3
+    assert entries.at_kink(0, 0, 1e-9) == FAIL
 
 
 def test_values_at_a_kink_are_settled_together():
     def three():
-        judgement = judged(lambda x: np.abs(x).sum(), np.zeros(3), [0.3, 0.2, 0.1])
-        judgement.kinks.clear()
-        return judgement
+        entries = judged(lambda x: np.abs(x).sum(), np.zeros(3), [0.3, 0.2, 0.1])
+        entries.kinks.clear()
+        return entries
 
     for inside, state in ((True, PASS), (False, FAIL), (None, UNDECIDED)):
-        judgement = three()
-        judgement.settle_kinks({(0, 2): inside}, 0)
-        assert judgement.state[0].tolist() == [state, PASS, state]
-        assert len(judgement.notes) == (inside is False)
-    judgement = three()
-    judgement.state[0, 0] = FAIL
-    judgement.settle_kinks({(0, 2): True}, 0)
-    assert len(judgement.notes) == 1
-    judgement.outside(0, "because")
-    assert judgement.state[0].tolist() == [PASS] * 3
+        entries = three()
+        entries.settle_kinks({(0, 2): inside}, 0)
+        assert entries.state[0].tolist() == [state, PASS, state]
+        assert len(entries.notes) == (inside is False)
+    entries = three()
+    entries.state[0, 0] = FAIL
+    entries.settle_kinks({(0, 2): True}, 0)
+    assert len(entries.notes) == 1
+    entries.outside(0, "because")
+    assert entries.state[0].tolist() == [PASS] * 3
 
 
 @pytest.mark.parametrize("bound", [1e-9, np.inf])
 def test_open_entries_near_a_kink_are_accepted_if_they_have_bounds(bound):
-    judgement = judged(lambda x: np.abs(x).sum(), np.zeros(3), [0.3, 0.2, 0.1])
-    judgement.state[:], judgement.bound[:] = OPEN, bound
-    judgement.kinks.clear()
-    judgement.accept_near_kink(np.ones(1, bool), np.array([[True, False, True]]))
-    assert judgement.kinks == {0: [0, 2]}
-    assert set(judgement.state[0].tolist()) == {PASS if np.isfinite(bound) else OPEN}
+    entries = judged(lambda x: np.abs(x).sum(), np.zeros(3), [0.3, 0.2, 0.1])
+    entries.state[:], entries.bound[:] = OPEN, bound
+    entries.kinks.clear()
+    entries.accept_near_kink(np.ones(1, bool), np.array([[True, False, True]]))
+    assert entries.kinks == {0: [0, 2]}
+    assert set(entries.state[0].tolist()) == {PASS if np.isfinite(bound) else OPEN}

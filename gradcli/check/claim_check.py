@@ -36,7 +36,7 @@ from ..numeric.products import adjoint_test, find_broken_law, rounding_of_produc
 from ..numeric.repeated import claim_at_other_point, differing_calls, find_unsteady, late_difference
 from ..numeric.rows import ClaimedRows
 from ..numeric.sampler import Sampler
-from ..numeric.verdict import AT_KINK, FAIL, SAME_CALL, Judgement, differ_by, judge_by_tolerances
+from ..numeric.verdict import AT_KINK, FAIL, SAME_CALL, Entries, compare_by_tolerances, differ_by
 from ..request import Request
 from ..results.checks import CheckReport, Evidence, Finding, Source
 from ..results.inputs import InputCheck
@@ -105,11 +105,11 @@ def run_check(
     progress: Progress | None = None,
     blame: bool = True,
     explain: bool = True,
-    judges: Callable[[Claim, Request, Callable[..., CheckReport]], CheckReport] | None = None,
+    compare: Callable[[Claim, Request, Callable[..., CheckReport]], CheckReport] | None = None,
 ) -> CheckReport:
     """Check the claim that `make` returns. Errors become reports.
 
-    blame: find the part that is wrong or raises. explain: find the mistake. judges: compares the claim with something
+    blame: find the part that is wrong or raises. explain: find the mistake. compare: compares the claim with something
     other than values.
     """
     request, claim = request or Request(), None
@@ -118,12 +118,12 @@ def run_check(
         with np.errstate(all="ignore"):
             claim = make()
             claim.progress = progress or Progress()
-            if judges is None:
-                checked = judge(claim, request, report, explain)
+            if compare is None:
+                checked = check_claim(claim, request, report, explain)
                 random = as_random(checked, claim, request)
                 checked = with_calls(checked, claim, request) if random is None else random
             else:
-                checked = judges(claim, request, report)
+                checked = compare(claim, request, report)
             return with_blame(checked, claim, request, blame) if checked.verdict == "fail" else checked
     except Exception as error:  # one check must not end the others
         return report_error(error, report, claim, request, blame)
@@ -222,10 +222,12 @@ def parts_of(claim: Claim, seed: int) -> Iterator[tuple[Claim, Callable[[], str]
             yield second_order(part, seed), describe
 
 
-def judge(claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True) -> CheckReport:
+def check_claim(
+    claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True
+) -> CheckReport:
     if claim.doubt:
         return leave_open(report, {"point": "is not that of the call"}, Finding("changed since", claim.doubt))
-    checked = Judging(claim, request, report, explain).run()
+    checked = ClaimCheck(claim, request, report, explain).run()
     if claim.on_manifolds and checked.verdict == "pass":
         from .conventions import find_ambiguity
 
@@ -283,7 +285,7 @@ class RestrictedError(Exception):
         self.report = report
 
 
-class Judging:
+class ClaimCheck:
     """The check of one claim. All methods raise CallError.
 
     report: makes a report from a verdict, a message and other fields. at_other: the claim at another point.
@@ -321,16 +323,16 @@ class Judging:
         products_rounding = 0.0
         if self.broken_law is None and by_error and rows.single:
             products_rounding, self.broken_law = rounding_of_products(flat, rows.claimed, request.seed)
-        judgement = Judgement(flat, self.sampler, rows, products_rounding, request.is_strict)
-        probe = Probe(judgement, request.seed, self.restrict)
+        entries = Entries(flat, self.sampler, rows, products_rounding, request.is_strict)
+        probe = Probe(entries, request.seed, self.restrict)
         if not by_error:
-            judge_by_tolerances(judgement, request.tolerances or ())
-        elif judgement.claimed.size:
+            compare_by_tolerances(entries, request.tolerances or ())
+        elif entries.claimed.size:
             try:
-                judge_by_estimates(judgement, probe, request)
+                compare_by_estimates(entries, probe, request)
             except RestrictedError as restricted:
                 return restricted.report
-        return self.report_on(judgement, probe)
+        return self.report_on(entries, probe)
 
     def restrict(self) -> None:
         """Raise RestrictedError if the function is restricted to symmetric matrices and nothing fails on those."""
@@ -341,46 +343,46 @@ class Judging:
         from ..numeric.symmetric import restrict_to_symmetric
 
         narrower = restrict_to_symmetric(self.sampler)
-        report = None if narrower is None else judge(narrower, self.request, self.report, self.explain)
+        report = None if narrower is None else check_claim(narrower, self.request, self.report, self.explain)
         if report is not None and all(item.verdict != "fail" for item in report.inputs):
             raise RestrictedError(report)
 
-    def report_on(self, judgement: Judgement, probe: Probe) -> CheckReport:
+    def report_on(self, entries: Entries, probe: Probe) -> CheckReport:
         flat, claim, request = self.flat, self.claim, self.request
-        findings = [Finding(*law[:2]) for law in (self.broken_law, self.unsteady(judgement)) if law is not None]
-        seen = self.observations(judgement, probe, bool(findings))
+        findings = [Finding(*law[:2]) for law in (self.broken_law, self.unsteady(entries)) if law is not None]
+        seen = self.observations(entries, probe, bool(findings))
         verdict = decide.decide(seen).verdict
         wrong = seen["elements"] == "wrong" or "direction" in seen
-        if self.finds_few_digits(judgement, probe, verdict):
-            return Judging(claim, request, self.report, self.explain).run()
-        diagonal = self.decide_rest(judgement, probe) if wrong and self.explain else frozenset()
-        if request.show == "all" and judgement.rows.known and not probe.out_of_calls:
+        if self.finds_few_digits(entries, probe, verdict):
+            return ClaimCheck(claim, request, self.report, self.explain).run()
+        diagonal = self.decide_rest(entries, probe) if wrong and self.explain else frozenset()
+        if request.show == "all" and entries.rows.known and not probe.out_of_calls:
             from ..explain.rest import estimate_rest
 
-            estimate_rest(judgement)
-        inputs = tuple(self.input_check(judgement, probe, k) for k in range(len(claim.wrt)))
+            estimate_rest(entries)
+        inputs = tuple(self.input_check(entries, probe, k) for k in range(len(claim.wrt)))
         if wrong and self.explain:
-            findings += self.find_mistakes(judgement, diagonal)
+            findings += self.find_mistakes(entries, diagonal)
         message = claim.restriction
         if verdict == decide.OPEN:
-            findings = [too_few(probe) if probe.out_of_calls else reason_of(judgement, seen)]
+            findings = [too_few(probe) if probe.out_of_calls else reason_of(entries, seen)]
             message = findings[0].text
-        elif verdict == "fail" and not (judgement.state == FAIL).any():
+        elif verdict == "fail" and not (entries.state == FAIL).any():
             message = findings[0].text if findings and not wrong else text_of_disagreement(probe)
         elif verdict == "fail" and not wrong:
             message = findings[0].text
-        at_kink = [AT_KINK] if judgement.kinks and verdict == "pass" else []
-        notes = [*claim.notes, *fixed_notes(flat), *at_kink, *judgement.notes, *undecided_notes(inputs)]
-        notes += slight_notes(judgement)
+        at_kink = [AT_KINK] if entries.kinks and verdict == "pass" else []
+        notes = [*claim.notes, *fixed_notes(flat), *at_kink, *entries.notes, *undecided_notes(inputs)]
+        notes += slight_notes(entries)
         if verdict == "fail" and all(finding.is_place for finding in findings):
-            notes += tolerance_notes(judgement)
+            notes += tolerance_notes(entries)
         if probe.out_of_calls and verdict == "fail":
             notes.append("the call budget (--calls) ended the search for more wrong elements")
         taylor = None
         if request.taylor and flat.size:
             from .taylor import taylor_of
 
-            taylor = taylor_of(judgement, probe.directions.draw("relative"))
+            taylor = taylor_of(entries, probe.directions.draw("relative"))
         checked = self.report(
             seen,
             message,
@@ -394,31 +396,31 @@ class Judging:
             return with_adjoint_test(checked, claim, request.seed)
         return checked
 
-    def finds_few_digits(self, judgement: Judgement, probe: Probe, verdict: str) -> bool:
+    def finds_few_digits(self, entries: Entries, probe: Probe, verdict: str) -> bool:
         """Return whether values turn out to have the digits of float32 only, which the claim notes from then on."""
         flat, claim = self.flat, self.claim
-        known = flat.input_unit >= FEW_DIGITS or bool(claim.capabilities.value_unit) or not judgement.claimed.size
+        known = flat.input_unit >= FEW_DIGITS or bool(claim.capabilities.value_unit) or not entries.claimed.size
         if known or self.request.tolerances is not None or claim.budget.allowed is not None:
             return False
-        items = (input_check(judgement, probe, k) for k in range(len(claim.wrt)))
+        items = (input_check(entries, probe, k) for k in range(len(claim.wrt)))
         single = flat.unit > FEW_DIGITS and (verdict != "pass" or any((x.resolution or 0.0) > FEW_SEEN for x in items))
         if not (single or probe.directions.scatters()):
             return False
         from ..numeric.float32 import SINGLE, note_on_digits, note_on_float32
 
-        note = note_on_float32(claim) if flat.unit == SINGLE else note_on_digits(judgement)
+        note = note_on_float32(claim) if flat.unit == SINGLE else note_on_digits(entries)
         if note:
             claim.capabilities = replace(claim.capabilities, value_unit=SINGLE)
             claim.notes = (*claim.notes, note)
         return bool(note) and flat.unit < SINGLE
 
-    def unsteady(self, judgement: Judgement) -> Finding | Observation | None:
+    def unsteady(self, entries: Entries) -> Finding | Observation | None:
         """Return how calls of a gradient that is given whole differ: two in a row, or an early and a late one."""
-        rows = judgement.rows
+        rows = entries.rows
         if rows.again is None:
             return None
         found = find_unsteady(rows.claimed, rows.again, self.at_other, self.request.nondet_tol)
-        if found is not None or self.at_other is None or judgement.word != "right" or self.differs(rows):
+        if found is not None or self.at_other is None or entries.word != "right" or self.differs(rows):
             return found
         return late_difference(self.flat, rows.claimed, self.at_other)
 
@@ -427,50 +429,50 @@ class Judging:
         least = np.maximum(SAME_CALL * np.abs(rows.claimed), self.request.nondet_tol)
         return bool((rows.between_calls > least).any())
 
-    def observations(self, judgement: Judgement, probe: Probe, broken: bool) -> dict[str, str]:
+    def observations(self, entries: Entries, probe: Probe, broken: bool) -> dict[str, str]:
         """Return what was seen of the whole claim, by source. broken: whether it violates a law of derivatives."""
-        seen = {"elements": judgement.word}
+        seen = {"elements": entries.word}
         if broken:
             seen["law"] = "is broken"
         if probe.proven is not None:
             seen["direction"] = "contradicts"
         if probe.out_of_calls:
             seen["budget"] = "is used up"
-        if self.differs(judgement.rows):
+        if self.differs(entries.rows):
             seen["repeat"] = "differs"
         return seen
 
-    def input_check(self, judgement: Judgement, probe: Probe, k: int) -> InputCheck:
-        item = input_check(judgement, probe, k)
-        return with_elements(judgement, item, k) if self.request.show == "all" else item
+    def input_check(self, entries: Entries, probe: Probe, k: int) -> InputCheck:
+        item = input_check(entries, probe, k)
+        return with_elements(entries, item, k) if self.request.show == "all" else item
 
-    def decide_rest(self, judgement: Judgement, probe: Probe) -> frozenset[int]:
+    def decide_rest(self, entries: Entries, probe: Probe) -> frozenset[int]:
         from ..explain.rest import decide_rest
 
-        return decide_rest(judgement, probe)
+        return decide_rest(entries, probe)
 
-    def find_mistakes(self, judgement: Judgement, diagonal: frozenset[int]) -> tuple[Finding, ...]:
+    def find_mistakes(self, entries: Entries, diagonal: frozenset[int]) -> tuple[Finding, ...]:
         from ..explain.diagnose import find_mistakes
 
-        mistakes = find_mistakes(judgement, diagonal, self.at_other)
+        mistakes = find_mistakes(entries, diagonal, self.at_other)
         only_places = all(finding.is_place for finding in mistakes)
-        return (ROUGH, *mistakes) if judgement.rough and only_places else mistakes
+        return (ROUGH, *mistakes) if entries.rough and only_places else mistakes
 
 
-def judge_by_estimates(judgement: Judgement, probe: Probe, request: Request) -> None:
+def compare_by_estimates(entries: Entries, probe: Probe, request: Request) -> None:
     """Probe and locate; then settle kinks."""
-    flat = judgement.flat
+    flat = entries.flat
     probe.run(every=request.show == "all" and flat.size <= MOST_ONE_BY_ONE)
     if probe.out_of_calls:
         return
-    meeting = {j for j, columns in judgement.kinks.items() if len(columns) > 1}
-    meeting.update(np.flatnonzero(judgement.may_be_kinks).tolist())
-    every = not np.isnan(judgement.value[:, ~flat.fixed]).any()
+    meeting = {j for j, columns in entries.kinks.items() if len(columns) > 1}
+    meeting.update(np.flatnonzero(entries.may_be_kinks).tolist())
+    every = not np.isnan(entries.value[:, ~flat.fixed]).any()
     with contextlib.suppress(OutOfCallsError):
-        if meeting and flat.size > 1 and every and (judgement.kinks or not probe.directions.adds_up()):
+        if meeting and flat.size > 1 and every and (entries.kinks or not probe.directions.adds_up()):
             from ..numeric.kink import settle_kinks
 
-            settle_kinks(judgement, meeting, request.seed)
+            settle_kinks(entries, meeting, request.seed)
             probe.look_next_to_kinks()
 
 
