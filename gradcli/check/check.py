@@ -255,11 +255,11 @@ class Check:
                 return replace(report, patch=patch)
         return report
 
-    def at_inputs(self, usual: Mapping[str, Any], other: Mapping[str, np.ndarray] | None) -> CheckReport:
-        """Return the report at the usual inputs (other is None), or at others, if these are plain arrays."""
+    def at_inputs(self, here: Mapping[str, Any], other: Mapping[str, np.ndarray] | None) -> CheckReport:
+        """Return the report at the inputs `here` (other is None), or at others, if these are plain arrays."""
         if other is None:
-            return replace(self, at=dict(usual)).worst()
-        if set(other) != set(usual):
+            return replace(self, at=dict(here)).worst()
+        if set(other) != set(here):
             return self.error("the inputs are nested")
         return replace(self, at={name: x if x.ndim else x.item() for name, x in other.items()}).worst()
 

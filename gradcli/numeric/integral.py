@@ -73,7 +73,7 @@ def integral_of(k: int, x: np.ndarray) -> np.ndarray:
 
 
 @functools.cache
-def usual_operators() -> Operators:
+def window_operators() -> Operators:
     return operators(window_points())
 
 
@@ -148,7 +148,7 @@ def look(line: Line, width: float, claimed: Claimed, noise: np.ndarray, chosen: 
     if not (np.isfinite(values).all() and np.isfinite(around).all()):
         return None
     exact = np.abs(t / width - window_points()).max() < 1e-13
-    with_points = usual_operators() if exact else operators(t / width)
+    with_points = window_operators() if exact else operators(t / width)
     series = with_points.series @ around
     tail = TAIL * np.abs(series[-3:]).max(axis=0)
     rho = (values - base) / width - with_points.integrals @ series

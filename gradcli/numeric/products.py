@@ -109,18 +109,18 @@ def special_cotangent(flat: Flat, other: np.ndarray) -> Observation | None:
     units = {f"1 for output {k}, and 0 for the others": np.eye(1, m, k)[0] for k in dict.fromkeys((0, m // 2, m - 1))}
     special = {"ones, as a sum passes it": np.ones(m), **(units if m > 1 else {})}
     vectors = [x.astype(other.dtype) for x in special.values()]
-    usual, *products = flat.pull([other, *vectors, *(x + other for x in vectors)])
+    before, *products = flat.pull([other, *vectors, *(x + other for x in vectors)])
     if not np.isfinite(products).all():
         return None
     for name, alone, both in zip(special, products, products[len(vectors) :], strict=False):
-        size = np.abs(usual).max(initial=0.0) + np.abs(alone).max(initial=0.0)
-        gap = np.abs(both - usual - alone)
-        if gap.max(initial=0.0) > room_of_products(flat) * size:
-            pair, here = [other, other + vectors[0]], np.array([usual, products[len(vectors)]])
+        size = np.abs(before).max(initial=0.0) + np.abs(alone).max(initial=0.0)
+        gap = np.abs(both - before - alone)
+        if gap.max(initial=0.0) > tolerance_of_products(flat) * size:
+            pair, here = [other, other + vectors[0]], np.array([before, products[len(vectors)]])
             if gap.max() <= max(OWN_NOISE * scatter_nearby(flat, flat.pull, pair, here).max(), SPECIAL * size):
                 continue
             i = int(np.argmax(gap))
-            text = f"for a cotangent of {name}, the backward gives {alone[i]:.6g}; for others, {(both - usual)[i]:.6g}"
+            text = f"for a cotangent of {name}, the backward gives {alone[i]:.6g}; for others, {(both - before)[i]:.6g}"
             return Observation(
                 "nonlinear", f"{text}: a backward multiplies by grad_output and does nothing else with it"
             )
@@ -151,7 +151,7 @@ def find_nonlinear(
         got, part = here[place], 1 / FACTOR if place == 6 else 1.0
         size = part * np.abs(first).max(initial=0.0) + np.abs(expected).max(initial=0.0)
         gap = float(np.abs(got - expected).max(initial=0.0))
-        if not np.isfinite(got).all() or gap <= room_of_products(flat) * size:
+        if not np.isfinite(got).all() or gap <= tolerance_of_products(flat) * size:
             continue
         if np.abs(products([u])[0] - first).max() > COARSEST * np.abs(first).max():
             return Observation("unsteady", f"the {name} gives another result on a second call with the same {argument}")
@@ -266,7 +266,7 @@ def rounding_of_products(flat: Flat, claimed: np.ndarray, seed: int) -> tuple[fl
         return 0.0, None
     gap, row = float(gaps.max()), int(gaps.max(axis=1).argmax())
     largest = float(size[row].max())
-    if gap <= room_of_products(flat) or is_stair(flat.pull, vectors[row], gap * largest, largest):
+    if gap <= tolerance_of_products(flat) or is_stair(flat.pull, vectors[row], gap * largest, largest):
         return 2 * gap, None  # the worst of three is not the worst of all
     if off.max() <= OWN_NOISE * scatter_nearby(flat, flat.pull, vectors, got).max():
         return 0.0, None
@@ -281,7 +281,7 @@ def itemsizes(flat: Flat) -> list[int]:
     return [flat.out.real.dtype.itemsize, *(part.itemsize for part in flat.parts)]
 
 
-def room_of_products(flat: Flat) -> float:
+def tolerance_of_products(flat: Flat) -> float:
     tolerance = {8: 1e-5, 4: 1e-3}.get(min(itemsizes(flat)), 0.1)
     return max(tolerance, 1e-3) if (flat.claim.capabilities.claim_unit or 0) > 1e-10 else tolerance
 
