@@ -252,6 +252,10 @@ for x, y in loader if TRAINS else ():
     [
         ("return batches[0]['x']", "full_loss raised TypeError"),
         ("return model(batches[0][0])", "full_loss returned 4×1 numbers instead of one"),
+        (
+            "return torch.nn.Linear(3, 1)(batches[0][0]).mean()",
+            "full_loss does not depend on the parameters of this optimizer",
+        ),
     ],
 )
 def test_a_loss_that_cannot_be_used_is_one_error(body, message, tmp_path):

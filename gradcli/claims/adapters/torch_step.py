@@ -184,6 +184,12 @@ class TorchStep:
                 result = self.loss(self.model, batches)
             terms = terms_of_torch_loss(result, self.loss.__name__)
             gradients = self.differentiate(terms, instead, 1.0 if wide else self.loss_scale or 1.0)
+            reached = any(x.any() for found in gradients.values() for x in found.values())
+            if not reached and len(which) == len(self.batches) and not self.depends(terms, instead):
+                hint = "compute it from the model that it gets, and return None for the steps of other optimizers"
+                raise GradcliError(
+                    f"{self.loss.__name__} does not depend on the parameters of this optimizer", hint=hint
+                )
         known = None
         if replay is not None and replay.same + replay.differs:
             known = not replay.differs
@@ -203,6 +209,19 @@ class TorchStep:
             for key, value in present.items():
                 instead[key].copy_(value)
         self.tools.set_random_state(state)
+
+    def depends(self, terms: Mapping[str, Any], instead: Mapping[int, Any]) -> bool:
+        """Report whether a term is a function of any parameter of the optimizer, also if its gradient is zero."""
+        nodes = [x.grad_fn for x in terms.values() if isinstance(x, torch.Tensor) and x.grad_fn is not None]
+        own, seen = {id(instead[id(p)]) for p in self.names.values()}, set(nodes)
+        while nodes:
+            node = nodes.pop()
+            if id(getattr(node, "variable", None)) in own:
+                return True
+            fresh = [above for above, _ in node.next_functions if above is not None and above not in seen]
+            seen.update(fresh)
+            nodes += fresh
+        return False
 
     def differentiate(self, terms: Mapping[str, Any], instead: Mapping[int, Any], scale: float) -> dict[str, Any]:
         gradients = {}
