@@ -140,8 +140,9 @@ class Request(NamedTuple):
     def over(self, declared: "Request") -> "Request":
         """Return a declared request with those options of this one that say how to check."""
         ours = {name: getattr(self, name) for name in HOW_CHECKED.split() if name in self.named}
-        return declared._replace(**ours, show=self.show, max_elements=self.max_elements, project=self.project)
+        always = {name: getattr(self, name) for name in ("show", "max_elements", "project", "repair")}
+        return declared._replace(**ours, **always)
 
 
 HOW_CHECKED = """order samples seed dtype calls taylor digits symbolic rtol atol eps nondet_tol strict search engine
-device no_as_called level draws fix candidates seconds"""
+device no_as_called level draws"""

@@ -44,7 +44,7 @@ def fix(call: Call, *, write: bool, candidates: int | None, seconds: float | Non
     output = call.output
     output.check()
     limits = SearchLimits(candidates or CANDIDATES, seconds or SEARCH_SECONDS)
-    call.request = call.request._replace(repair=limits, named=call.request.named | {"fix"})
+    call.request = call.request._replace(repair=limits)
     checks = select_checks(call)
     reports = run_quietly(call, checks)
     refuse_alone(reports)
