@@ -100,7 +100,7 @@ def merged(reports: list[StepReport]) -> tuple[StepReport, ...]:
 class StepSummary(NamedTuple):
     """The steps that were checked. taken: the number of steps of each optimizer. status: the command's exit code.
 
-    others: derivatives that the command used (--rules).
+    others: derivatives that the command used (--rules). whole: the summary of all steps, if this one has only some.
     """
 
     target: str
@@ -109,6 +109,7 @@ class StepSummary(NamedTuple):
     seconds: float
     status: int
     others: tuple = ()
+    whole: "StepSummary | None" = None
 
     @property
     def every(self) -> tuple:
@@ -125,14 +126,16 @@ class StepSummary(NamedTuple):
     def failed(self) -> "StepSummary":
         """The steps and derivatives that failed alone."""
         others = tuple(item for item in self.others if item.report.verdict == "fail")
-        return self._replace(reports=tuple(r for r in self.reports if r.verdict == "fail"), others=others)
+        wrong = tuple(r for r in self.reports if r.verdict == "fail")
+        return self._replace(reports=wrong, others=others, whole=self)
 
     @property
     def line(self) -> str:
-        """Summarize in one line."""
-        count = sum(len(report.steps) for report in self.reports)
-        wrong = sum(len(report.steps) for report in self.reports if report.verdict == "fail")
-        open_ones = sum(len(report.steps) for report in self.reports if report.verdict == "inconclusive")
+        """Summarize all steps in one line."""
+        reports = (self.whole or self).reports
+        count = sum(len(report.steps) for report in reports)
+        wrong = sum(len(report.steps) for report in reports if report.verdict == "fail")
+        open_ones = sum(len(report.steps) for report in reports if report.verdict == "inconclusive")
         words = f"{wrong} of {count_of(count, 'checked step')} wrong" + f", {open_ones} inconclusive" * bool(open_ones)
         taken = ", ".join(f"{name} took {count_of(n, 'step')}" for name, n in self.taken.items())
         return f"{words}; {taken}; {self.seconds:.1f} s of checking"

@@ -388,12 +388,16 @@ class WatchedDerivative(NamedTuple):
     columns=("verdict", "role", "function", "file", "line", "points", "calls", "message"),
 )
 class WatchSummary(NamedTuple):
-    """The derivatives that a command used. seconds: time of checking them. status: the command's exit code."""
+    """The derivatives that a command used. seconds: time of checking them. status: the command's exit code.
+
+    whole: the summary of all derivatives, if this one has only some of them.
+    """
 
     target: str
     derivatives: tuple[WatchedDerivative, ...]
     seconds: float
     status: int
+    whole: "WatchSummary | None" = None
 
     @property
     def checks(self) -> CheckSummary:
@@ -403,7 +407,8 @@ class WatchSummary(NamedTuple):
     @property
     def failed(self) -> "WatchSummary":
         """The derivatives that failed alone."""
-        return self._replace(derivatives=tuple(x for x in self.derivatives if x.report.verdict == "fail"))
+        wrong = tuple(x for x in self.derivatives if x.report.verdict == "fail")
+        return self._replace(derivatives=wrong, whole=self)
 
     def rows(self) -> Rows:
         for item in self.derivatives:

@@ -311,8 +311,9 @@ def render_watchsummary(result: WatchSummary, style: Style) -> Group:
         else:
             text.append(uses).append(details_text(item.report, style))
         parts.append(text)
-    count, wrong = len(result.derivatives), result.checks.count("fail")
-    open_ones = [f"{n} {word}" for word in ("inconclusive", "error") if (n := result.checks.count(word))]
+    checks = (result.whole or result).checks
+    count, wrong = len(checks.checks), checks.count("fail")
+    open_ones = [f"{n} {word}" for word in ("inconclusive", "error") if (n := checks.count(word))]
     words = ", ".join([f"{wrong} of {count_of(count, 'derivative')} wrong", *open_ones])
     line, bad = f"{words}; {result.seconds:.1f} s of checking", bool(wrong)
     if not count:
@@ -337,7 +338,10 @@ def render_stepsummary(result: StepSummary, style: Style) -> Group:
                 text.append(f"\n    {differing}", "dim")
         parts.append(text)
     if result.others:
-        parts.append(render_watchsummary(WatchSummary(result.target, result.others, 0.0, result.status), style))
+        others = WatchSummary(result.target, result.others, 0.0, result.status)
+        if result.whole is not None:
+            others = others._replace(whole=others._replace(derivatives=result.whole.others))
+        parts.append(render_watchsummary(others, style))
     wrong = result.checks.count("fail")
     return Group(*parts, Text(result.line, style="bold red" if wrong else "bold green"))
 

@@ -91,6 +91,7 @@ def test_errors_say_what_was_seen():
 def test_with_quiet_only_fails_are_kept():
     summary, _ = summary_of(reports(report(1, "pass"), report(2, "fail", rule="x")))
     assert [r.step for r in summary.failed.reports] == [2]
+    assert summary.failed.line == summary.line and summary.line.startswith("1 of 2 checked steps wrong; ")
 
 
 def test_lines_and_names():
