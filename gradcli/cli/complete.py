@@ -250,7 +250,7 @@ def topics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items
 
     root = ctx.find_root()
     pages = find_pages(root.command.list_commands(root))  # type: ignore[attr-defined]
-    return items([*pages, "rules", *(causes() if incomplete else ())], incomplete)
+    return items([*pages, "findings", *(causes() if incomplete else ())], incomplete)
 
 
 def offer_candidates(what: str, ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:

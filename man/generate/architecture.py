@@ -99,7 +99,7 @@ GLOSSARY = """
 | element | one number of an input or of a Jacobian |
 | entry | one function of the table in `gradcli/rules/` |
 | estimate, error | a numeric derivative, and the half-width of its interval of uncertainty |
-| finding | the named cause of a result, such as `sign` or `factor`; `gradcli help rules` lists all findings |
+| finding | the named cause of a result, such as `sign` or `factor`; `gradcli help findings` lists all findings |
 | kink, jump, edge, staircase, noise | the kinds of behaviour of a function at a point where it is not smooth |
 | leaf | a tensor that requires grad and that the user created directly, not by an operation |
 | locate | find the wrong elements by bisection |

@@ -69,7 +69,8 @@ def test_commands_on_pages_have_the_finding_and_are_corrected(page, tmp_path):
 
 def test_help_prints_pages_and_the_list(tmp_path):
     assert command("help", "reversed", cwd=tmp_path).stdout == causes()["rolled"].page
-    listed = command("help", "rules", cwd=tmp_path).stdout.splitlines()
+    listed = command("help", "findings", cwd=tmp_path).stdout.splitlines()
+    assert command("help", "rules", cwd=tmp_path).stdout.splitlines() == listed  # as in earlier versions
     assert {line.split("\t")[0] for line in listed} == set(causes())
 
 

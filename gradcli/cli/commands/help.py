@@ -64,13 +64,13 @@ def schema(name: str | None, output: str | None) -> None:
         raise GradcliError(f"no schema for '{name}'", hint=hint, kind="name")
 
 
-@click.command(cls=Command, epilog="Examples: gradcli help; gradcli help grad; gradcli help rules")
+@click.command(cls=Command, epilog="Examples: gradcli help; gradcli help grad; gradcli help findings")
 @click.argument("topic", required=False, metavar="[TOPIC]", shell_complete=import_completion("topics"))
 @option("--skill", "Print a page for AI agents, as SKILL.md.")
 def help(topic: str | None, skill: bool) -> None:
     """Show the manual's page on TOPIC, which is a command or a subject. Without TOPIC, list the topics.
 
-    TOPIC may also be the name of a finding, which reports print in brackets; `gradcli help rules` lists these names.
+    TOPIC may also be the name of a finding, which reports print in brackets; `gradcli help findings` lists these names.
     If a command has the same name, the page of the finding follows that of the command. On a terminal, man shows the
     page if it is installed. Otherwise the page is printed as plain text.
     """
@@ -110,10 +110,10 @@ def help(topic: str | None, skill: bool) -> None:
 
 
 def page_of_rule(topic: str) -> str | None:
-    """Return the page of a finding, or the list of all findings for `rules`; None for any other topic."""
+    """Return the page of a finding, or the list of all findings for `findings`; None for any other topic."""
     from ...results.causes import causes
 
-    if topic in ("rules", "why-rules"):
+    if topic in ("findings", "rules", "why-rules"):
         return "".join(f"{name}\t{cause.title}\n" for name, cause in causes().items())
     cause = causes().get(topic)
     return None if cause is None else cause.page
