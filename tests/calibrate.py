@@ -54,7 +54,7 @@ BANKS = {
     "backward passes of random functions": backward_passes,
     "kinks": kinks,
     "functions that lose digits": cancelling,
-    "errors in a region (--search 60)": regions,
+    "claims that are wrong only in a region (--search 60)": regions,
 }
 
 

@@ -132,7 +132,7 @@ def derive_in_time(seconds: float, work: Callable[[], Any], spent: float = 0.0) 
     except (TypeError, ValueError, AttributeError, NotImplementedError, ArithmeticError, IndexError) as error:
         if not was_raised_by_sympy(error):
             raise
-        message = f"sympy cannot do this: {describe_error(error)}"
+        message = f"SymPy cannot do this: {describe_error(error)}"
         raise GradcliError(message, hint=NUMBERS_INSTEAD, kind="exact") from None
 
 

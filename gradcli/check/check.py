@@ -208,7 +208,7 @@ class Check:
         report = self.run_samples()
         project = self.request.project
         note = "" if project is None else project.accepts(report)
-        return observe(report, {"project": "accepts them"}, notes=(*report.notes, note)) if note else report
+        return observe(report, {"project": "accepts the findings"}, notes=(*report.notes, note)) if note else report
 
     def run_samples(self) -> CheckReport:
         """Check all samples with the file's search path and modules; return the first fail, else the worst report."""

@@ -226,7 +226,7 @@ def check_claim(
     claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True
 ) -> CheckReport:
     if claim.doubt:
-        return leave_open(report, {"point": "is not that of the call"}, Finding("changed since", claim.doubt))
+        return leave_open(report, {"point": "differs from the recorded call"}, Finding("changed since", claim.doubt))
     checked = ClaimCheck(claim, request, report, explain).run()
     if claim.on_manifolds and checked.verdict == "pass":
         from .conventions import find_ambiguity

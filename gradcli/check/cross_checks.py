@@ -61,7 +61,7 @@ def compare_with_formulas(claim: Traced, blocks: dict[str, np.ndarray], checks: 
         checks.digits.append((f"symbolic {item.name}", digits_of(item.error / largest)))
         checks.notes += [f"{item.name}: {note}" for note in item.notes]
         if not item.agrees and not any(note.startswith(ROUNDING_NOTE) for note in checks.notes):
-            checks.findings.append(Finding("symbolic", f"sympy's formula for {item.name} disagrees", item.name))
+            checks.findings.append(Finding("symbolic", f"SymPy's formula for {item.name} disagrees", item.name))
 
 
 def claimed_formula(claim: Traced, symbols: dict[str, Any]) -> np.ndarray:

@@ -46,7 +46,7 @@ GROUPS = {
         "sweep": "Value and gradient at every row of a table.",
     },
     "See": {
-        "symbolic": "Derivatives as formulas, by sympy.",
+        "symbolic": "Derivatives as formulas, by SymPy.",
         "trace": "The backward pass, step by step.",
         "graph": "The recorded graph: a tree, dot, mermaid, svg or png.",
         "plot": "A function and its derivative, drawn.",

@@ -135,7 +135,8 @@ OPTIONS: dict[str, Callable] = {
     },
     "hess": value_option(
         "--hess x,y=FORMULA",
-        "Second derivative with respect to x and y. x=FORMULA means x,x=FORMULA. Repeatable.",
+        "Second derivative with respect to x and y. For the second derivative with respect to x alone, write "
+        "x=FORMULA. Repeatable.",
         targets="expression script",
     ),
     **{
@@ -324,8 +325,9 @@ OPTIONS: dict[str, Callable] = {
     "stochastic": option(
         "--stochastic NAME",
         "Check the mean of a Monte-Carlo estimator. NAME(*inputs, rng, n) returns n samples of the gradient, and "
-        "NAME(*inputs, rng) returns one. TARGET returns the expectation, or TARGET(*inputs, rng, n) "
-        "returns n samples with this expectation.",
+        "NAME(*inputs, rng) returns one. TARGET is the objective, whose gradient the estimator should have on average. "
+        "It returns the exact expectation, or TARGET(*inputs, rng, n) returns n random values whose mean is the "
+        "objective.",
         complete="complete_function",
         targets="function",
         excludes=f"{EXCLUDES['stochastic']} save_points",
@@ -403,10 +405,10 @@ OPTIONS: dict[str, Callable] = {
     ),
     "symbolic": option(
         "--symbolic",
-        "Compare with sympy's formulas, and show them. Exit with 1 if they disagree.",
+        "Compare with SymPy's formulas, and show them. Exit with 1 if they disagree.",
         formats="table tsv json latex csv",
     ),
-    "check_symbolic": option("--symbolic", "Also compare with sympy's formulas.", targets=LOCAL),
+    "check_symbolic": option("--symbolic", "Also compare with SymPy's formulas.", targets=LOCAL),
     "check": option(
         "--check",
         "Compare the result with that of other methods. These methods are numeric, forward-mode, 50-digit and symbolic "

@@ -43,7 +43,7 @@ def row(verdict: str, why: str, **seen: str) -> Row:
 
 
 CHECK = (
-    row(ACCEPTED, "the project accepts all findings of this check", project="accepts them"),
+    row(ACCEPTED, "the project accepts all findings of this check", project="accepts the findings"),
     row(OPEN, "the claimed derivative is random, so no single call shows whether it is right", claim="is random"),
     row(
         FAIL, "vector products must be linear and repeatable, and forward and reverse mode must agree", law="is broken"
@@ -67,13 +67,13 @@ CHECK = (
     row(
         OPEN,
         "the values at this point are not finite, or not those of the recorded call",
-        point="is not finite | is not that of the call",
+        point="is not finite | differs from the recorded call",
     ),
     row(
         OPEN, "several conventions for tangents have the same Jacobian at this point", point="several conventions agree"
     ),
     row(OPEN, "two calls of the function, or of the derivative, at the same point differ", repeat="differs"),
-    row(OPEN, "the call budget (--calls) or the time limit was reached", budget="is used up"),
+    row(OPEN, "the call budget is used up: that of --calls, or in watch that of the time limit", budget="is used up"),
     row(PASS, "the claim and the derivative are equal as formulas", exact="proves"),
     row(
         OPEN, "the effect of every element is smaller than the rounding error of the output", elements="below rounding"
@@ -94,7 +94,7 @@ ELEMENT = (
     row(OPEN, "along random directions, an error of 2 % could not be seen, and no other test decides", bound="is wide"),
     row(FAIL, "the integral of the claim does not follow the values of the function", values="agrees",
         integral="disagrees"),
-    row(OPEN, "the values form short steps here, and the claim is right on only one of them",
+    row(OPEN, "the values form steps, and the claim is right within the step at this point, but not over many steps",
         values="agrees", integral="right on one step"),
     row(PASS, "the numeric derivative agrees, to the stated resolution", values="agrees"),
     row(PASS, "the difference is below 1e-6 of the element; with --strict, it is a fail", values="differs slightly"),
@@ -106,9 +106,9 @@ ELEMENT = (
     ),
     row(FAIL, "several estimates of the derivative agree, and the claim differs by more than rounding explains",
         values="contradicts", integral="unclear | "),
-    row(OPEN, "the values form steps here: the slope on one step differs from the slope over many steps",
+    row(OPEN, "the values form steps, and the slope within a step differs from the slope over many steps",
         values="disagrees | contradicts | unknown", integral="right over many steps | right on one step"),
-    row(OPEN, "the difference may come from an iteration in the function that stops at a tolerance",
+    row(OPEN, "the function may contain an iteration that stops at a tolerance, which would explain the difference",
         values="disagrees | contradicts", integral="right but for a tolerance"),
     row(PASS, "the integral of the claim follows the values of the function, to the stated resolution",
         values="disagrees | contradicts | unknown", integral="agrees"),

@@ -104,7 +104,7 @@ def render_longnumbers(result: LongNumbers, style: Style) -> Table:
 
 
 def agreement_table(items: tuple[Agreement, ...]) -> Group:
-    table = plain_table(Column("by sympy", no_wrap=True), "formula", "value in 30 digits", Column("", no_wrap=True))
+    table = plain_table(Column("by SymPy", no_wrap=True), "formula", "value in 30 digits", Column("", no_wrap=True))
     for item in items:
         verdict = Text("agrees", style="green") if item.agrees else Text("DISAGREES", style="bold red")
         if item.agrees and not item.decided:

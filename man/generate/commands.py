@@ -77,7 +77,8 @@ def command_page(name: str, command: click.Command, context: click.Context) -> s
         for cause, page in causes().items()
         if page.group == name and page.name == cause
     ]
-    below += [".Ss Findings", *paragraphs(texts.FINDINGS), *tag_list(found, compact=True)] if found else []
+    below += [".Ss Findings", *paragraphs(texts.FINDINGS_OF.get(name, texts.FINDINGS))] if found else []
+    below += tag_list(found, compact=True) if found else []
     files = [*texts.PROGRAMS, texts.DATA] if takes_target(command) else []
     files += [texts.WRITTEN] if any(p.name in ("output", "table") for p in command.params) else []
     files += [texts.PARTS] if name == "sweep" else []

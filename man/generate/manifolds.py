@@ -7,8 +7,10 @@ from .mdoc import argument, page, paragraphs, tag_list
 DESCRIPTION = """
 gradcli-gradcheck(1) with `--on NAME=MANIFOLD` checks a derivative whose input lies on a manifold, such as a rotation or
 a pose. Such an input cannot move in every direction, so optimizers do not use the Jacobian with respect to its entries.
-They move the point by a tangent: a vector d with as many numbers as the point has degrees of freedom. The claim is the
-Jacobian with respect to d, at d = 0.
+They move the point by a tangent: a vector d with as many numbers as the point has degrees of freedom. For SO3, SE3,
+quaternion and manifolds of your own, the claim is the Jacobian with respect to d, at d = 0. For unit, sphere, stiefel
+and spd, the claim is a Riemannian gradient. It has a number for each number of the input, and it is a tangent of the
+manifold.
 
 How d moves the point is a convention, and programs differ. `--on` names the convention, with words after colons. If the
 claim follows another convention, it fails. The report then names this convention, and the matrix that converts the
@@ -28,10 +30,10 @@ R exp(d). With `:left`, it acts on the left, exp(d) R.""",
     (
         "SE3",
         """Poses: matrices of shape (4, 4) or (3, 4), or 7 numbers, the position followed by a quaternion. The tangent d
-is (v, w), a translation followed by a rotation. With `:rotation-first`, it is (w, v). It moves T to T exp(d). With
-`:left`, it moves T to exp(d) T. With `:split`, rotation and translation move separately: R to R exp(w), and t to t + v.
-With `:split-left`, they move to exp(w) R and t + v. The quaternion in 7 numbers is w, x, y, z. With `:xyzw`, it is
-x, y, z, w. With `:quaternion-first`, it comes before the position.""",
+is (v, w): a translation v followed by a rotation w. With `:rotation-first`, the order is (w, v). The pose T moves to T
+exp(d). With `:left`, it moves to exp(d) T. With `:split`, rotation and translation move separately: R to R exp(w), and
+t to t + v. With `:split-left`, R moves to exp(w) R, and t to t + v. The quaternion in 7 numbers is w, x, y, z. With
+`:xyzw`, it is x, y, z, w. With `:quaternion-first`, it comes before the position.""",
     ),
     (
         "quaternion",
@@ -40,13 +42,13 @@ SO3. With `:half-angle`, the tangent is an axis times half the angle.""",
     ),
     (
         "unit",
-        """Vectors of norm 1, along the last axis. The claim has the shape of the output followed by that of the input,
-and its rows must be tangent: orthogonal to x.""",
+        """Vectors of norm 1. If the input has several axes, each vector along its last axis has norm 1. The claim has
+the shape of the output followed by that of the input. For each output element, it must be tangent: orthogonal to x.""",
     ),
     (
         "sphere",
-        """Arrays with a constant norm, which is the norm of the given point. The norm is that of all numbers of the
-array together. The claim has the same form as for `unit`.""",
+        """Arrays whose norm is that of the given point. The norm is the square root of the sum of the squares of all
+numbers in the array. The claim has the same form as for `unit`.""",
     ),
     (
         "stiefel",
@@ -123,9 +125,9 @@ At the identity, left and right perturbations have the same Jacobian. A claim th
 convention, so the check is inconclusive, with the finding `same-convention`. Check at another point. If two conventions
 have the same Jacobian at every point, as for a function of the translation only, the check passes.
 
-Near the identity, many programs leave out small terms of a Jacobian, as in `if angle < 1e-8: return identity`. An
-element may therefore be off by 1e-8 of the largest effect that the same input has on the same output. With `--strict`,
-it may not.
+Near the identity, many programs leave out small terms of a Jacobian, as in `if angle < 1e-8: return identity`. A
+difference of an element is therefore allowed if it is below 1e-8 of the largest element in the same row: the
+derivatives of one output element with respect to one input. With `--strict`, it is not allowed.
 
 Near a rotation by pi, the logarithm jumps. A check of a logarithm is inconclusive there.
 

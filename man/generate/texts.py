@@ -189,24 +189,29 @@ passes, and prints the change as a unified diff. You decide whether to apply it.
 fix edits Python functions that have a source file: a function named by `--grad`, `--vjp` or `--jvp` or declared in the
 file, the `backward` of an `autograd.Function`, and the rules of `custom_vjp` and `custom_jvp`. It also edits functions
 in the same file if nothing but the derivative calls them. The file may wrap the derivative in a decorator. fix cannot
-edit a lambda, a formula, a compiled function, or one without a source file. For these, it prints one error and exits
-with 2.
+edit a lambda, a formula, a compiled function, or one without a source file. If the command checks only this derivative,
+and it is wrong, fix prints an error and exits with 2. If there are other checks, fix reports that this one is wrong,
+and exits with 1.
 
 # Which edits it tries
 
 An edit changes one expression, adds or removes one statement, or replaces one name throughout a statement:
 
-    sign        x becomes -x, + becomes -
-    constant    another number, such as one in the function; a factor such as 2 or 1/2
-    length      / len(x), / x.size, / x.shape[0]
-    factor      multiplied or divided by a name or by a part of the function
-    term        added or removed, such as the second term of a product rule
-    path        the part that goes through a mean, a sum, a norm or a softmax
-    matrix      transposed, operands swapped, a @ b + a.T @ b
-    axis        another axis of a sum or mean, keepdims
-    index       a shifted or reversed index, another slice
-    mask        a comparison, the condition of a maximum, a clip or a where()
-    name        another variable, another function such as cos for sin
+    sign        changes x to -x, or + to -
+    constant    changes a number, for example to one in the function,
+                or multiplies by a number such as 2 or 1/2
+    length      divides or multiplies by a length: len(x), x.size, x.shape[0]
+    factor      multiplies or divides by a name or by a part of the function
+    term        adds or removes a term, such as the second one of a product rule
+    path        adds the term that a mean, a norm or a softmax contributes
+                to the derivative
+    matrix      transposes a matrix, swaps the operands of a product,
+                or changes a @ b to a @ b + a.T @ b
+    axis        changes the axis of a sum or mean, or keepdims
+    index       shifts or reverses an index, or changes a slice
+    mask        changes a comparison, or adds the condition of a maximum,
+                a clip or a where()
+    name        replaces a variable, or a function, such as sin by cos
 
 Two mistakes in different inputs, elements or branches need two edits. If no single edit repairs the derivative, fix
 tries pairs of edits. Each edit of a pair makes some elements right, and both together make all elements right. If the
@@ -222,8 +227,10 @@ of the check, at several other points, and, if the function accepts other shapes
 check must pass with the edit. Of the edits that remain, fix prints the shortest. It also prints the number of other
 edits that give the same values at all points that were tried. Those may still be different formulas.
 
-No edit makes the derivative call the function itself. If the function accepts one shape only, fix does not propose a
-number that is equal to the length of an axis, because this edit would be wrong for other shapes.
+fix never adds a call of the checked function, because a difference of its values would only be a numeric derivative.
+
+If the function accepts no other shape, fix does not propose a number that is equal to the length of an axis. Without a
+second shape, it cannot find out whether this number is a constant or should change with the length.
 
 fix may run the derivative thousands of times. A derivative that writes files or sends messages does so each time.
 
@@ -266,18 +273,18 @@ A check fails if an element of the claim differs from the numeric derivative by 
 names the worst element, with both values, and a mistake that would explain all wrong elements.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
-element in which an error of 2 % could not be detected. The effect of an input element is its magnitude, times the
-derivative with respect to it. An element with less than a hundredth of the largest effect does not make a check
-inconclusive. An element whose effect is less than the rounding error of the output cannot be checked at all. The check
-can still pass, and a note gives the number of such elements.
+element in which an error of 2 % could not be detected. An unimportant element does not make a check inconclusive: one
+whose effect is less than a hundredth of the largest effect. The effect of an input element is its magnitude, times the
+derivative with respect to it. An element whose effect is less than the rounding error of the output cannot be checked
+at all. The check can still pass, and a note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
-For a single input element, this is the interval between the two slopes. If the slopes are not known accurately enough,
-the check is inconclusive.
+If only one input element has a kink there, these are the values between the two slopes. The same holds for each element
+if the function is convex or concave. If the slopes are not known accurately enough, the check is inconclusive.
 
 Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (or Hermitian) matrix, or accept
 only symmetric matrices. If the matrix is symmetric, a claim for such a function passes if it is right for symmetric
-changes of the matrix. The report says so. Random values need not be symmetric.
+changes of the matrix. The report says so. A matrix that gradcheck draws (`--shape`) may be asymmetric.
 
 A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, with
 their sum, with zeros, and with multiples of one vector: -1, 1024 and 1/1024 times the vector.
@@ -289,14 +296,16 @@ infinite are kept constant, and a note gives their number.
 
 # Cost and limits
 
-gradcheck changes all input elements together, along random directions. For a scalar function of n input elements, a
-check that passes calls the function at most about 200 + 20 log2(n) times. A check that fails takes about 600 calls,
-which include the search for the wrong element. If the inputs have at most eight elements in total, gradcheck checks
+gradcheck changes all input elements together, along random directions. For a smooth scalar function of n input
+elements, a check that passes calls the function at most about 200 + 20 log2(n) times. It takes more calls if the values
+are noisy, or if an element differs by less than 1e-6. A check that fails takes about 600 calls, which include the
+search for the wrong element. If the inputs have at most eight elements in total, gradcheck checks
 each of them individually. With `--show all`, it always does so, with about 15 calls for each element.
 
 `--calls N` limits the number of calls; in `@gradcli.check`, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
-a verdict, the check is inconclusive. The message then gives a sufficient number, as does `calls_needed` in JSON.
+a verdict, the check is inconclusive. The message then gives a larger number to try, as does `calls_needed` in JSON.
+This number is usually sufficient.
 
 `--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
 
@@ -334,8 +343,9 @@ one sample. The argument rng is a `numpy.random.Generator`. If the file uses PyT
 or a key. Functions without this argument may use the global streams of NumPy, Python and PyTorch, which gradcheck seeds
 before each call. In PyTorch and JAX, NAME may also return a loss. Its gradients are then the samples.
 
-TARGET returns the exact expectation, or TARGET(*inputs, rng, n) returns n random values with this expectation. In the
-second case, the derivative comes from differences of samples with common random numbers.
+TARGET is the objective: the function whose gradient the estimator should have on average. It returns the exact
+expectation, or TARGET(*inputs, rng, n) returns n random values whose mean is the objective. In the second case, the
+derivative comes from differences of such values, computed with the same random numbers.
 
 The number of samples doubles until the verdict is clear, or until `--draws` is reached. The verdict is:
 
@@ -620,13 +630,17 @@ training begins, and does not need to be called.
 If the program uses a DataLoader, a batch is what the loader yields. A batch belongs to a step if at least one of its
 tensors was passed to a module whose parameters the optimizer updates. Calls without a graph do not count, for example a
 validation under torch.no_grad(). Without a loader, a batch consists of the arguments of one call of the model: a single
-argument, a tuple, or a dict of named arguments. In JAX, if a compiled function takes the step, its arguments are the
-batch. Otherwise, each call of a jit or grad function since the step before is a batch, if the parameters are among its
-arguments. The parameters and the state of the optimizer do not belong to the batch.
+argument, a tuple, or a dict of named arguments.
 
-By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer, and the last step of an epoch, as long as the
-checks take less time than the run plus 60 seconds. `--steps` chooses other ones. Between these steps, the program runs
-at its usual speed. `watch` evaluates the declared loss in float64, and once more in the types that the program uses.
+In JAX, the optimizer's update is often inside a function that is compiled with jit. The arguments of this function are
+then the batch. Otherwise, each call of a jit or grad function since the step before is a batch, if the parameters are
+among its arguments. The parameters and the state of the optimizer do not belong to the batch.
+
+By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer. It also checks the last step of epochs 1, 2, 4,
+8 and so on, if the program uses a DataLoader. It checks no further steps once the checks have taken 60 seconds longer
+than the rest of the run. `--steps` chooses other steps. Between these steps, the program runs at its usual speed.
+
+`watch` evaluates the declared loss in float64, and once more in the types that the program uses.
 The difference shows how large the rounding errors are. The report says how small an error would have been detected:
 about 1e-6 of the gradient in float32, and 1e-2 in bfloat16. Dropout and other random numbers are repeated, if they come
 from the generators of PyTorch, Python or NumPy.
@@ -690,12 +704,26 @@ FINDINGS = """
 A report gives the name of each finding in square brackets. `gradcli help FINDING` explains a finding, with an example
 and a fix. The findings are:
 """
+FINDINGS_OF = {
+    "watch": """
+A report gives the name of each finding in square brackets. `gradcli help FINDING` explains a finding, with an example
+and a fix. The findings on a derivative are those of gradcli-gradcheck(1). One of them occurs only in `watch`:
+`changed-since` means that a function or derivative no longer returns what it returned during the run. With `--loss`,
+the findings on a step are:
+"""
+}
+"""The lead of a command's list of findings, if it is not the usual one."""
 WHOLE = "FILE is written completely or not at all."
 PROJECT = "gradcli-environment(7) describes how the default is chosen."
 FORMULAS = "Deriving formulas has a limit of its own [20 s]."
 DIGITS = "Computing in high precision has a limit of its own [20 s]."
 BOTH = "Deriving formulas and computing in high precision have limits of their own [20 s]."
 ANSWERS = "If the function runs in another program, S is instead the limit for each of its answers [60 s]."
+SEED = (
+    "In the expression language, rand and randn return the same numbers for the same seed. In Python files that use "
+    "gradcli's engine, they return the same numbers in each run only if N is above 0."
+)
+CHECK_SEED = f"The seed determines random inputs and directions. {SEED}"
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error. Hooks run in the order in which they are given.",
@@ -704,8 +732,7 @@ OPTIONS = {
     "if N is above 1e8.",
     "--output": f"{WHOLE} Unless `-f` is given, a known extension such as .json selects the format.",
     "--python": PROJECT,
-    "--seed": "In the expression language, the same seed always gives the same numbers. In Python files that use "
-    "gradcli's engine, the numbers differ from run to run unless N is above 0.",
+    "--seed": SEED,
     "--torch": "Scripts then use float32 by default, as in PyTorch; `--dtype` has no effect on them.",
 }
 SCRIPT_ONLY = {
@@ -714,6 +741,7 @@ SCRIPT_ONLY = {
     "--seed": "",
 }
 OPTIONS_OF: dict[str, dict[str, str]] = {
+    "fix": {"--seed": CHECK_SEED},
     "grad": {"--timeout": f"{BOTH} {ANSWERS}"},
     "jacobian": {"--timeout": f"{FORMULAS} {ANSWERS}"},
     "hessian": {"--timeout": FORMULAS},
@@ -722,10 +750,7 @@ OPTIONS_OF: dict[str, dict[str, str]] = {
     **{name: {"--timeout": ANSWERS} for name in ("vjp", "jvp", "hvp")},
     **dict.fromkeys(("run", "why"), SCRIPT_ONLY),
     "lock": {"--timeout": "The limit applies to each check."},
-    "gradcheck": {
-        "--timeout": f"The limit applies to each check. {BOTH} {ANSWERS}",
-        "--seed": "The seed determines random inputs and directions, and the results of rand and randn.",
-    },
+    "gradcheck": {"--timeout": f"The limit applies to each check. {BOTH} {ANSWERS}", "--seed": CHECK_SEED},
     "schema": {"--output": WHOLE},
     "sweep": {"--output": WHOLE},
 }

@@ -35,15 +35,16 @@ resolution. The claim also passed these tests:
 - A second call at the same point gives the same result.
 - The result does not depend on earlier calls at other points.
 
-The report gives the number of digits to which the worst element agrees. It also gives the resolution:
-gradcheck would have detected any larger relative error, in any element.""",
+The report gives the number of digits to which the worst element agrees. It also gives the resolution: in each
+element that gradcheck could decide, it would have detected any larger relative error. A note gives the number of the
+other elements.""",
     ),
     (
         "Cm fail",
         """At least one of these is true:
 
-- An element of the claim differs from the numeric derivative, and the integral of the claim differs from the change of
-  the function.
+- An element of the claim differs from the numeric derivative, and a second test disagrees, too. This test compares the
+  integral of the claim along a line with the change of the function on this line.
 - Several estimates of the derivative agree, and the claim differs from them by more than rounding explains.
 - One of the tests above failed.
 - A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
@@ -59,16 +60,24 @@ If one common mistake, such as a wrong sign, explains the wrong elements, the re
         """gradcheck could not decide whether the claim is right. The report gives the reason. The most common reasons
 are:
 
-- The function jumps at the point, or its values form steps: the slope on one step differs from the slope over many
-  steps.
-- The difference may come from an iteration in the function that stops at a tolerance.
+- The function jumps at the point.
+- The values of the function form a staircase: many small steps, such as those of rounding or of a table. The slope
+  within a step then differs from the slope over many steps.
+- The claim differs slightly, and the function seems to contain an iteration that stops at a tolerance. The inexact
+  result of this iteration would explain the difference.
 - The function or its derivative is not finite at the point.
 - The claim is random, so no single call shows whether it is right. `--stochastic` checks a mean.
 - Noise or rounding is so large that an error of 2 % could not be detected.
 - `--calls` allows too few calls.
 - All elements of the derivative are so small that rounding hides them.""",
     ),
-    ("Cm error", "The function or the claim raised an error, or the check reached its time limit."),
+    ("Cm error", "The function or the claim raised an error, or the check reached its time limit (`--timeout`)."),
+    (
+        "Cm accepted",
+        "The project's settings accept all findings of this check, which would otherwise fail or be inconclusive; see "
+        "gradcli-configuration(5).",
+    ),
+    ("Cm skipped", "The file asked to be skipped, usually because a package is missing."),
 ]
 METHOD = """
 # Estimate
@@ -81,23 +90,30 @@ Computational Noise, 2011). The estimate on a wide interval is more precise than
 only if the two agree. If they disagree, the wide interval has missed details of the function.
 
 If the slopes on the two sides of the point differ, the point is a kink. A claim at a kink passes if it lies in the
-generalized gradient (Clarke, Optimization and Nonsmooth Analysis, 1983). For a single input element, this is the
-interval between the two slopes. If many elements have kinks, gradcheck checks the claim at a generic point nearby,
-where the function is smooth. The claims at a few such points show which elements have kinks. At the point itself,
-gradcheck then makes three tests. It moves only the elements without kinks, along random directions. It checks an
-element alone if its claim lies outside the range of the claims nearby. And it compares the claim with slopes of the
-function along a few directions.
+generalized gradient (Clarke, Optimization and Nonsmooth Analysis, 1983). If only one input element has a kink there,
+these are the values between the two slopes. The same holds for each element if the function is convex or concave.
+
+If many elements have kinks, gradcheck first checks the claim at a few generic points nearby, where the function is
+smooth. An element has a kink if its claimed values differ clearly between these points. At the point itself, gradcheck
+then makes three tests:
+
+- It moves only the elements without kinks, along random directions.
+- If the claimed value of an element lies outside the range of its claimed values nearby, gradcheck checks this element
+  alone.
+- It compares the claim with slopes of the function along a few directions.
 
 # Integrate
 
 If the numeric derivative and the claim disagree, or if the function changes its behaviour near the point, gradcheck
-makes a second test. It computes the claim at eight points on the line, around the checked point, and integrates it. It
-then subtracts the integral from the change of the function. If the claim is right, the difference has no trend, however
-noisy the values are. A regression gives the trend and its error. gradcheck repeats this on intervals of several widths,
-each up to 30 times narrower than the one before. Integration averages errors, and differentiation amplifies them. Each
-test therefore works in cases in which the other does not.
+makes a second test. It computes the claim at eight points on the line, around the checked point, and integrates it. At
+each of these points, it subtracts the integral from the change of the function. If the claim is right, these
+differences do not grow or fall along the line, however noisy the values are. A regression gives their trend and its
+error. gradcheck repeats this on intervals of several widths, each up to 30 times narrower than the one before.
+Integration averages errors, and differentiation amplifies them. Each test therefore works in cases in which the other
+does not.
 
-If values jump or cancel, gradcheck also measures the rounding errors of the values. For NumPy functions, formulas and
+If the function jumps, or subtracts numbers that are almost equal, gradcheck also measures the rounding errors of the
+values. For NumPy functions, formulas and
 gradcli's own engine, it computes the function once more in long double. For PyTorch and JAX, it uses float32 instead,
 whose rounding errors are 2^29 times as large as those of float64. The result shows whether the steps of a staircase
 belong to the function or come from rounding. Programs and C libraries have no second type. If their values form steps,
@@ -111,9 +127,9 @@ element is a random number between 1/2 and 3/2, with a random sign, times a unit
 - In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind proves
   that the claim is wrong.
 - In the second kind, the unit is the typical size of the elements in the array. Such a direction is sensitive to tiny
-  elements. But it can change them so much that the function behaves differently, so a disagreement counts only if
-  gradcheck then finds a wrong element. If elements of the array differ too much in size for a common unit, gradcheck
-  does not use this kind.
+  elements. But it changes them by many times their size, and the function may behave differently there. A disagreement
+  therefore counts only if gradcheck then finds a wrong element. If elements of the array differ too much in size for a
+  common unit, gradcheck does not use this kind.
 
 Every input element changes by at least half a unit. Agreement along a direction therefore gives a bound on the error of
 each element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %,
@@ -142,12 +158,15 @@ The interval of an element extends to each side of the estimate by the sum of th
 - {LEAST_ACCUSED[8]:g} (float64) or {LEAST_ACCUSED[4]:g} (float32) times the claimed value, but at most {LEEWAY:g} times
   the error of the estimate.
 
-The numeric derivative agrees with an element if the claimed value lies in the interval, and this sum is at most 2 % of
-the element. A difference below 1e-6 of the element passes, too, because the tolerance of a solver or a sum in another
-order may explain it. A note says how large the difference is. With `--strict`, it is a fail.
+The numeric derivative agrees with an element under two conditions. The claimed value lies in the interval, and the
+interval extends to each side by at most 2 % of the element.
 
-An element is negligible if the derivative times the magnitude of the input element is less than a hundredth of the
-largest such product. It does not make a check inconclusive. If the effect of an element on the output is less than the
+A difference below 1e-6 of the element passes, too, because it may have a harmless cause. The function may contain a
+solver that stops at a tolerance, or the claim may add the terms of a sum in a different order. A note says how large
+the difference is. With `--strict`, it is a fail.
+
+The effect of an element on the output is the derivative times the magnitude of the input element. An element whose
+effect is less than a hundredth of the largest effect does not make a check inconclusive. If the effect is less than the
 rounding error of the output, the element is called not decidable. A note gives the number of such elements.
 
 A backward pass is tested with incoming gradients of very different sizes: a random one, 1024 times that one, and that
@@ -165,20 +184,37 @@ result is one of these:
 
     agrees             the claimed value lies in the interval
     differs slightly   it lies outside, but the difference is below 1e-6 of the element
-    negligible         the effect of the element is smaller than the rounding error
-                       of the output
+    negligible         the element is not decidable: its effect is smaller than the
+                       rounding error of the output
     disagrees          the claimed value lies outside the interval
     contradicts        it lies outside, and several estimates of the derivative agree
                        with each other
     unknown            the derivative could not be estimated
 
-`integral` compares the integral of the claim with the change of the function. `bound` says how large an error of the
-element can still be if the claim agrees along random directions. `kink` says where the claimed value lies if the point
-is a kink.
+`integral` compares the integral of the claim along a line with the change of the function. Some of its results are
+about functions whose values form steps. Its result is one of these:
+
+    agrees                     the integral equals the change, within its error
+    disagrees                  the integral differs from the change
+    disagrees here             the integral agrees, but the claimed value at the point
+                               does not fit the claimed values next to it
+    right on one step          the claim is the slope within the step at the point,
+                               but not the slope over many steps
+    right over many steps      the claim is the slope over many steps, but not the
+                               slope within the step at the point
+    right but for a tolerance  the claim differs slightly, as if the function contained
+                               an iteration that stops at a tolerance
+    unclear                    the error of the integral is too large, or intervals of
+                               different widths contradict each other
+    not computed               the test was not made
+
+`bound` says how large an error of the element can still be if the claim agrees along random directions. `kink` says
+where the claimed value lies if the point is a kink.
 """
 DECISIONS_ON_CHECKS = """
 The check as a whole has test results, too. `elements` is the worst verdict on an element. Again, the first row that
-matches gives the verdict:
+matches gives the verdict. A check that reaches the time limit of `--timeout` does not get this far: its verdict is
+error.
 """
 MISSED = """
 A check can pass in spite of these errors:
@@ -222,8 +258,9 @@ ESTIMATORS = """
 `--stochastic` draws samples of an estimator and compares their mean with the derivative of the expectation. The samples
 are drawn in {blocks} calls, whose means are independent. gradcheck computes the mean after at least {least} samples,
 and again each time their number has doubled. Each time, the t distribution of the means gives an interval for the bias
-of each element. Because samples with large values may be rare, this interval is widened by the range of the samples, as
-in the empirical Bernstein bound of Maurer and Pontil (2009). The level (`--level`) is divided equally among all
+of each element. Samples with large values may be rare. Therefore, a multiple of R / n is added to both sides of this
+interval, as in the empirical Bernstein bound of Maurer and Pontil (2009). Here n is the number of samples, and R is the
+largest sample minus the smallest one. The level (`--level`) is divided equally among all
 intervals. Therefore, an estimator without bias fails with at most this probability.
 
 An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if no bias in the
@@ -259,16 +296,15 @@ at least half an ulp. Here, an ulp is the distance between two neighbouring numb
 as the root mean square of the derivative. Each input has a verdict of its own:
 
 - The claim passes if its root mean square error is below 2 times the reference's own error.
-- It fails if the error is larger than both of two limits. One is k times the reference's own error. The other is k
-  times the change of the derivative if the inputs change by one rounding unit. Here k is 4 in bfloat16, 8 in float16,
-  and 16 in float32.
+- It fails if its root mean square error is more than k times the reference's own error, and also more than k times the
+  change of the derivative if the inputs change by one rounding unit. Here k is 4 in bfloat16, 8 in float16, and 16 in
+  float32.
 - In all other cases, the check is inconclusive.
 
 Even if its root mean square error is small enough, a claim fails in these cases:
 
-- The error of a single element is more than k times the larger of two numbers: the largest error of an element in the
-  reference's own backward pass, and the largest change of an element when the inputs change by one rounding unit. Here
-  k is 8 in bfloat16, 16 in float16, and 32 in float32.
+- The error of a single element is more than 2 k times the largest error of an element in the reference's own backward
+  pass. It is also more than 2 k times the largest change of an element if the inputs change by one rounding unit.
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),

@@ -173,7 +173,7 @@ def symbolic(
     symmetric: Sequence[str],
     spd: Sequence[str],
 ) -> Formulas:
-    """Print the derivative of TARGET for every input as a formula, by sympy.
+    """Print the derivative of TARGET for every input as a formula, by SymPy.
 
     Inputs do not need values. A name without a value is a scalar, unless --shape x=2,3 makes it an array. The elements
     of an array become symbols such as x[0,1]. If every input has a value, or with --at, the formulas are evaluated at

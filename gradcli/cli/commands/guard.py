@@ -160,7 +160,11 @@ WITH_USES = ("table", "tsv", "csv", "json")
     "reduce, as a number or as a dict of named terms that add up. FILE may be the training script itself.",
     complete="complete_function",
 )
-@option("--steps N,N", "With --loss: steps to check [1, 2, 4 and so on].", callback=as_steps)
+@option(
+    "--steps N,N",
+    "With --loss: steps to check [1, 2, 4, 8 and so on]. By default, watch also checks the last step of some epochs.",
+    callback=as_steps,
+)
 @option("--clip NORM", "With --loss: allow clipping to this norm.", callback=as_positive)
 @option("--rules", "With --loss: check derivatives, too. These are the derivatives that watch checks without --loss.")
 @option("--points N", "Check each derivative at N of its calls [3].", type=Count(1000), default=3)
@@ -170,7 +174,11 @@ WITH_USES = ("table", "tsv", "csv", "json")
     "Time limit in seconds for each checked call [30]. With --loss, the default is 600 s for each step.",
     callback=as_positive,
 )
-@option("--check-time S", "Seconds for all checks [as long as the run].", callback=as_positive)
+@option(
+    "--check-time S",
+    "Seconds for a process's checks [as long as it ran]. The default is at least 20.",
+    callback=as_positive,
+)
 @OPTIONS["command_python"]
 @OPTIONS["allow_inconclusive"]
 @option("-q --quiet", "Report only the derivatives that fail.")
@@ -214,9 +222,9 @@ def watch(
     `watch` also checks the derivative at the point that this step reaches. If there are several such steps, it uses the
     last of these points.
 
-    The checks of a process take at most as long as it ran, or 20 s if that is longer. Derivatives that
-    have not been checked by then are checked at one call each, for up to 60 s more in total. `--check-time` sets
-    another limit.
+    When a process ends, its checks may take as long as the process ran, but at least 20 s. The derivatives that have
+    not been checked by then are checked at one call each, for up to 60 s more in total. `--check-time` sets another
+    limit for both.
 
     With `--loss`, `watch` checks steps of training instead. NAME declares the loss of a whole
     step. `watch` compares its gradient with the gradient that an optimizer of PyTorch or optax gets. It computes the

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 def fix(call: Call, *, write: bool, candidates: int | None, seconds: float | None) -> int:
     """Search for a small source edit that makes the check of a wrong derivative pass.
 
-    TARGET is the same as for gradcheck. The derivative is a function written by hand (--grad, --vjp, --jvp, or declared
-    in the file), the backward() of a custom Function, or a rule of custom_vjp or custom_jvp.
+    TARGET is a Python function or file, written as for gradcheck. The derivative is a function written by hand (--grad,
+    --vjp, --jvp, or declared in the file), the backward() of a custom Function, or a rule of custom_vjp or custom_jvp.
 
     `fix` computes the numeric derivative once for each point. Then it tries edits, and compares the edited derivative
     with the numeric one. An edit may change a sign, a constant, a name, an index, an axis or a mask, add a missing
     factor or term, or transpose a matrix. Edits that the diagnosis of gradcheck suggests come first. An accepted edit
     agrees at several points and, if the function accepts other shapes, for another shape. The whole check passes with
-    it. No edit makes the derivative call the function itself.
+    it. No edit adds a call of the checked function, because this would only be a numeric derivative.
 
     The shortest accepted edit is printed as a unified diff, for `git apply` or `patch -p1`. Only --write changes a
     file. The exit code is 0 if an edit was found or the derivative is right, and 1 if it is wrong and no edit was
