@@ -258,6 +258,7 @@ do not have to choose a step or a tolerance. The verdict is one of these:
     inconclusive   gradcheck could not decide; the report gives the reason
     error          the function or the claim raised an error, or the check
                    reached its time limit
+    accepted       the project's settings accept all findings of the check
     skipped        the file asked to be skipped, usually because a package is missing
 
 An element is one number of an input, an output or a derivative. gradcli-verdict(7) explains how gradcheck reaches a
