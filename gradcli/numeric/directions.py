@@ -13,7 +13,7 @@ import functools
 import numpy as np
 
 from .chain import FIRST, RATIO, WANTED
-from .compare import COARSE, MARGIN, Comparison, Limits
+from .compare import COARSE, MARGIN, SLIGHT, Comparison, Limits
 from .decide import FAIL as FAILS
 from .decide import PASS as PASSES
 from .decide import Observation
@@ -39,15 +39,18 @@ MIXED_UNITS = 1e3
 """How many times more the output may change if elements move by the typical size of their array, not their own sizes.
 Above this, elements have different units, and no step suits all of them (calibrated)."""
 MOST_REASONS = 1000  # maximum number of undecided entries with a reason of their own: a choice
+MOST_SIGMAS = 6.0
+"""How many norms of its terms a sum with random signs may reach: it exceeds these with a probability below
+2 exp(-6**2 / 2) = 3e-8 (Hoeffding's inequality)."""
 SCATTERED = 1e4  # values that scatter by more rounding units are computed to fewer digits (calibrated)
 
 
 class Probed:
     """One direction along which the claim was compared. found: the comparison; beyond: see `accept`."""
 
-    def __init__(self, family: str, found: Comparison, beyond: np.ndarray):
-        """beyond: what the rounding of all elements together may explain: (R,)."""
-        self.family, self.found, self.beyond, self.accepted = family, found, beyond, False
+    def __init__(self, family: str, found: Comparison, beyond: np.ndarray, slight: np.ndarray):
+        """beyond: what the rounding of all elements together may explain: (R,). slight: see `Directions.slight`."""
+        self.family, self.found, self.beyond, self.slight, self.accepted = family, found, beyond, slight, False
         verdicts = np.array(found.verdicts)
         self.wrong, self.agrees = verdicts == FAILS, verdicts == PASSES
         self.bound = found.bound
@@ -80,10 +83,21 @@ class Probed:
         return bool(((self.slopes.kind == "smooth") & np.isinf(self.slopes.limit))[open_].all())
 
     @property
-    def proves(self) -> np.ndarray:
+    def exceeds_rounding(self) -> np.ndarray:
         """Where the rounding of all elements together does not explain that the claim is wrong."""
         with np.errstate(invalid="ignore"):
             return self.wrong & ~(np.abs(self.off) <= self.beyond)
+
+    @property
+    def may_be_slight(self) -> np.ndarray:
+        """Where slight differences of all elements may add up to the disagreement: it proves nothing."""
+        with np.errstate(invalid="ignore"):
+            return self.wrong & (np.abs(self.off) <= self.slight)
+
+    @property
+    def proves(self) -> np.ndarray:
+        """Where the disagreement proves that some element is wrong."""
+        return self.exceeds_rounding & ~self.may_be_slight
 
     def accept(self) -> None:
         """Accept that no element explains a disagreement: it may be the rounding of all elements together."""
@@ -139,16 +153,28 @@ class Directions:
         largest = np.where(np.isfinite(largest), largest, 0.0)
         limits = functools.partial(self.limits_of, size, largest)
         found = Comparison(line, claimed, limits, WANTED / 10 * largest, True)
+        slight = self.slight(direction, size)
         if family == "relative":
-            entries.look_again(found)
+            known = entries.slight or any(p.may_be_slight.any() for p in self.probed)
+            entries.look_again(found, slight if known else None)  # one integral is enough for slight differences
         elif found.unsettled:
             found.measure_rounding()
         slopes = found.slopes
         beyond = Limits(found.limits.own, least_accused(self.flat.claim_unit) * size, *found.limits[2:])
-        probed = Probed(family, found, beyond.around(slopes.error))
+        probed = Probed(family, found, beyond.around(slopes.error), slight)
         self.probed.append(probed)
         entries.changes = np.maximum(entries.changes, slopes.change)
         return probed
+
+    def slight(self, direction: np.ndarray, size: np.ndarray) -> np.ndarray:
+        """Return what differences below SLIGHT of each element may add up to: (R,). 0 if these are wrong, too.
+
+        size: of the claimed sums for random signs.
+        """
+        most = MOST_SIGMAS * size
+        if self.rows.known:
+            most = np.fmin(most, np.nansum(np.abs(self.rows.claimed * direction), axis=1))
+        return np.zeros_like(size) if self.entries.strict else SLIGHT * most
 
     def limits_of(self, size: np.ndarray, largest: np.ndarray, line: Line, slopes: Estimate) -> Limits:
         """Return by how much claimed products with a direction may be off. largest: of the terms of each."""

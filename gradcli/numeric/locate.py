@@ -11,6 +11,7 @@ import numpy as np
 
 from .chain import FEW, FIRST, MANY
 from .compare import MARGIN, SLIGHT, allowed
+from .decide import Observation
 from .directions import Directions, Probed
 from .estimate import PER_ESTIMATE
 from .fit import QUICK, fit
@@ -27,6 +28,7 @@ NARROWER = 4.0  # times narrower than the most precise fit: the truncation of fo
 BLUR = 0.1  # error allowed in differences, relative to the disagreement: a choice, as fits replace worse ones
 TWO_STEPS = np.array([1.0, 0.5])
 ROMBERG = np.array([-1.0, 4.0]) / 3  # Richardson's weights for two steps: central differences become 4th order
+NO_ELEMENT = "claim and values differ slightly along a random direction, but no element is known to be wrong"
 CLOSE = 1e-6  # distance from the point at which a kink is located, in units of the scale: a choice
 
 
@@ -59,7 +61,12 @@ class Locator:
                 entries.state[~np.isfinite(entries.claimed)] = state_by(values="contradicts")
             return bool((entries.state == FAIL).any())
         found: list[int] = []
-        if self.common_factor(probed) is not None:
+        factor = self.common_factor(probed)
+        if factor is not None and abs(factor - 1) < SLIGHT and not entries.strict:
+            moved = np.flatnonzero(probed.line.direction).tolist()
+            entries.slight.update(dict.fromkeys(moved, abs(factor - 1)))
+            return False
+        if factor is not None:
             sample = self.sample(np.flatnonzero(~self.flat.fixed), ONE_BY_ONE)
             sample = np.unique([int(np.argmax(entries.effects[row])), *sample])
             for i in sample:
@@ -76,14 +83,14 @@ class Locator:
             entries.compare_element(i)
             entries.report_partial()
             found.append(i)
-            if i in entries.slight and self.is_slight(probed, row):
+            if i in entries.slight and not probed.proves.any():
                 return False
             if (reason := entries.in_steps(row, i)) is not None:  # so are the other elements
                 self.directions.leave_open(reason)
                 return False
             d = probed.line.direction[i]
             if entries.state[row, i] != FAIL and not self.take_from_probe(
-                probed.family, row, i, left / d, tolerance_left / abs(d)
+                probed, row, i, left / d, tolerance_left / abs(d)
             ):
                 break
             left -= float(entries.claimed[row, i] - entries.value[row, i]) * d
@@ -94,17 +101,13 @@ class Locator:
             if abs(left) <= tolerance_left and entries.sampled is None:
                 self.explained(probed, found)
             return True
-        if probed.family != "relative" or not probed.proves.any():
+        if probed.family != "relative" or not probed.exceeds_rounding.any():
+            return False
+        if not probed.proves.any():
+            self.directions.leave_open(Observation("undecided", NO_ELEMENT))
             return False
         self.proven = probed
         return True
-
-    def is_slight(self, probed: Probed, row: int) -> bool:
-        """Return whether errors below SLIGHT of each element, as one has, may add up to those along a direction."""
-        if not self.rows.known:
-            return False
-        terms = np.abs(self.entries.claimed[row] * probed.line.direction)
-        return bool(abs(probed.off[row]) <= SLIGHT * terms.sum())
 
     def common_factor(self, probed: Probed) -> float | None:
         """Return c if all claimed products are c times the numeric ones; None if they are not, or unknown."""
@@ -125,10 +128,13 @@ class Locator:
         near = np.abs(claimed - c * numeric) <= rooms * (1 + abs(c)) + spread * np.abs(claimed)
         return c if near.all() and abs(c - 1) > 2 * spread else None
 
-    def take_from_probe(self, family: str, row: int, i: int, off: float, error: float) -> bool:
-        """Mark the element that bisection found as wrong if the direction is more precise; return whether it was."""
+    def take_from_probe(self, probed: Probed, row: int, i: int, off: float, error: float) -> bool:
+        """Mark the element that bisection found as wrong if the direction is more precise; return whether it was.
+
+        If all elements may differ slightly, the disagreement is not that of one element.
+        """
         entries = self.entries
-        if family != "relative" or not error < MARGIN * entries.error[row, i]:
+        if probed.family != "relative" or not error < MARGIN * entries.error[row, i] or probed.may_be_slight[row]:
             return False
         if not abs(off) > error + entries.own_rounding[row, i] + entries.least_accused[row, i]:
             return False

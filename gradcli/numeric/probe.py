@@ -158,6 +158,8 @@ class Probe:
             if probed.family == "relative" and probed.proves.any():
                 self.locator.proven = probed
             wrong = self.proven is not None or bool((self.entries.state == FAIL).any())
+            if not wrong and probed.may_be_slight.any():  # an element may be wrong, or all may differ slightly
+                return True
         if wrong:
             return True
         if probed.family == "array":

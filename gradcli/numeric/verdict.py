@@ -165,8 +165,11 @@ class Entries:
         for j in range(len(self.claimed)):
             self.state[j, i] = self.state_of(found, j, i)
 
-    def look_again(self, found: Comparison) -> None:
-        """Integrate the claim where the numeric derivative does not agree."""
+    def look_again(self, found: Comparison, slight: np.ndarray | None = None) -> None:
+        """Integrate the claim where the numeric derivative does not agree.
+
+        slight: differences that prove nothing, whose integrals are not needed: (R,).
+        """
         if not found.in_doubt:
             return
         with contextlib.suppress(OutOfCallsError):  # then, what was seen decides
@@ -175,6 +178,8 @@ class Entries:
             left = found.unsettled
             if self.proven:  # one entry that both tests find wrong is enough
                 left = [j for j in left if found.words[j] != "contradicts"]
+            if slight is not None:
+                left = [j for j in left if found.words[j] != "contradicts" or not found.gap(j) <= slight[j]]
             if left:
                 found.integrate(left)
         self.proven |= found.proves

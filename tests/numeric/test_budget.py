@@ -121,6 +121,67 @@ def test_an_undecided_check_states_the_calls_it_needs(n, noise, off):
     assert verdicts[0] == "inconclusive" and verdicts[-1] != "inconclusive"
 
 
+SIZES = [20, 200, 1000]
+
+
+def with_relative_errors(size, errors, calls=None, strict=False):
+    """Check sum(sin(x) + x**2), whose gradient has relative errors; return the report and the number of calls."""
+    made, x = [], np.random.default_rng(0).standard_normal(size)
+
+    def f(x):
+        made.append(x)
+        return np.sum(np.sin(x) + x**2)
+
+    def grad(x):
+        return (np.cos(x) + 2 * x) * (1 + errors)
+
+    return check_gradient(f, grad, at={"x": x}, calls=calls, strict=strict), len(made)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_slight_differences_of_all_elements_pass_in_few_calls(size):
+    report, calls = with_relative_errors(size, 5e-7)
+    assert (report.verdict, calls <= 200 + 20 * np.log2(size)) == ("pass", True)
+    assert any(note.startswith("x: differs by 5e-07, more than rounding") for note in report.notes)
+    random = 9e-7 * np.random.default_rng(1).uniform(-1, 1, size)
+    report, calls = with_relative_errors(size, random)
+    assert (report.verdict, calls <= 600) == ("pass", True)
+    assert any("more than rounding" in note for note in report.notes)
+    assert with_relative_errors(size, 5e-7, strict=True)[0].verdict == "fail"
+    assert with_relative_errors(size, 2e-6)[0].verdict == "fail"
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("others", [0.0, 5e-7], ids=["right", "slight"])
+@pytest.mark.parametrize("error", [1e-2, 1e-4])
+def test_one_wrong_element_fails_whether_or_not_the_others_differ_slightly(error, others, size):
+    errors = np.full(size, others)
+    errors[3] = error
+    report, _ = with_relative_errors(size, errors)
+    assert (report.verdict, report.inputs[0].worst.place) == ("fail", (3,))
+
+
+@pytest.mark.parametrize("calls", [12, 20, 50, 100, 200, 300, 400, 500, 600, 800, 1100])
+@pytest.mark.parametrize("size", SIZES)
+def test_no_budget_turns_slight_differences_into_a_fail(size, calls):
+    random = 9e-7 * np.random.default_rng(1).uniform(-1, 1, size)
+    for errors in (5e-7, random):
+        assert with_relative_errors(size, errors, calls)[0].verdict in ("pass", "inconclusive")
+    errors = np.full(size, 5e-7)
+    errors[3] = 1e-4  # below what the others may add up to
+    assert with_relative_errors(size, errors, calls)[0].verdict != "pass"
+    errors[3] = 0.1  # above that
+    assert with_relative_errors(size, errors, calls)[0].verdict == ("fail" if calls > 12 else "inconclusive")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_slight_differences_that_noise_hides_in_each_element_do_not_fail(seed):
+    """Along a direction, the difference shows; of the elements, none is known to be off by more than a little."""
+    slight, wrong = (Far(30, noise=1e-9, off={(0, ...): factor}) for factor in (1 + 5e-7, 1 + 1e-4))
+    assert judged(slight, seed=seed).verdict in ("pass", "inconclusive")
+    assert judged(wrong, seed=seed).verdict == "fail"
+
+
 @pytest.mark.parametrize("noise", [1e-10, 1e-8, 1e-6, 1e-4])
 @pytest.mark.parametrize("calls", [5, 16, 30, 100])
 @pytest.mark.parametrize("seed", range(3))

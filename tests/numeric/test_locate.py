@@ -64,8 +64,9 @@ RIGHT = np.cos(AT) * WEIGHTS
 
 @pytest.mark.parametrize(("factor", "slight"), [(1 + 3e-7, True), (1 + 1e-4, False)])
 def test_small_errors_of_all_elements_may_add_up_to_a_disagreement(factor, slight):
-    locator, probed = located(factor * RIGHT)
-    assert locator.is_slight(probed, 0) is slight
+    _, probed = located(factor * RIGHT)
+    assert probed.wrong.all() and probed.exceeds_rounding.all()
+    assert (probed.may_be_slight.all(), probed.proves.any()) == (slight, not slight)
 
 
 @pytest.mark.parametrize(("factor", "common"), [(2.0, 2.0), (-1.0, -1.0), (1 + 1e-3, 1.001), (1.0, None)])
@@ -80,11 +81,14 @@ def test_a_direction_that_is_more_precise_than_an_element_decides_it():
     locator, probed = located(RIGHT + [0, 0.3, 0, 0])
     entries = locator.entries
     entries.error[0, 1] = 0.5
-    assert not locator.take_from_probe("array", 0, 1, 0.3, 1e-6)
-    assert not locator.take_from_probe("relative", 0, 1, 0.3, 2.0)
-    assert not locator.take_from_probe("relative", 0, 1, 1e-7, 1e-6)
+    array = SimpleNamespace(family="array", may_be_slight=np.array([False]))
+    slight = SimpleNamespace(family="relative", may_be_slight=np.array([True]))
+    assert not locator.take_from_probe(array, 0, 1, 0.3, 1e-6)
+    assert not locator.take_from_probe(slight, 0, 1, 0.3, 1e-6)
+    assert not locator.take_from_probe(probed, 0, 1, 0.3, 2.0)
+    assert not locator.take_from_probe(probed, 0, 1, 1e-7, 1e-6)
     assert entries.state[0, 1] == OPEN
-    assert locator.take_from_probe("relative", 0, 1, 0.3, 1e-6)
+    assert locator.take_from_probe(probed, 0, 1, 0.3, 1e-6)
     assert entries.state[0, 1] == FAIL and entries.value[0, 1] == pytest.approx(RIGHT[1], abs=1e-12)
     assert entries.error[0, 1] <= 1e-6
     locator.explained(probed, [1])

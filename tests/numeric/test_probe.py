@@ -201,17 +201,26 @@ def test_the_element_that_makes_a_direction_undecided_is_located_if_there_are_ca
 
 
 @pytest.mark.parametrize(
-    ("family", "proves", "proven"), [("relative", True, True), ("relative", False, False), ("array", True, False)]
+    ("family", "proves", "slight", "ends"),
+    [
+        ("relative", True, False, True),
+        ("relative", False, False, False),
+        ("relative", False, True, True),
+        ("array", True, False, False),
+    ],
 )
-def test_without_calls_only_a_direction_of_relative_moves_proves_a_disagreement(family, proves, proven):
-    probe = Probe(entries_of(np.sum, [1.0, 2.0], np.ones_like), 1)
+def test_without_calls_only_a_direction_of_relative_moves_proves_a_disagreement(family, proves, slight, ends):
+    """If all elements may differ slightly, nothing is proven, and the direction is not accepted either."""
+    probe, accepted = Probe(entries_of(np.sum, [1.0, 2.0], np.ones_like), 1), []
 
     def search(probed):
         raise OutOfCallsError(5)
 
     probe.locator.search = search
-    probed = SimpleNamespace(family=family, proves=np.array([proves]), accept=lambda: None)
+    seen = {"proves": np.array([proves]), "may_be_slight": np.array([slight])}
+    probed = SimpleNamespace(family=family, accept=lambda: accepted.append(family), **seen)
     probe.directions.probed.append(probed)
-    assert probe.find_wrong(probed) is proven and probe.out_of_calls
-    assert (probe.proven is probed) is proven
+    assert probe.find_wrong(probed) is ends and probe.out_of_calls
+    assert (probe.proven is probed) is (proves and family == "relative")
+    assert bool(accepted) is (family == "relative" and not ends)
     assert probe.directions.probed == ([probed] if family == "relative" else [])
