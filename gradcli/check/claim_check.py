@@ -176,9 +176,9 @@ def report_error(
             with contextlib.suppress(CallError):  # the error may come from a second backward, which is a finding
                 checked = checked if claim is None else with_calls(checked, claim, request)
         case OutOfCallsError():
-            allowed = claim.budget.allowed if claim else 0
-            text = f"undecided after {allowed} calls; rerun with --calls {max(PASS_CALLS, 2 * (allowed or 0))}"
-            return leave_open(report, {"budget": "is used up"}, Finding("out of calls", text))
+            allowed = (claim and claim.budget.allowed) or 0
+            reason = too_few(allowed, PASS_CALLS if allowed < PASS_CALLS else None)
+            return leave_open(report, {"budget": "is used up"}, reason)
         case RecursionError():
             return report(RAISES, "the function recurses too deeply")
         case MemoryError():
@@ -365,7 +365,8 @@ class ClaimCheck:
             findings += self.find_mistakes(entries, diagonal)
         message = claim.restriction
         if verdict == decide.OPEN:
-            findings = [too_few(probe) if probe.out_of_calls else reason_of(entries, seen)]
+            allowed, needed = claim.budget.allowed or 0, probe.locator.calls_needed
+            findings = [too_few(allowed, needed) if probe.out_of_calls else reason_of(entries, seen)]
             message = findings[0].text
         elif verdict == "fail" and not (entries.state == FAIL).any():
             message = findings[0].text if findings and not wrong else text_of_disagreement(probe)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 
 from ..numeric.flat import Flat
-from ..numeric.probe import Probe
 from ..numeric.sampler import TINY
 from ..numeric.verdict import FAIL, Entries, differ_by
 from ..results.checks import Finding, InputCheck
@@ -27,10 +26,11 @@ ROUGH = Finding(
 )
 
 
-def too_few(probe: Probe) -> Finding:
-    allowed = probe.flat.claim.budget.allowed
+def too_few(allowed: int, needed: int | None) -> Finding:
+    """Return the finding that the allowed calls did not decide. needed: how many usually decide, if these are more."""
     calls = "1 call" if allowed == 1 else f"{allowed} calls"
-    return Finding("out of calls", f"undecided after {calls}; rerun with --calls {probe.locator.calls_needed}")
+    again = "rerun without --calls" if needed is None else f"rerun with --calls {needed}"
+    return Finding("out of calls", f"undecided after {calls}; {again}")
 
 
 def reason_of(entries: Entries, seen: Mapping[str, str]) -> Finding:

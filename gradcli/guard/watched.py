@@ -218,8 +218,8 @@ def worst_of(
 
 
 BY_TIME = {
-    r"(undecided after \d+ calls); rerun with --calls \d+": r"\1, as many as the time limit allows; raise it with "
-    "--timeout and --check-time",
+    r"(undecided after \d+ calls); rerun with(?:out --calls| --calls \d+)": r"\1, as many as the time limit allows; "
+    "raise it with --timeout and --check-time",
     r" \(--calls\)": "",
 }
 

@@ -239,18 +239,23 @@ class Locator:
         return int(elements[0]) if whole > 0 else None
 
     @property
-    def calls_needed(self) -> int:
-        """Number of calls that is enough for a pass, or a fail with its element; at least twice the number allowed."""
-        return max(int(self.most_calls), 2 * (self.flat.claim.budget.allowed or 0))
+    def calls_needed(self) -> int | None:
+        """Number of calls that usually decides a check of this size; None if as many were allowed.
 
-    @property
-    def most_calls(self) -> float:
-        """Number of calls after which a check of this size begins nothing optional."""
-        return (PASS_CALLS if self.proven is None else FAIL_CALLS) + 20 * np.log2(max(self.flat.size, 2))
+        If a direction disagrees, this includes the search for the elements.
+        """
+        directions = self.directions.probed
+        disagrees = self.proven is not None or any(probed.wrong.any() for probed in directions)
+        needed = int(self.calls_of_check(disagrees))
+        return needed if needed > (self.flat.claim.budget.allowed or 0) else None
+
+    def calls_of_check(self, disagrees: bool) -> float:
+        """Return the number of calls after which a check of this size begins nothing optional."""
+        return (FAIL_CALLS if disagrees else PASS_CALLS) + 20 * np.log2(max(self.flat.size, 2))
 
     def has_calls(self, count: int) -> bool:
         """Return whether a check may make `count` more calls."""
-        return self.sampler.calls + count <= self.most_calls
+        return self.sampler.calls + count <= self.calls_of_check(self.proven is not None)
 
     def compare_all_or_some(self, probed: Probed) -> None:
         """Compare single elements if a direction decides nothing: those with the largest effects, or all at a kink.

@@ -54,8 +54,8 @@ class Evidence(NamedTuple):
     """The evidence for a verdict.
 
     elements: of the Jacobian; estimated: how many of them were estimated one by one; points: at how many points the
-    function was called; directions: those probed instead of elements. needed: the call budget that would decide
-    elements left undecided for lack of calls.
+    function was called; directions: those probed instead of elements. needed: the call budget that usually decides
+    elements left undecided for lack of calls, if it is larger than the budget was.
     """
 
     elements: int

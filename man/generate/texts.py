@@ -305,8 +305,8 @@ each of them individually. With `--show all`, it always does so, with about 15 c
 
 `--calls N` limits the number of calls; in `@gradcli.check`, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
-a verdict, the check is inconclusive. The message then gives a larger number to try, as does `calls_needed` in JSON.
-This number is usually sufficient.
+a verdict, the check is inconclusive. If checks of this size usually take more than N calls, the message gives their
+number, as does `calls_needed` in JSON. This number is usually sufficient.
 
 `--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
 

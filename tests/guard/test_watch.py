@@ -142,8 +142,9 @@ def test_long_texts_keep_their_beginning_and_end():
     assert len(brief_text(text)) < 320
 
 
-def test_calls_are_named_only_if_the_user_gave_a_limit():
-    text = "undecided after 10 calls; rerun with --calls 600"
+@pytest.mark.parametrize("again", ["rerun with --calls 600", "rerun without --calls"])
+def test_calls_are_named_only_if_the_user_gave_a_limit(again):
+    text = f"undecided after 10 calls; {again}"
     report = CheckReport("g", None, None, "inconclusive", 1.0, (), (Finding("undecided", text),), text)
     use, derivative = SimpleNamespace(claim=len), SimpleNamespace(role="jac", name="g", calls=4, caller=None)
     assert worst_of(derivative, [(use, report)], 10).report.message == text

@@ -182,6 +182,21 @@ def test_slight_differences_that_noise_hides_in_each_element_do_not_fail(seed):
     assert judged(wrong, seed=seed).verdict == "fail"
 
 
+@pytest.mark.parametrize(("errors", "verdict"), [(0.0, "pass"), (5e-7, "pass"), (0.01, "fail")])
+@pytest.mark.parametrize("size", SIZES)
+def test_the_calls_that_a_report_names_are_enough(size, errors, verdict):
+    report, _ = with_relative_errors(size, errors, 10)
+    assert report.verdict == "inconclusive"
+    assert report.message == f"undecided after 10 calls; rerun with --calls {report.evidence.needed}"
+    assert with_relative_errors(size, errors, report.evidence.needed)[0].verdict == verdict
+
+
+def test_a_check_that_more_calls_than_usual_do_not_decide_names_no_number():
+    report = judged(Far(1000, noise=1e-6), 399)
+    assert (report.verdict, report.evidence.needed) == ("inconclusive", None)
+    assert report.message == "undecided after 399 calls; rerun without --calls"
+
+
 @pytest.mark.parametrize("noise", [1e-10, 1e-8, 1e-6, 1e-4])
 @pytest.mark.parametrize("calls", [5, 16, 30, 100])
 @pytest.mark.parametrize("seed", range(3))
