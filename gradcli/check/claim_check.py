@@ -474,7 +474,7 @@ def compare_by_estimates(entries: Entries, probe: Probe, request: Request) -> No
             from ..numeric.kink import settle_kinks
 
             settle_kinks(entries, meeting, request.seed)
-            probe.look_next_to_kinks()
+        probe.look_next_to_kinks()
 
 
 def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:

@@ -29,7 +29,7 @@ BLUR = 0.1  # error allowed in differences, relative to the disagreement: a choi
 TWO_STEPS = np.array([1.0, 0.5])
 ROMBERG = np.array([-1.0, 4.0]) / 3  # Richardson's weights for two steps: central differences become 4th order
 NO_ELEMENT = "claim and values differ slightly along a random direction, but no element is known to be wrong"
-CLOSE = 1e-6  # distance from the point at which a kink is located, in units of the scale: a choice
+CLOSE = 1e-6  # distance from the point at which kinks are looked for, in units of the scale: a choice
 
 
 def halves(elements: np.ndarray, edges: np.ndarray | Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

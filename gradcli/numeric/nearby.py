@@ -5,7 +5,7 @@ at a few such points show which elements have kinks: theirs jump from point to p
 
 - elements without kinks are compared along directions in which only they move;
 - elements whose claim lies outside the claims nearby are compared alone;
-- along a direction without a kink, such as equal moves for ties, the claim must have the slope of f;
+- along equal moves of all elements, if they have no kink, as for ties, the claim must have the slope of f;
 - if f is convex along random pairs of directions, and the claims nearby grow along the way from point to point, the
   claim must not exceed the one-sided slope along any direction (Clarke, "Optimization and Nonsmooth Analysis", 1983,
   proposition 2.2.7); if f is concave, not fall below it. If the slope is the sum of those of random halves of the
@@ -54,7 +54,7 @@ class Nearby:
         """probe: the Probe of the check at the point."""
         self.probe, self.entries, self.directions = probe, probe.entries, probe.directions
         self.flat, self.rows, self.sampler = probe.flat, probe.rows, probe.sampler
-        self.rng = self.directions.rng
+        self.rng = np.random.default_rng(0)  # its own: directions that follow do not depend on this
         self.curvatures: dict[int, int] = {}  # by row
         self.points: list[np.ndarray] = []
         self.claims: list[np.ndarray] = []
@@ -76,13 +76,9 @@ class Nearby:
         self.jumps = self.high - self.low > JUMPS_NEARBY * size.max(axis=1, keepdims=True, initial=0.0)
 
     def look(self, count: int) -> None:
-        """Compute the claim at a number of points nearby; those where it is not finite are left out."""
-        for _ in range(count):
-            x = self.flat.x + DISTANCE * self.directions.draw("relative")
-            claim = self.rows.try_at({**self.flat.claim.at, **self.flat.arrays_at(x)})
-            if claim is not None and np.isfinite(claim).all():
-                self.points.append(x)
-                self.claims.append(claim)
+        for x, claim in self.rows.draw(self.rng, count, DISTANCE * self.directions.families["relative"]):
+            self.points.append(x)
+            self.claims.append(claim)
 
     def settles(self, open_rows: np.ndarray) -> bool:
         """Decide all open entries; return False if some may stay open. open_rows: a mask of rows."""
@@ -113,13 +109,28 @@ class Nearby:
     def explains(self, j: int, i: int) -> bool:
         """Return whether entry (j, i) may be right although it lies outside the slopes to both sides of its element.
 
-        These are the ends of the element's interval if f is convex or concave, or if no other element shares the kink.
-        Otherwise, a claim that is right nearby may have any of its values nearby.
+        These are the ends of the element's interval if f is convex or concave, or if no elements share a kink.
+        Otherwise, a claim that is right nearby may have any of its values nearby; if many elements share the kink, as
+        the ties of a median do, also any of those of other elements, as few points do not show all.
         """
-        here = self.entries.claimed[j, i]
+        here, scales = self.entries.claimed[j, i], self.flat.scales
         if self.bound_there is None:
             return False
-        return bool(self.low[j, i] <= here <= self.high[j, i]) or (not self.curvature(j) and self.shares(j, i))
+        if self.low[j, i] <= here <= self.high[j, i]:
+            return True
+        low, high = (self.low[j] * scales).min(), (self.high[j] * scales).max()
+        like_others = bool(low <= here * scales[i] <= high)
+        return not self.curvature(j) and (self.shares(j, i) or (like_others and self.shares_kinks(j)))
+
+    def explains_jumps(self, failed: np.ndarray) -> np.ndarray:
+        """Return the rows in which claims that seem wrong differ from the numeric derivative as they jump nearby: (R,).
+
+        failed: a mask of these entries, (R, n).
+        """
+        gaps = np.abs(self.entries.claimed - self.entries.value)
+        least = JUMPS_NEARBY * np.maximum(np.abs(self.low), np.abs(self.high)).max(axis=1, keepdims=True, initial=0.0)
+        like = self.jumps & (gaps > least) & (gaps <= self.high - self.low + self.entries.tolerance())
+        return np.any(failed, axis=1) & np.all(like | ~failed, axis=1)
 
     @property
     def constant(self) -> np.ndarray:
@@ -135,6 +146,16 @@ class Nearby:
             others[i] = 0.0
             one, both = (float(self.right(d)[0][j]) for d in (others, others + alone))
             if abs(both - one - slope) > WITHIN * (abs(one) + abs(both) + abs(slope)):
+                return True
+        return False
+
+    def shares_kinks(self, j: int) -> bool:
+        """Return whether elements share a kink of row j: the slopes along halves of a direction do not add up."""
+        for _ in range(HALVES):
+            whole = draw_signs(self.rng, self.flat.size) * self.directions.families["relative"]
+            half = np.where(self.rng.random(self.flat.size) < 0.5, whole, 0.0)
+            slope, one, other = (float(self.right(d)[0][j]) for d in (whole, half, whole - half))
+            if abs(slope - one - other) > WITHIN * (abs(slope) + abs(one) + abs(other)):
                 return True
         return False
 
@@ -203,7 +224,7 @@ class Nearby:
         """Return whether the claims contradict the slopes of f along a few directions at the kink."""
         tests = self.tests(open_rows)
         sides = [self.sides(direction) for direction in tests]
-        for direction, (right, left, error) in zip(tests, sides, strict=True):
+        for direction, (right, left, error) in [*zip(tests, sides, strict=True)][:1]:
             no_kink = np.abs(right - left) <= WITHIN * (np.abs(right) + np.abs(left)) + error
             if (no_kink & (np.abs(self.rows.along(direction) - right) > self.tolerance(direction, right, error))).any():
                 along = self.directions.compare(direction, "relative")

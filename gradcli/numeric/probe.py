@@ -14,12 +14,14 @@ import numpy as np
 from ..claims.claim import OutOfCallsError
 from .directions import Directions, Probed
 from .estimate import PER_ESTIMATE
-from .locate import ONE_BY_ONE, PER_DOUBT, Locator
-from .verdict import FAIL, OPEN, PASS, Entries, state_by
+from .locate import CLOSE, ONE_BY_ONE, PER_DOUBT, Locator
+from .verdict import FAIL, OPEN, PASS, Entries
 
 if TYPE_CHECKING:
     from .nearby import Nearby
 
+CLOSE_POINTS = 3  # points at the distance CLOSE at which claims jump next to a kink: a choice
+JUMPS_CLOSE = 0.01  # claims that differ by more than this fraction between these points jump: a smooth one, by 2e-6
 MOST_ROUGH = 3  # elements with kinks to compare alone, before looking next to the kinks: a choice
 
 
@@ -101,18 +103,38 @@ class Probe:
         return True
 
     def look_next_to_kinks(self) -> None:
-        """Decide entries that stayed undecided at kinks by looking next to these."""
-        entries = self.entries
+        """Look next to kinks for entries that are undecided there, or seem wrong where claims jump from point to point.
+
+        If several elements share a kink, the slopes to both sides of a single one do not bound its claim: near ties, a
+        median does not depend on it at all.
+        """
+        entries, before = self.entries, self.entries.state.copy()
         open_ = entries.unknown_at_kinks
-        if not (open_.any() and self.rows.known):
+        failed = (before == FAIL) & np.isfinite(entries.claimed) if entries.nearby is None else np.zeros_like(open_)
+        if failed.any() and not (self.rows.known and self.jumps_close(failed)):
+            failed[:] = False
+        if not ((open_ | failed).any() and self.rows.known):
             return
         near = self.nearby()
+        explained = near.explains_jumps(failed)
+        open_ = (open_ & ~failed.any(axis=1, keepdims=True)) | (failed & explained[:, None])
         open_[near.constant] = False
         rows = np.any(open_, axis=1)
         if near.is_known and rows.any():
             entries.state[open_] = OPEN
-            near.settles(rows)
-            entries.state[entries.state == OPEN] = state_by(kink="unknown")
+            try:
+                near.settles(rows)
+            finally:
+                entries.state = np.where(entries.state == OPEN, before, entries.state)
+            if failed.any() and not (entries.state == FAIL).any():
+                entries.proven, self.locator.proven = False, None
+
+    def jumps_close(self, places: np.ndarray) -> bool:
+        """Return whether all these entries of the claim, a mask, jump from point to point as close as CLOSE."""
+        drawn = self.rows.draw(np.random.default_rng(0), CLOSE_POINTS, CLOSE * self.directions.families["relative"])
+        claims = np.array([self.rows.claimed, *(claim for _, claim in drawn)])
+        largest = np.abs(claims).max(axis=(0, 2), initial=0.0)[:, None]
+        return bool((np.ptp(claims, axis=0) > JUMPS_CLOSE * largest)[places].all())
 
     def nearby(self) -> Nearby:
         from .nearby import Nearby

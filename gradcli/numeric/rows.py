@@ -79,6 +79,14 @@ class ClaimedRows:
             rows[:, k] = self.combine(self.push_unit(int(k), arrays))[0]
         return rows
 
+    def draw(self, rng: np.random.Generator, count: int, sizes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield random points, each element off by plus or minus its size, and the claims there, if all are finite."""
+        for _ in range(count):
+            x = self.flat.x + draw_signs(rng, self.flat.size) * sizes
+            claim = self.try_at({**self.flat.claim.at, **self.flat.arrays_at(x)})
+            if claim is not None and np.isfinite(claim).all():
+                yield x, claim
+
     def try_at(self, arrays: Arrays, i: int | None = None) -> np.ndarray | None:
         """Return the claimed rows at another point; None if the claim raises."""
         try:

@@ -44,6 +44,7 @@ PASS, FAIL, UNDECIDED, NEGLIGIBLE, OPEN = 0, 1, 2, 3, 4
 VERDICTS = np.array([decide.PASS, decide.FAIL, decide.OPEN, "negligible", decide.PASS])
 STATES = {decide.PASS: PASS, decide.FAIL: FAIL, decide.OPEN: UNDECIDED}
 AT_KINK = "a kink: the claimed value lies between the one-sided derivatives"
+NOT_REGULAR = "elements meet at this kink, and the function is neither convex nor concave"
 UNDERFLOW = 1e-290  # changes below this may have lost all digits to underflow: 2.2e-308 / 2**-53 is 2e-292
 
 
@@ -221,6 +222,8 @@ class Entries:
             self.sides[j, i] = slopes.left[j] / scale, slopes.right[j] / scale
             return self.at_kink(j, i, float(slopes.side_error[j]) / scale)
         state = STATES[found.decision(j).verdict]
+        if state == FAIL and self.nearby is not None and self.nearby.explains(j, i):
+            return self.unknown_at_kink(j, i, NOT_REGULAR)
         if state == FAIL:
             self.rough |= found.is_rough(j)
         if state == UNDECIDED:
@@ -270,9 +273,7 @@ class Entries:
         tolerance = float(allowed(np.array(error), self.own_rounding[j, i], self.least_accused[j, i]))
         if not low - tolerance <= self.claimed[j, i] <= high + tolerance:
             if self.nearby is not None and self.nearby.explains(j, i):
-                return self.unknown_at_kink(
-                    j, i, "elements meet at this kink, and the function is neither convex nor concave"
-                )
+                return self.unknown_at_kink(j, i, NOT_REGULAR)
             return state_by(kink="outside")
         if tolerance > COARSE * (high - low):
             known = f"the one-sided derivatives at this kink are known only to within {tolerance:.2g}"

@@ -396,6 +396,34 @@ def test_a_network_without_biases_is_not_accused_at_zero(seed, size):
     assert check_gradient(network, lambda x: 2 * slopes(x), {"x": np.zeros(size)}).verdict == "fail"
 
 
+def median_of_two(x: np.ndarray) -> np.ndarray:
+    places = np.argsort(x, kind="stable")[len(x) // 2 - 1 : len(x) // 2 + 1]
+    return np.isin(np.arange(len(x)), places) / 2
+
+
+def mean_of_middle(x: np.ndarray) -> np.ndarray:
+    k = len(x) // 5
+    return np.isin(np.arange(len(x)), np.argsort(x, kind="stable")[k : len(x) - k]) / (len(x) - 2 * k)
+
+
+ORDER = {
+    "median": (np.median, median_of_two),
+    "trimmed mean": (lambda x: np.sort(x)[len(x) // 5 : len(x) - len(x) // 5].mean(), mean_of_middle),
+}
+
+
+@pytest.mark.parametrize("size, seed", [(10, 0), (20, 1), (50, 1), (50, 2), (200, 3)])
+@pytest.mark.parametrize("name", ORDER)
+def test_order_statistics_of_rounded_numbers_are_not_accused(name, size, seed):
+    """Alone, a tied element moves a median neither up nor down; the claim is its gradient once ties are broken."""
+    f, slopes = ORDER[name]
+    rng = np.random.default_rng([seed, size])
+    x = np.round(rng.standard_normal(size), 1) if seed else np.zeros(size)
+    assert check_gradient(f, slopes, {"x": x}).verdict != "fail"
+    assert check_gradient(f, lambda x: 1.5 * slopes(x), {"x": x}).verdict == "fail"
+    assert check_gradient(f, np.zeros_like, {"x": x}).verdict == "fail"
+
+
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_few_inputs_of_a_network_without_biases_are_judged_together(seed, size):
