@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .chain import FIRST, NOISE_UNITS, PAIR_SIGMAS, RATIO
+from .chain import FEW, FIRST, NOISE_UNITS, PAIR_SIGMAS, RATIO
 from .decide import FAIL, PASS, Observation, Row, decide
 from .estimate import Estimate, estimate
 from .fit import QUICK, fit
@@ -165,6 +165,8 @@ class Comparison:
         answer = conclude(self.windows, j, size)
         if answer.says in ("disagrees", "disagrees here", "unclear") and self.is_right_in_a_fit(j):
             return answer._replace(says="right on one step")
+        if answer.says in ("disagrees", "disagrees here", "unclear") and self.is_right_too_close(j):
+            return answer._replace(says="right too close")
         if word in ("disagrees", "contradicts") and self.agrees_with_trend(j):
             return answer._replace(says="right over many steps")
         if word in ("disagrees", "contradicts") and answer.says in ("disagrees", "unclear") and self.is_right_beside(j):
@@ -192,6 +194,27 @@ class Comparison:
         unknown = self.slopes.kind[j] in ("jump", "none")
         others = [f for f in precise if unknown or abs(f.value[j] - value) > f.error[j] + error]
         return any(abs(f.value[j] - a) <= f.error[j] for f in others)
+
+    @property
+    def narrowest(self) -> float:
+        return min((f.width for f in self.slopes.fits), default=np.inf)
+
+    def reach(self, j: int) -> float:
+        """Return the distance over which function j changes by its own size if the claim is right."""
+        a = abs(float(self.claimed.here[j]))
+        return abs(float(self.line.base[j])) / a if 0 < a < np.inf else np.inf
+
+    def is_right_too_close(self, j: int) -> bool:
+        """Return whether the claim is the slope in a fit that is narrower than all that can be trusted, unlike these.
+
+        Next to a singularity, a right claim says that the function changes by its own size within all other fits.
+        """
+        a, width = float(self.claimed.here[j]), self.reach(j) / RATIO
+        found = fit(self.line, width, FEW) if width < self.narrowest else None
+        if found is None or not found.error[j] <= COARSE * abs(a):
+            return False
+        agrees = abs(found.value[j] - self.slopes.value[j]) <= found.error[j] + self.slopes.error[j]
+        return bool(abs(found.value[j] - a) <= found.error[j] + self.limits.own[j] and not agrees)
 
     def is_right_beside(self, j: int) -> bool:
         """Return whether the claim is the slope on one side of the point, next to which the function jumps."""
@@ -265,6 +288,9 @@ class Comparison:
             here, far = (claimed, self.trend(j)) if answer.says == "right on one step" else (value, claimed)
             steps = f"the slope is {here / self.scale:.6g} on the step here and {far / self.scale:.6g} over many steps"
             return Observation("staircase", f"a staircase: {steps}")
+        if answer is not None and answer.says == "right too close":
+            near = f"the claim says that the function changes much within {self.reach(j) * self.scale:.1g}"
+            return Observation("no slope", f"{near} of the point, which is too close for a numeric derivative")
         if answer is not None and answer.says == "right but for a tolerance":
             off = abs(claimed / value - 1)
             text = f"claim and values differ by {off:.1g}, and the slope of the values jumps nearby"

@@ -108,6 +108,8 @@ ELEMENT = (
         values="contradicts", integral="unclear | "),
     row(OPEN, "the values form steps, and the slope within a step differs from the slope over many steps",
         values="disagrees | contradicts | unknown", integral="right over many steps | right on one step"),
+    row(OPEN, "the claim is the slope at smaller distances than a numeric derivative can use",
+        values="disagrees | contradicts | unknown", integral="right too close"),
     row(OPEN, "the function may contain an iteration that stops at a tolerance, which would explain the difference",
         values="disagrees | contradicts", integral="right but for a tolerance"),
     row(PASS, "the integral of the claim follows the values of the function, to the stated resolution",

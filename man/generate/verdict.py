@@ -198,6 +198,8 @@ about functions whose values form steps. Its result is one of these:
     disagrees                  the integral differs from the change
     disagrees here             the integral agrees, but the claimed value at the point
                                does not fit the claimed values next to it
+    right too close            the claim is the slope at smaller distances than a
+                               numeric derivative can use, as next to a singularity
     right on one step          the claim is the slope within the step at the point,
                                but not the slope over many steps
     right over many steps      the claim is the slope over many steps, but not the

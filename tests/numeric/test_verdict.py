@@ -249,3 +249,15 @@ def test_open_entries_near_a_kink_are_accepted_if_they_have_bounds(bound):
     entries.accept_near_kink(np.ones(1, bool), np.array([[True, False, True]]))
     assert entries.kinks == {0: [0, 2]}
     assert set(entries.state[0].tolist()) == {PASS if np.isfinite(bound) else OPEN}
+
+
+@pytest.mark.parametrize("distance", [1e-12, 1e-13])
+@pytest.mark.parametrize("name", ["reciprocal", "cube root", "tangent"])
+def test_a_claim_next_to_a_singularity_is_not_accused(name, distance):
+    f, slope, x = {
+        "reciprocal": (lambda x: 1 / (x - 1), lambda x: -1 / (x - 1) ** 2, 1 + distance),
+        "cube root": (lambda x: np.cbrt(x - 1), lambda x: 1 / 3 / np.cbrt(x - 1) ** 2, 1 + distance),
+        "tangent": (np.tan, lambda x: 1 / np.cos(x) ** 2, np.pi / 2 - distance),
+    }[name]
+    assert check_gradient(f, slope, at={"x": x}).verdict == "inconclusive"
+    assert check_gradient(f, lambda x: 1.5 * slope(x), at={"x": x}).verdict != "pass"
