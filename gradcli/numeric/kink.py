@@ -9,8 +9,7 @@ The generalized gradient is the convex hull of limits of gradients (Clarke, "Opt
 - h is convex or concave: use support functions, and add the direction that separates best until one decides (Wolfe,
   "Finding the nearest point in a polytope", Math. Programming 11, 1976).
 
-In all other cases, values far outside the range of the gradients seen nearby are wrong, and the others
-undecided.
+In all other cases, values far outside the range of the gradients seen nearby are wrong, and the others are undecided.
 """
 
 from __future__ import annotations

@@ -149,12 +149,16 @@ class Nearby:
                 return True
         return False
 
+    def slopes_of_halves(self, j: int, direction: np.ndarray) -> tuple[float, float]:
+        """Return the slopes of row j along a random half of the elements of a direction, and along the others."""
+        half = np.where(self.rng.random(self.flat.size) < 0.5, direction, 0.0)
+        return float(self.right(half)[0][j]), float(self.right(direction - half)[0][j])
+
     def shares_kinks(self, j: int) -> bool:
         """Return whether elements share a kink of row j: the slopes along halves of a direction do not add up."""
         for _ in range(HALVES):
             whole = draw_signs(self.rng, self.flat.size) * self.directions.families["relative"]
-            half = np.where(self.rng.random(self.flat.size) < 0.5, whole, 0.0)
-            slope, one, other = (float(self.right(d)[0][j]) for d in (whole, half, whole - half))
+            slope, one, other = float(self.right(whole)[0][j]), *self.slopes_of_halves(j, whole)
             if abs(slope - one - other) > WITHIN * (abs(slope) + abs(one) + abs(other)):
                 return True
         return False
@@ -224,12 +228,12 @@ class Nearby:
         """Return whether the claims contradict the slopes of f along a few directions at the kink."""
         tests = self.tests(open_rows)
         sides = [self.sides(direction) for direction in tests]
-        for direction, (right, left, error) in [*zip(tests, sides, strict=True)][:1]:
-            no_kink = np.abs(right - left) <= WITHIN * (np.abs(right) + np.abs(left)) + error
-            if (no_kink & (np.abs(self.rows.along(direction) - right) > self.tolerance(direction, right, error))).any():
-                along = self.directions.compare(direction, "relative")
-                if along.wrong.any() and self.probe.find_wrong(along):
-                    return True
+        equal, (right, left, error) = tests[0], sides[0]
+        no_kink = np.abs(right - left) <= WITHIN * (np.abs(right) + np.abs(left)) + error
+        if (no_kink & (np.abs(self.rows.along(equal) - right) > self.tolerance(equal, right, error))).any():
+            along = self.directions.compare(equal, "relative")
+            if along.wrong.any() and self.probe.find_wrong(along):
+                return True
         for j in np.flatnonzero(open_rows)[:MOST_TESTED].tolist():
             sign = self.curvature(j)
             for direction, (right, left, error) in zip(tests, sides, strict=True) if sign else ():
@@ -247,8 +251,7 @@ class Nearby:
         """Return whether slopes of row j along halves of a direction confirm its curvature, and do not just add up."""
         bends = []
         for _ in range(HALVES):
-            half = np.where(self.rng.random(self.flat.size) < 0.5, direction, 0.0)
-            one, other = (float(self.right(d)[0][j]) for d in (half, direction - half))
+            one, other = self.slopes_of_halves(j, direction)
             bends.append(self.curvature(j) * (one + other - slope))
         return min(bends) >= -tolerance and max(bends) > tolerance
 
