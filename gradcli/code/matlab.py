@@ -12,7 +12,7 @@ from .language import ATOM_BINDS, Argument, Body, Definition, Language, Text, do
 from .names import plain_identifier
 from .nodes import CodeNode
 
-MATLAB_SAME = "exp expm1 sin cos tan sinh cosh tanh floor ceil sign erf erfc erfcx gamma gammaln"
+MATLAB_SAME = "exp expm1 sin cos tan sinh cosh tanh floor ceil sign erf erfc erfcx gammaln"
 COMPLEX_OUTSIDE = {
     "sqrt": "x < 0",
     "log": "x < 0",
@@ -25,6 +25,8 @@ COMPLEX_OUTSIDE = {
     "atanh": "abs(x) > 1",
 }
 """Where MATLAB's functions are complex."""
+UNDEFINED = COMPLEX_OUTSIDE | {"gamma": "x < 0 && x == floor(x)"}
+"""Where they are complex, or infinite although the limits from both sides differ."""
 
 
 def local_function(name: str, arguments: str, condition: str, yes: str, no: str) -> str:
@@ -61,7 +63,7 @@ class Matlab(Language):
     title = "MATLAB"
     operations: ClassVar = {
         **{name: f"{name}({{0}})" for name in MATLAB_SAME.split()},
-        **{name: f"real_{name}({{0}})" for name in "sqrt log log2 log10 log1p".split()},
+        **{name: f"real_{name}({{0}})" for name in "sqrt log log2 log10 log1p gamma".split()},
         "absolute": "abs({0})",
         "hypot": "hypot({0}, {1})",
         "cbrt": "nthroot({0}, 3)",
@@ -84,7 +86,7 @@ class Matlab(Language):
     support: ClassVar = {
         "choose": local_function("choose", "condition, yes, no", "condition", "yes", "no"),
         **{f"real_{name}": local_function(f"real_{name}", "x", outside, "NaN", f"{name}(x)")
-           for name, outside in COMPLEX_OUTSIDE.items()},
+           for name, outside in UNDEFINED.items()},
         "real_power": POWER_HELPER,
         "real_rem": REMAINDER,
     }  # fmt: skip
