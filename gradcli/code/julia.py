@@ -8,7 +8,9 @@ from typing import ClassVar
 from .language import Argument, Body, Definition, Language, doc_line, split_body
 from .matlab import COMPLEX_OUTSIDE, by_columns
 
-JULIA_SAME = "cbrt exp exp2 expm1 sin cos tan sinh cosh tanh floor ceil trunc sign"
+JULIA_SAME = "cbrt exp exp2 expm1 sinh cosh tanh floor ceil trunc sign"
+JULIA_RAISES = COMPLEX_OUTSIDE | dict.fromkeys(("sin", "cos", "tan"), "isinf(x)")
+"""Where Julia's functions raise DomainError."""
 
 
 class Julia(Language):
@@ -17,7 +19,7 @@ class Julia(Language):
     title = "Julia's Base"
     operations: ClassVar = {
         **{name: f"{name}({{0}})" for name in JULIA_SAME.split()},
-        **{name: f"real_{name}({{0}})" for name in "sqrt log log2 log10 log1p".split()},
+        **{name: f"real_{name}({{0}})" for name in "sqrt log log2 log10 log1p sin cos tan".split()},
         "absolute": "abs({0})",
         "hypot": "hypot({0}, {1})",
         "power": "real_power({0}, {1})",
@@ -39,7 +41,7 @@ class Julia(Language):
         "signbit": "signbit({0})",
     }
     support: ClassVar = {
-        **{f"real_{name}": f"real_{name}(x) = {where} ? NaN : {name}(x)\n" for name, where in COMPLEX_OUTSIDE.items()},
+        **{f"real_{name}": f"real_{name}(x) = {where} ? NaN : {name}(x)\n" for name, where in JULIA_RAISES.items()},
         "real_power": "real_power(x, y) = x < 0 && isfinite(y) && y != round(y) ? NaN : x^y\n",
         "real_rem": "real_rem(x, y) = y == 0 || isinf(x) ? NaN : rem(x, y)\n",
     }  # fmt: skip
