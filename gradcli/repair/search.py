@@ -21,6 +21,7 @@ from ..explain.points import resized
 from ..lang.limits import more_memory, within
 from ..results.checks import CheckReport
 from ..results.patches import Patch, Replacement
+from ..user.frameworks import without_filtered_tracebacks
 from ..user.source import Edit, FunctionSource, apply_edits
 from .candidates import Candidate, candidates
 from .pairs import Partial
@@ -55,7 +56,7 @@ def find_patch(
     claim: the wrong claim at the checked point; origin: the checked function. check: runs the whole check at the same
     point (None), or at other inputs.
     """
-    with quiet():
+    with quiet(), without_filtered_tracebacks():  # many edits raise an error
         try:
             trial = Trial(claim, 0, in_parts=True)
         except (CallError, OutOfCallsError):

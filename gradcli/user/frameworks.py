@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import sys
 from collections.abc import Iterable, Iterator
 from types import CodeType, ModuleType
@@ -166,3 +167,25 @@ def refuse_foreign_code(function: Any, title: str, engine: str | None = None) ->
         message = f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run"
         hint = "omit --engine" if framework in ADAPTED else "to check a hand-written derivative, use gradcheck --grad"
         raise TargetError(message, hint=hint)
+
+
+@contextlib.contextmanager
+def without_filtered_tracebacks() -> Iterator[None]:
+    """Let JAX neither record where operations are nor filter tracebacks: errors in a rule are 10 times faster.
+
+    It would compare each frame of an error in a derivative rule with about 25 paths, which takes 2 to 30 ms.
+    """
+    config, extension = getattr(sys.modules.get("jax"), "config", None), sys.modules.get("jaxlib._jax")
+    filtering = getattr(config, "jax_traceback_filtering", None)
+    enable = getattr(extension, "set_tracebacks_enabled", None)  # private: no public setting stops the recording
+    if config is None or filtering is None or enable is None:
+        yield
+        return
+    enabled = extension.tracebacks_enabled()
+    config.update("jax_traceback_filtering", "off")
+    enable(False)
+    try:
+        yield
+    finally:
+        enable(enabled)
+        config.update("jax_traceback_filtering", filtering)

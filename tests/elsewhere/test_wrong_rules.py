@@ -5,6 +5,7 @@ import pytest
 
 from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
+from gradcli.user.frameworks import without_filtered_tracebacks
 
 X = np.array([0.7, -1.3, 2.1])
 A = np.array([[1.0, 2.0, -1.0], [0.5, -3.0, 2.0], [4.0, 1.0, 1.5]])
@@ -293,3 +294,20 @@ def test_functions_that_cannot_be_compiled_are_checked_as_written():
     assert check_gradient(branches, at={"x": abs(X) + 0.1}, engine="jax").verdict == "pass"
     report = check_gradient(lambda x: (x**2).sum() + drawn.random(), at={"x": X}, engine="jax")
     assert "non-deterministic" in report.message
+
+
+@pytest.mark.framework("jax")
+def test_a_search_for_an_edit_lets_errors_in_rules_be_cheap_and_restores_the_tracebacks():
+    import jax
+
+    rule = jax.custom_vjp(lambda x: x)
+    rule.defvjp(lambda x: (x, None), lambda saved, g: 1 // 0)
+
+    def causes():
+        with pytest.raises(ZeroDivisionError) as caught:
+            jax.grad(rule)(1.0)
+        return type(caught.value.__cause__).__name__
+
+    with without_filtered_tracebacks():
+        assert causes() == "NoneType"
+    assert causes() == "JaxStackTraceBeforeTransformation" and jax.config.jax_traceback_filtering != "off"
