@@ -45,6 +45,7 @@ OWN_DIGITS = 50
 UNSEEN = 1e-13
 """If a formula gives 0, a difference below this share of the largest number involved may come from cancellation."""
 NOT_SHOWN = "SymPy does not show that the formulas are equal"
+DIFFERENT = "SymPy's formula and the claimed one differ by less than the check allows"
 SYMPY_SECONDS = 6.0  # how long sympy may take
 TOO_CLOSE = 1e-12  # formulas with a smaller relative difference count as equal
 
@@ -260,7 +261,8 @@ def compare_formulas(
         ]
         apart = [at for at in points if any(differ(a, b, numbers_for(symbols, at)) for a, b in pairs)]
         if apart:
-            return Proof(False, apart, words=words_of(pairs, symbols))
+            words = words_of(pairs, symbols)
+            return Proof(False, apart, ": ".join(filter(None, (DIFFERENT, words))), words)
         return Proof(all(is_zero(a - b) for a, b in pairs))
 
     try:

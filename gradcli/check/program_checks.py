@@ -284,7 +284,7 @@ class FormulaCheck(Check):
                 equal = "equal as formulas"
                 return observe(report, {"exact": "proves"}, inputs=inputs, message=equal, notes=notes)
             return replace(report, message="; ".join(filter(None, (report.message, "equal as formulas"))))
-        if proof.words and (wrong or self.by_sympy):
+        if proof.words and (wrong or (self.by_sympy and report.verdict != "pass")):
             report = with_words(report, proof.words)
         if not self.by_sympy:
             return report

@@ -31,7 +31,7 @@ PRECISE = 1e-9  # relative error at which a narrower fit is not tried: a choice
 PER_SLOPE = FEW + 1  # calls for a fit
 OWN_CALLS = 300  # calls for the explanation of a fail with several outputs, whatever the check took: a choice
 MOST_POINTS = 2  # other points in the same shape, if the budget of calls allows
-FACTORS = (-1.0, 0.125)  # of an input of one element, for other points at which a statement must hold: a choice
+FACTORS = (-1.0, 0.125)  # of an input of equal elements, for other points at which a statement must hold: a choice
 SIGNS = (1.0, -1.0, 0.3, -0.3)  # where other points are tried, in order
 
 Corrected = Callable[[InputBlock], np.ndarray]
@@ -127,6 +127,12 @@ class EvidencePlace:
         if block.diagonal:
             return diagonal_of(self.flat, self.rows, claimed, block.k)[None]
         return claimed[block.rows, self.flat.columns(block.k)]
+
+
+def multiplied_input(x: np.ndarray, factor: float) -> np.ndarray:
+    """Return an array times a factor. Zeros become the factor times the largest element or, without one, the factor."""
+    size = np.abs(x).max(initial=0.0) or 1.0
+    return np.where(x == 0, factor * size, x * factor).astype(x.dtype)
 
 
 def random_direction(flat: Flat, k: int, seed: int = 0) -> np.ndarray:
@@ -296,6 +302,8 @@ class DiagnosisEvidence:
         if self.place is None or block.x.size < 2 or self.left() < calls + 2:
             return None
         x = np.roll(block.array.reshape(-1), 1).reshape(block.array.shape)
+        if np.array_equal(x, block.array):  # in another order, this is the same point
+            x = multiplied_input(x, FACTORS[-1])
         places = self.place_at({**block.at, block.name: x}, in_same_shape=True)
         if not places:
             return None
@@ -305,7 +313,7 @@ class DiagnosisEvidence:
         """Return blocks where the input is multiplied by factors: beyond the limits of most masks and clamps."""
         if self.place is None or self.left() < len(FACTORS) * (PER_SLOPE + 2):
             return []
-        moved = [{**block.at, block.name: block.array * factor} for factor in FACTORS]
+        moved = [{**block.at, block.name: multiplied_input(block.array, factor)} for factor in FACTORS]
         places = [place for at in moved for place in self.place_at(at, in_same_shape=True)]
         return [place.block(block.k, block.rows) for place in places] if len(places) == len(FACTORS) else []
 
@@ -334,7 +342,7 @@ class DiagnosisEvidence:
     def confirms(self, block: InputBlock, hypothesis: Hypothesis | DiagnosisStatement) -> bool:
         """Report whether the corrected claim passes here, at other points and, if shapes are free, in another shape.
 
-        A statement must hold here, and where the input's elements are in another order or, for one element, at other
+        A statement must hold here, and where the input's elements are in another order or, if they are equal, at other
         points.
         """
         if isinstance(hypothesis, DiagnosisStatement):
@@ -364,7 +372,8 @@ def block_here(entries: Entries, k: int, place: EvidencePlace) -> InputBlock:
     if not entries.rows.single:  # one combination shows the same as the others
         worst = int((entries.state[:, columns] == FAIL).sum(axis=1).argmax())
         rows = slice(worst, worst + 1)
-    state, a, r, error = (x[rows, columns] for x in (entries.state, entries.claimed, entries.value, entries.error))
+    value = entries.value_if_smooth
+    state, a, r, error = (x[rows, columns] for x in (entries.state, entries.claimed, value, entries.error))
     r = np.where(np.isfinite(error), r, np.nan)
     error = np.where(np.isnan(r), np.inf, error)  # entries that pass by their integral have no numeric derivative
     block = InputBlock(flat, k, a, (r, error), state == FAIL, place=place, rows=rows)
@@ -381,7 +390,7 @@ def diagonal_here(entries: Entries, k: int, place: EvidencePlace) -> InputBlock:
     """Return the diagonal of the block of an input for which the function is elementwise."""
     flat, columns = entries.flat, entries.flat.columns(k)
     undecided = np.isin(entries.state, (OPEN, UNDECIDED))
-    parts = [x[:, columns] for x in (entries.value, entries.error, entries.state == FAIL, undecided)]
+    parts = [x[:, columns] for x in (entries.value_if_smooth, entries.error, entries.state == FAIL, undecided)]
     claimed = diagonal_of(flat, entries.rows, entries.claimed, k)
     if entries.rows.weights is None:
         value, error, wrong, left = (np.diagonal(x).copy() for x in parts)

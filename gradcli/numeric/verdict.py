@@ -247,6 +247,14 @@ class Entries:
             self.report_partial()
         self.mark_negligible()
 
+    @property
+    def value_if_smooth(self) -> np.ndarray:
+        """The numeric derivatives, (R, n), with nan at kinks, where they are between the one-sided derivatives."""
+        value = self.value.copy()
+        for place in self.sides:
+            value[place] = np.nan
+        return value
+
     def report_partial(self) -> None:
         claim, wrong = self.flat.claim, (self.state == FAIL).any(axis=0)
         names = [name for k, name in enumerate(claim.wrt) if wrong[self.flat.columns(k)].any()]

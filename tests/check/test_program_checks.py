@@ -71,6 +71,17 @@ def test_claims_at_ties_are_not_counterexamples():
     assert (report.verdict, "equal as formulas" in report.message) == ("pass", True)
 
 
+@pytest.mark.parametrize(("factor", "differs"), [(1 + 1e-7, True), (1, False)])
+def test_formulas_that_differ_by_less_than_the_check_allows(factor, differs):
+    report = check("x^2", grad=f"2*x*{factor!r}")
+    assert (report.verdict, report.diagnosis) == ("pass", ())
+    assert (
+        any("differ by less than the check allows: claimed/true = 10000001/10000000" in note for note in report.notes)
+        == differs
+    )
+    assert ("equal as formulas" in report.message) != differs
+
+
 def test_checking_a_formula_uses_no_rules_of_the_engine(monkeypatch):
     for name in ("whole", "vjp", "jvp", "late_pull", "record_call"):
         monkeypatch.setattr(Traced, name, None)

@@ -29,6 +29,21 @@ def test_a_value_outside_a_kink_is_only_a_wrong_element():
     assert texts(report) == ["x: a single element is wrong: index [1]; the other 2 are right"]
 
 
+@pytest.mark.parametrize("x", [np.array(0.0), np.zeros(3), np.array([[0.0, 0.0], [0.0, 0.0]])], ids=np.ndim)
+@pytest.mark.parametrize(
+    "f", [np.abs, lambda x: np.maximum(x, 0), lambda x: -np.abs(2 * x)], ids=["abs", "relu", "-2abs"]
+)
+def test_a_function_with_a_kink_is_not_called_constant(f, x):
+    report = check_gradient(lambda x: f(x).sum(), at={"x": x}, grad=lambda x: np.full_like(x, 2.5))
+    assert not {"surrogate", "some-elements"} & {finding.rule for finding in report.diagnosis}, texts(report)
+
+
+@pytest.mark.parametrize("x", [0.0, [0.0, 0.0]])
+def test_a_gradient_of_a_function_that_rounds_may_be_a_surrogate_at_zero(x):
+    report = check_gradient(lambda x: np.round(x).sum(), at={"x": x}, grad=np.ones_like)
+    assert (report.verdict, report.rule) == ("fail", "surrogate")
+
+
 def test_a_gradient_of_a_function_that_rounds_may_be_a_surrogate():
     report = check_gradient(lambda x: np.round(x).sum(), at={"x": [0.3, 1.2]}, grad=np.ones_like)
     assert (report.verdict, report.rule) == ("fail", "surrogate")
