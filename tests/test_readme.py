@@ -90,14 +90,15 @@ def test_numbers_of_other_checkers_are_those_that_were_measured():
     accused = {row["checker"]: row["counts"]["accused"] for row in measured["checkers"]}
     others = [accused[name] for name in ("PyTorch gradcheck", "SciPy check_grad", "numdifftools")]
     words = (
-        f"On {measured['functions']} right gradients of random functions, PyTorch's gradcheck reports {others[0]} as "
-        f"wrong, check_grad {others[1]} and numdifftools {others[2]}, each with its defaults"
+        f"On {measured['functions']} right gradients of random functions, PyTorch's gradcheck with its defaults "
+        f"reports {others[0]} as wrong, and gradcli none. check_grad and numdifftools give no verdict of their own. "
+        f"With limits that we chose, they reject {others[1]} and {others[2]}."
     )
     text = " ".join(TEXT.split())
     assert words in text and accused["gradcli"] == 0
     largest = next(row for row in measured["scales"] if row["checker"] == "gradcli")["sizes"][-1]
     assert (largest["n"], largest["finds"]) == (1_000_000, True)
-    assert f"among a million inputs with {largest['calls']} calls" in text
+    assert f"among a million inputs, and the check of the right gradient takes {largest['calls']} calls" in text
 
 
 def test_files_named_in_the_readme_exist():

@@ -28,17 +28,18 @@ numbers, with random points, scales and kinks. For each function, there are a ri
 the wrong ones, only those with an error of 1 % or more count here. The bank was not made for the other checkers. Their
 defaults suit functions that are smooth, of size 1 and free of noise.
 
+gradcli and PyTorch's gradcheck give a verdict, with their defaults. The others give none, so the limits below are ours.
 SciPy's `check_grad` returns the norm of a difference. A claimed gradient fails here if this norm is above 1e-5 of the
-gradient's norm. numdifftools and jacobi return a derivative and its error. A claimed gradient fails here if it is more
-than ten such errors away, or not finite.
+gradient's norm. numdifftools and jacobi return a derivative and its error. A claimed gradient fails here if an element
+is more than ten such errors and more than 1e-9 of its size away, or not finite.
 
 A right claim that fails is accused, and a wrong claim that fails is found. A claim is open if the checker calls it
-undecided. Calls and milliseconds are medians for one check.
+undecided. Calls and milliseconds are medians over all checks, of right and wrong claims.
 """
 SCALES = """
 Each checker checks a smooth loss of n inputs twice: with the right gradient, and with a gradient in which one element
-is off by 5 %. The numbers of calls and seconds are for the check of the right gradient. Sizes that would take more than
-a minute are left out.
+is off by 5 %. The numbers of calls and seconds are for the check of the right gradient. To find the wrong element,
+gradcli needs more calls; see gradcli-gradcheck(1). Sizes that would take more than a minute are left out.
 """
 DERIVATIVES = """
 Each program differentiates 13 functions of one number, with its defaults. They are: the gamma function;
