@@ -195,12 +195,15 @@ OPTIONS: dict[str, Callable] = {
     ),
     "edited_samples": option("--samples K", "Check at K random points [1].", type=Count(1_000_000)),
     "order": option(
-        "--order N", "Check derivatives of order N [1]. PyTorch calls order 2 gradgradcheck.", type=Count(2)
+        "--order N",
+        "Check derivatives of order N [1]. PyTorch calls order 2 gradgradcheck. Not with --grad or --vjp or --jvp; for "
+        "a formula, use --hess.",
+        type=Count(2),
     ),
     "no_as_called": option(
         "--no-as-called",
-        "Do not vary how the derivative is called. By default, gradcheck also tests "
-        "transposed arrays, gradients in float32, unused outputs and a second backward pass.",
+        "Call the derivative in one way only. By default, gradcheck also calls it as programs may call it, for example "
+        "with an incoming gradient in float32. gradcli-verdict(7) lists these tests for each framework.",
     ),
     "arg": option(
         "--arg NAME=JSON",
@@ -324,10 +327,10 @@ OPTIONS: dict[str, Callable] = {
     ),
     "stochastic": option(
         "--stochastic NAME",
-        "Check the mean of a Monte-Carlo estimator. NAME(*inputs, rng, n) returns n samples of the gradient, and "
-        "NAME(*inputs, rng) returns one. TARGET is the objective, whose gradient the estimator should have on average. "
-        "It returns the exact expectation, or TARGET(*inputs, rng, n) returns n random values whose mean is the "
-        "objective.",
+        "Check the mean of a Monte-Carlo estimator. NAME has one of two forms: NAME(*inputs, rng, n) returns n samples "
+        "of the gradient, and NAME(*inputs, rng) returns one. TARGET is the objective, whose gradient the estimator "
+        "should have on average. TARGET(*inputs) returns the exact expectation. If you do not know it, TARGET(*inputs, "
+        "rng, n) may return n random values instead, whose mean is the objective.",
         complete="complete_function",
         targets="function",
         excludes=f"{EXCLUDES['stochastic']} save_points",
@@ -392,7 +395,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "check_digits": option(
         "--digits N",
-        "Also compare with N-digit arithmetic.",
+        "Also compare with N-digit arithmetic. Not with --grad or --vjp or --jvp or --hess.",
         type=Count(10_000),
         targets=LOCAL,
         excludes="grad vjp jvp hess value_and_grad",

@@ -50,7 +50,7 @@ CHECK = (
     ),
     row(
         FAIL,
-        "the derivative changes if it is called in a different way, for example with transposed arrays",
+        "the derivative changes if it is called in a different way, for example with transposed tensors",
         call="differs",
     ),
     row(FAIL, "exact arithmetic or a formula contradicts the claim", exact="contradicts"),
@@ -73,7 +73,7 @@ CHECK = (
         OPEN, "several conventions for tangents have the same Jacobian at this point", point="several conventions agree"
     ),
     row(OPEN, "two calls of the function, or of the derivative, at the same point differ", repeat="differs"),
-    row(OPEN, "the call budget is used up: that of --calls, or in watch that of the time limit", budget="is used up"),
+    row(OPEN, "the check needs more calls than --calls, or in watch the time limit, allows", budget="is used up"),
     row(PASS, "the claim and the derivative are equal as formulas", exact="proves"),
     row(
         OPEN, "the effect of every element is smaller than the rounding error of the output", elements="below rounding"
@@ -108,7 +108,7 @@ ELEMENT = (
         values="contradicts", integral="unclear | "),
     row(OPEN, "the values form steps, and the slope within a step differs from the slope over many steps",
         values="disagrees | contradicts | unknown", integral="right over many steps | right on one step"),
-    row(OPEN, "the claim is the slope at smaller distances than a numeric derivative can use",
+    row(OPEN, "the claim fits the values only at distances that are too small for a numeric derivative",
         values="disagrees | contradicts | unknown", integral="right too close"),
     row(OPEN, "the function may contain an iteration that stops at a tolerance, which would explain the difference",
         values="disagrees | contradicts", integral="right but for a tolerance"),

@@ -16,7 +16,7 @@ from gradcli.schema import names as schemas
 from . import texts
 from .mdoc import Item, argument, escape_roff, page, paragraphs, tag_list
 
-LEAD = 19  # lines of a command's help above the options
+LEAD = 21  # lines of a command's help above the options
 RELATED = {
     "grad": ["jacobian", "gradcheck", "trace"],
     "eval": ["grad"],

@@ -9,15 +9,15 @@ gradcli-gradcheck(1) with `--on NAME=MANIFOLD` checks a derivative whose input l
 a pose. Such an input cannot move in every direction, so optimizers do not use the Jacobian with respect to its entries.
 They move the point by a tangent: a vector d with as many numbers as the point has degrees of freedom. For SO3, SE3,
 quaternion and manifolds of your own, the claim is the Jacobian with respect to d, at d = 0. For unit, sphere, stiefel
-and spd, the claim is a Riemannian gradient. It has a number for each number of the input, and it is a tangent of the
-manifold.
+and spd, the claim is a Riemannian gradient. It has a number for each number of the input, and no part that leads off
+the manifold.
 
 How d moves the point is a convention, and programs differ. `--on` names the convention, with words after colons. If the
 claim follows another convention, it fails. The report then names this convention, and the matrix that converts the
 claim. gradcheck needs only a few more calls to find this out.
 
-In Python, pass `on={"T": "SE3:left"}` to `gradcli.check` and `gradcli.check_gradient`. A retraction may be given as a
-function, too.
+In Python, pass `on={"T": "SE3:left"}` to `gradcli.check` and `gradcli.check_gradient`. Instead of a name, you can also
+give a function R(x, d), which returns the point to which d moves x.
 
 # Manifolds
 """
@@ -125,17 +125,18 @@ At the identity, left and right perturbations have the same Jacobian. A claim th
 convention, so the check is inconclusive, with the finding `same-convention`. Check at another point. If two conventions
 have the same Jacobian at every point, as for a function of the translation only, the check passes.
 
-Near the identity, many programs leave out small terms of a Jacobian, as in `if angle < 1e-8: return identity`. A
-difference of an element is therefore allowed if it is below 1e-8 of the largest element in the same row: the
-derivatives of one output element with respect to one input. With `--strict`, it is not allowed.
+Near the identity, many programs leave out small terms of a Jacobian, as in `if angle < 1e-8: return identity`. A row of
+the Jacobian contains the derivatives of one output element with respect to one input. An element may differ by 1e-8 of
+the largest element in its row. With `--strict`, it may not.
 
 Near a rotation by pi, the logarithm jumps. A check of a logarithm is inconclusive there.
 
 # Points that are not on the manifold
 
 A matrix that is not a rotation, a quaternion whose norm is not 1 and a matrix that is not positive definite are errors.
-The message gives the distance, and the nearest rotation. A deviation up to 1e-6 is allowed. A claim with respect to the
-entries of the array, such as a matrix of shape (3, 9) for a rotation, fails with the finding `shape`.
+The message says how far off the point is, and for a rotation or a quaternion, it gives a nearby point on the manifold.
+A deviation up to 1e-6 is allowed. A claim with respect to the entries of the array, such as a matrix of shape (3, 9)
+for a rotation, fails with the finding `shape`.
 
 Second derivatives, `--search` and `--reference` move the entries of inputs, so they cannot be combined with `--on`.
 """

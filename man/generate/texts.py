@@ -9,7 +9,7 @@ EXIT_STATUS = {
     "0": "Success. If derivatives were checked, every check passed.",
     "1": "A check found a wrong derivative, or two ways to compute a derivative disagree.",
     "2": "The command line or an input is invalid, or a limit of time or size was exceeded.",
-    "3": "The target raised an error.",
+    "3": "The target raised an error. In gradcheck and fix, a check that crashes or takes too long counts as well.",
     "4": "No derivative is wrong, but at least one check is inconclusive, or `--numeric` did not find a derivative.",
     "70": "A defect in gradcli itself; please report it.",
     "130": "Interrupted.",
@@ -25,7 +25,7 @@ EXIT_STATUS_OF = {
         "1": "At least one derivative is wrong, and no edit was found.",
         "2": "The command line or an input is invalid, the derivative has no source that can be edited, or a file "
         "could not be written.",
-        "3": "The function or derivative of at least one check raised an error, and no edit was found.",
+        "3": "The function or derivative of at least one check raised an error, crashed or took too long.",
         "4": "At least one check is inconclusive; the others passed or were repaired.",
     },
     "gradcheck": {
@@ -181,17 +181,14 @@ those of SciPy, numdifftools and jacobi.
 each pair of elements. In Python, `value, error = gradcli.numeric(f, x)` does the same.
 """,
     "fix": """
-fix checks a derivative as gradcheck does. If it is wrong, fix changes its source in many small ways until the check
-passes, and prints the change as a unified diff. You decide whether to apply it.
-
 # What fix can edit
 
 fix edits Python functions that have a source file: a function named by `--grad`, `--vjp` or `--jvp` or declared in the
 file, the `backward` of an `autograd.Function`, and the rules of `custom_vjp` and `custom_jvp`. It also edits functions
 in the same file if nothing but the derivative calls them. The file may wrap the derivative in a decorator. fix cannot
-edit a lambda, a formula, a compiled function, or one without a source file. If the command checks only this derivative,
-and it is wrong, fix prints an error and exits with 2. If there are other checks, fix reports that this one is wrong,
-and exits with 1.
+edit a lambda, a formula, a compiled function, or one without a source file. If the only derivative to check is wrong
+and cannot be edited, fix prints an error and exits with 2. If it is one of several, fix reports that it is wrong, and
+exits with 1.
 
 # Which edits it tries
 
@@ -222,12 +219,13 @@ it tries at most 5,000 edits in at most 10 seconds for each derivative; `--candi
 
 # Which edits it accepts
 
-fix computes numeric derivatives along a few directions, once for each point. An edit must agree with them at the point
-of the check, at several other points, and, if the function accepts other shapes, in another shape. Then the whole
-check must pass with the edit. Of the edits that remain, fix prints the shortest. It also prints the number of other
-edits that give the same values at all points that were tried. Those may still be different formulas.
+fix computes numeric derivatives along a few directions, once for each point. The edited derivative must agree with
+them at the point of the check and at several other points. If the function accepts other shapes, it must also agree in
+another shape. Then the whole check must pass with the edit. Of the edits that remain, fix prints the shortest. It also
+prints the number of other edits that give the same values at all points that were tried. Those may still be different
+formulas.
 
-fix never adds a call of the checked function, because a difference of its values would only be a numeric derivative.
+fix never adds a call of the checked function: differences of its values would be a numeric derivative again.
 
 If the function accepts no other shape, fix does not propose a number that is equal to the length of an axis. Without a
 second shape, it cannot find out whether this number is a constant or should change with the length.
@@ -258,7 +256,8 @@ do not have to choose a step or a tolerance. The verdict is one of these:
     inconclusive   gradcheck could not decide; the report gives the reason
     error          the function or the claim raised an error, or the check
                    reached its time limit
-    accepted       the project's settings accept all findings of the check
+    accepted       pyproject.toml accepts what the check found; see
+                   gradcli-configuration(5)
     skipped        the file asked to be skipped, usually because a package is missing
 
 An element is one number of an input, an output or a derivative. gradcli-verdict(7) explains how gradcheck reaches a
@@ -266,22 +265,26 @@ verdict, and which errors it can miss.
 
 # Verdicts
 
-A check passes if every element of the claim agrees with the numeric derivative, within the error of the numeric
-derivative. The report then gives the resolution, such as 1e-9: any relative error above this number would have been
+A check passes if every element of the claim agrees with the numeric derivative. The difference may be as large as the
+error of the numeric derivative, or 1e-6 of the element. A note reports a difference that only the second limit allows.
+With `--strict`, such a difference is a fail.
+
+If a check passes, the report gives the resolution, such as 1e-9: any relative error above this number would have been
 detected. Sometimes, the report gives two such numbers: one for large elements, and a larger one for small elements.
 
-A check fails if an element of the claim differs from the numeric derivative by clearly more than the error. The report
-names the worst element, with both values, and a mistake that would explain all wrong elements.
+A check fails if an element of the claim differs from the numeric derivative by clearly more than these limits. The
+report names the worst element, with both values. If a known mistake explains all wrong elements, the report names it.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
-element in which an error of 2 % could not be detected. An unimportant element does not make a check inconclusive: one
-whose effect is less than a hundredth of the largest effect. The effect of an input element is its magnitude, times the
-derivative with respect to it. An element whose effect is less than the rounding error of the output cannot be checked
-at all. The check can still pass, and a note gives the number of such elements.
+element in which an error of 2 % could not be detected. But not every element matters. The effect of an input element is
+its magnitude times the derivative with respect to it. An element whose effect is below 1/100 of the largest effect does
+not make a check inconclusive. An element whose effect is below the rounding error of the output cannot be checked at
+all. The check can still pass, and a note gives the number of such elements.
 
-At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient.
-If only one input element has a kink there, these are the values between the two slopes. The same holds for each element
-if the function is convex or concave. If the slopes are not known accurately enough, the check is inconclusive.
+At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient:
+the set of all values that count as a derivative at the kink. If only one input element has a kink at the point, these
+are the values between its two slopes. The same is true of each element if the function is convex or concave. If the
+slopes are not known accurately enough, the check is inconclusive.
 
 Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (or Hermitian) matrix, or accept
 only symmetric matrices. If the matrix is symmetric, a claim for such a function passes if it is right for symmetric
@@ -298,15 +301,17 @@ infinite are kept constant, and a note gives their number.
 # Cost and limits
 
 gradcheck changes all input elements together, along random directions. For a smooth scalar function of n input
-elements, a check that passes calls the function at most about 200 + 20 log2(n) times. It takes more calls if the values
-are noisy, or if an element differs by less than 1e-6. A check that fails takes about 600 calls, which include the
-search for the wrong element. If the inputs have at most eight elements in total, gradcheck checks
-each of them individually. With `--show all`, it always does so, with about 15 calls for each element.
+elements, a check that passes calls the function at most about 200 + 20 log2(n) times, and usually 20 to 100 times. It
+takes more calls if the values are noisy, or if an element is wrong by less than 1e-6 of its size. A check that fails
+also searches for the wrong elements. It takes at most about 600 + 20 log2(n) calls, and usually 100 to 600.
+
+If the inputs have at most eight elements in total, gradcheck checks each of them individually. With `--show all`, it
+always does so, with about 15 calls for each element.
 
 `--calls N` limits the number of calls; in `@gradcli.check`, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
-a verdict, the check is inconclusive. If checks of this size usually take more than N calls, the message gives their
-number, as does `calls_needed` in JSON. This number is usually sufficient.
+a verdict, the check is inconclusive. If N is below the limit for a check of this size, as given above, the message
+suggests this limit, and so does `calls_needed` in JSON. Fewer calls are often enough.
 
 `--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
 
@@ -328,7 +333,7 @@ output may have up to 2000 elements. If the function does not work element by el
 # Surrogate gradients and references
 
 `--reference` compares the claim with the derivative of another function, computed in float64. Use it for surrogate
-gradients, such as straight-through estimators, which differ from the derivative of the function on purpose.
+gradients, such as straight-through estimators, which replace the derivative on purpose.
 
 With `--dtype bfloat16`, `float16` or `float32`, the checked function runs in that type. The reference runs twice: in
 float64, to give the exact derivative, and in that type, to show how large the rounding errors of a right derivative
@@ -338,15 +343,16 @@ gives the details.
 # Monte-Carlo estimators
 
 `--stochastic NAME` checks an estimator: a function whose result is random, and whose mean should be the gradient. Other
-options compare a single result, which says little about a mean. NAME(*inputs, rng, n) returns n samples of the
-gradient, in an array of shape (n, *shape of the input), or one such array for each input. NAME(*inputs, rng) returns
-one sample. The argument rng is a `numpy.random.Generator`. If the file uses PyTorch or JAX, it is a `torch.Generator`
-or a key. Functions without this argument may use the global streams of NumPy, Python and PyTorch, which gradcheck seeds
-before each call. In PyTorch and JAX, NAME may also return a loss. Its gradients are then the samples.
+options compare a single result, which says little about a mean. NAME has one of two forms. NAME(*inputs, rng, n)
+returns n samples of the gradient, in an array of shape (n, *shape of the input), or one such array for each input.
+NAME(*inputs, rng) returns one sample. The argument rng is a `numpy.random.Generator`. If the file uses PyTorch or JAX,
+it is a `torch.Generator` or a key. Functions without this argument may use the global streams of NumPy, Python and
+PyTorch, which gradcheck seeds before each call. In PyTorch and JAX, NAME may also return a loss. Its gradients are then
+the samples.
 
-TARGET is the objective: the function whose gradient the estimator should have on average. It returns the exact
-expectation, or TARGET(*inputs, rng, n) returns n random values whose mean is the objective. In the second case, the
-derivative comes from differences of such values, computed with the same random numbers.
+TARGET is the objective: the function whose gradient the estimator should have on average. TARGET(*inputs) returns the
+exact expectation. If you do not know it, TARGET(*inputs, rng, n) may return n random values instead, whose mean is the
+objective. The derivative then comes from differences of such values, computed with the same random numbers.
 
 The number of samples doubles until the verdict is clear, or until `--draws` is reached. The verdict is:
 
@@ -356,9 +362,10 @@ The number of samples doubles until the verdict is clear, or until `--draws` is 
   fails is at most `--level`. This is the probability for the whole check, with all elements and sample sizes.
 - inconclusive if there are too few samples, or if the variance seems to be infinite.
 
-If a check fails and gradcheck recognizes the mean, the report says what it is: a multiple of the derivative, zero, the
-gradient of a different function in the file, or the derivative without one of its elements or inputs. With the same
-`--seed`, a run gives the same numbers. `samples/estimators.py` has examples. gradcli-verdict(7) describes the test.
+If a check fails and gradcheck recognizes the mean, the report says what it is. The mean may be zero, a multiple of the
+derivative, or the gradient of a different function in the file. It may also be zero or a multiple only in some elements
+or for some inputs. With the same `--seed`, a run gives the same numbers. `samples/estimators.py` has examples.
+gradcli-verdict(7) describes the test.
 
 In `@gradcli.check` and `gradcli.check_gradient`, write `stochastic=`, `level=` and `draws=`.
 
@@ -369,8 +376,8 @@ gradient. There are eight steps h, each a quarter of the one before. This takes 
 the steps -h to measure the noise.
 
 If the gradient is right, the remainder is proportional to h^2 for small h. Otherwise it is proportional to h. The rate
-in the report is the measured exponent. Steps at which rounding dominates do not count towards it. The verdict does not
-depend on the rate.
+in the report is the measured exponent. Steps at which rounding dominates do not count towards the rate. The verdict
+does not depend on it.
 
 # Frameworks and low precision
 
@@ -416,8 +423,8 @@ The types of the parameters have these meanings, and `float` works like `double`
     int              the size of an array
 
 gradcheck chooses the value of an int parameter by the parameter's name. m is the size of the output, and nx or n_x is
-the size of x. A parameter with a different name is the size of the first array. You can also give a value, such as n=3.
-If the size of the output does not follow from these rules, write `--shape y=3`.
+the size of x. An int parameter with a different name is the size of the first array. You can also give a value, such as
+n=3. If the size of the output does not follow from these rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
 hold the gradient of x. If gradient arrays have other names, the first of them is the gradient of the first input, and
@@ -433,7 +440,8 @@ interrupt gradcheck, it prints what it has found so far.
 maps, and a plot of the function with the claimed and the numeric slope.
 
 `-f concise` prints a line for each check that did not pass, in the form of compiler messages: `FILE:LINE:COLUMN: error:
-TEXT [FINDING]`. For an inconclusive check, `warning` replaces `error`. Vim reads these lines with `:set
+TEXT [FINDING]`. For an inconclusive check, `warning` replaces `error`. If TARGET is an expression, the line begins with
+the expression, so an editor cannot jump to it. Vim reads these lines with `:set
 makeprg=gradcli\\ gradcheck\\ -f\\ concise`, and Emacs with `M-x compile`. VS Code needs a problem matcher in
 tasks.json:
 
@@ -638,8 +646,8 @@ then the batch. Otherwise, each call of a jit or grad function since the step be
 among its arguments. The parameters and the state of the optimizer do not belong to the batch.
 
 By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer. It also checks the last step of epochs 1, 2, 4,
-8 and so on, if the program uses a DataLoader. It checks no further steps once the checks have taken 60 seconds longer
-than the rest of the run. `--steps` chooses other steps. Between these steps, the program runs at its usual speed.
+8 and so on, if the program uses a DataLoader. Once the checks have taken 60 seconds more than the program itself, it
+checks no further steps. `--steps` chooses other steps. Between these steps, the program runs at its usual speed.
 
 `watch` evaluates the declared loss in float64, and once more in the types that the program uses.
 The difference shows how large the rounding errors are. The report says how small an error would have been detected:
@@ -661,8 +669,10 @@ and its gradient three times, and if the gradient is wrong, once more for each b
 
 A PyTorch function is checked with the memory layouts and the incoming gradients of the recorded call. If the program
 only traces a PyTorch or JAX function (with jit, vmap, scan or torch.compile), no values can be recorded, so `watch`
-checks it at random values of the recorded shapes. A second derivative, such as hess, is checked against the first
-derivative if that one passed, and otherwise against the objective.
+checks it at random values of the recorded shapes. If the first derivative passed, `watch` checks a second derivative,
+such as hess, against the first one. Otherwise, it checks the second derivative against the objective. A custom
+objective of xgboost or lightgbm returns no value, only a first and a second derivative. `watch` checks the second one
+against the first, which it cannot check.
 
 A derivative that could not be checked within the time limit is reported as inconclusive.
 
@@ -689,9 +699,9 @@ A program can notice that it is watched:
 
 # What is not recorded
 
-`watch` enters a Python process through `PYTHONPATH`. `python -I` and `python -E` ignore this variable, so run Python
-without these options. In xgboost and lightgbm, `watch` does not see objectives that are passed to the scikit-learn
-interface, such as XGBRegressor.
+`watch` enters a Python process through `PYTHONPATH` and the module `sitecustomize`. Python ignores them with the
+options `-I`, `-E` and `-S`, so run it without these options. In xgboost and lightgbm, `watch` does not see objectives
+that are passed to the scikit-learn interface, such as XGBRegressor.
 """,
     "ops": """
 gradcli-expressions(7) lists all functions.
@@ -722,7 +732,7 @@ BOTH = "Deriving formulas and computing in high precision have limits of their o
 ANSWERS = "If the function runs in another program, S is instead the limit for each of its answers [60 s]."
 SEED = (
     "In the expression language, rand and randn return the same numbers for the same seed. In Python files that use "
-    "gradcli's engine, they return the same numbers in each run only if N is above 0."
+    "gradcli's engine, rand and randn are seeded only if N is above 0."
 )
 CHECK_SEED = f"The seed determines random inputs and directions. {SEED}"
 OPTIONS = {
@@ -751,7 +761,11 @@ OPTIONS_OF: dict[str, dict[str, str]] = {
     **{name: {"--timeout": ANSWERS} for name in ("vjp", "jvp", "hvp")},
     **dict.fromkeys(("run", "why"), SCRIPT_ONLY),
     "lock": {"--timeout": "The limit applies to each check."},
-    "gradcheck": {"--timeout": f"The limit applies to each check. {BOTH} {ANSWERS}", "--seed": CHECK_SEED},
+    "gradcheck": {
+        "--quiet": "This omits the summary, too.",
+        "--seed": CHECK_SEED,
+        "--timeout": f"The limit applies to each check. {BOTH} {ANSWERS}",
+    },
     "schema": {"--output": WHOLE},
     "sweep": {"--output": WHOLE},
 }

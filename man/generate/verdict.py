@@ -17,7 +17,7 @@ KERNELS = Path(__file__).with_name("calibration_reference.json")
 DESCRIPTION = """
 gradcli-gradcheck(1) compares a claimed derivative with values of the function. The claimed derivative, or claim, is the
 derivative that is checked. It may be written by hand, or computed by a framework such as PyTorch or gradcli. An element
-is one number of the claim or of an input.
+is one number of an input, an output or a derivative.
 
 For an element of the claim, gradcheck estimates the derivative from values of the function. It also computes an
 interval around the estimate, in which the claimed value must lie. You do not have to choose a tolerance, because the
@@ -29,29 +29,33 @@ VERDICTS = [
     (
         "Cm pass",
         """No element of the claim is wrong, and every element that gradcheck could decide is right to the stated
-resolution. The claim also passed these tests:
+resolution, or to 1e-6 of the element. The claim also passed these tests:
 
 - Vector products with the claim (vjp, jvp) are linear in the vector.
 - A second call at the same point gives the same result.
 - The result does not depend on earlier calls at other points.
 
 The report gives the number of digits to which the worst element agrees. It also gives the resolution: in each
-element that gradcheck could decide, it would have detected any larger relative error. A note gives the number of the
-other elements.""",
+element that gradcheck could decide, it would have seen any larger relative error. A note gives the number of the other
+elements.""",
     ),
     (
         "Cm fail",
         """At least one of these is true:
 
-- An element of the claim differs from the numeric derivative, and a second test disagrees, too. This test compares the
-  integral of the claim along a line with the change of the function on this line.
-- Several estimates of the derivative agree, and the claim differs from them by more than rounding explains.
-- One of the tests above failed.
+- An element of the claim differs from the numeric derivative, and the integral of the claim along a line differs from
+  the change of the function on this line.
+- The integral differs in this way, although the numeric derivative agrees or is not known.
+- An element differs from the numeric derivative, several estimates of the derivative agree with each other, and the
+  integral does not decide.
+- The point is a kink, and the claim lies outside the generalized gradient.
+- The result of a call is not linear in the vector, or it depends on earlier calls.
+- Forward mode (jvp) and reverse mode (vjp) disagree.
 - A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
   and a different value if not.
-- The claim changes if a tensor of PyTorch has another memory layout, if one of the outputs is not used, or if the
-  backward pass runs a second time.
-- Forward mode (jvp) and reverse mode (vjp) disagree.
+- The claim changes if it is called in another way; see below.
+- SymPy or exact arithmetic gives a different derivative.
+- The derivative has a wrong shape or type.
 
 If one common mistake, such as a wrong sign, explains the wrong elements, the report names it.""",
     ),
@@ -65,7 +69,9 @@ are:
   within a step then differs from the slope over many steps.
 - The claim differs slightly, and the function seems to contain an iteration that stops at a tolerance. The inexact
   result of this iteration would explain the difference.
+- The claim fits the values only very close to the point, as next to a singularity.
 - The function or its derivative is not finite at the point.
+- The function is random: two calls at the same point return different values.
 - The claim is random, so no single call shows whether it is right. `--stochastic` checks a mean.
 - Noise or rounding is so large that an error of 2 % could not be detected.
 - `--calls` allows too few calls.
@@ -74,7 +80,7 @@ are:
     ("Cm error", "The function or the claim raised an error, or the check reached its time limit (`--timeout`)."),
     (
         "Cm accepted",
-        "The project's settings accept all findings of this check, which would otherwise fail or be inconclusive; see "
+        "The check would fail or be inconclusive, but pyproject.toml accepts what it found; see "
         "gradcli-configuration(5).",
     ),
     ("Cm skipped", "The file asked to be skipped, usually because a package is missing."),
@@ -90,12 +96,13 @@ Computational Noise, 2011). The estimate on a wide interval is more precise than
 only if the two agree. If they disagree, the wide interval has missed details of the function.
 
 If the slopes on the two sides of the point differ, the point is a kink. A claim at a kink passes if it lies in the
-generalized gradient (Clarke, Optimization and Nonsmooth Analysis, 1983). If only one input element has a kink there,
-these are the values between the two slopes. The same holds for each element if the function is convex or concave.
+generalized gradient: the set of all values that count as a derivative at the kink (Clarke, Optimization and Nonsmooth
+Analysis, 1983). If only one input element has a kink at the point, these are the values between its two slopes. The
+same is true of each element if the function is convex or concave.
 
-If many elements have kinks, gradcheck first checks the claim at a few generic points nearby, where the function is
-smooth. An element has a kink if its claimed values differ clearly between these points. At the point itself, gradcheck
-then makes three tests:
+Many elements may have kinks at the same point. gradcheck then first checks the claim at a few random points nearby,
+where the function is smooth. If the claim is right there, its values show which elements have kinks: those whose
+claimed value differs clearly between these points. At the point itself, gradcheck then makes three tests:
 
 - It moves only the elements without kinks, along random directions.
 - If the claimed value of an element lies outside the range of its claimed values nearby, gradcheck checks this element
@@ -108,9 +115,9 @@ If the numeric derivative and the claim disagree, or if the function changes its
 makes a second test. It computes the claim at eight points on the line, around the checked point, and integrates it. At
 each of these points, it subtracts the integral from the change of the function. If the claim is right, these
 differences do not grow or fall along the line, however noisy the values are. A regression gives their trend and its
-error. gradcheck repeats this on intervals of several widths, each up to 30 times narrower than the one before.
-Integration averages errors, and differentiation amplifies them. Each test therefore works in cases in which the other
-does not.
+error. gradcheck repeats this on intervals of several widths, each up to 30 times narrower than the one before. A
+numeric derivative amplifies the noise of the values, and this test averages the noise. Therefore, one test often works
+where the other does not.
 
 If the function jumps, or subtracts numbers that are almost equal, gradcheck also measures the rounding errors of the
 values. For NumPy functions, formulas and
@@ -176,11 +183,27 @@ a call at a different point.
 
 gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A check that stays within its time
 limit therefore has the same verdict on a slow machine as on a fast one.
+
+# Call in other ways
+
+Programs call a derivative in more ways than a check needs. Unless `--no-as-called`, `--calls` or `--order 2` is given,
+gradcheck tries some of these ways:
+
+- For functions written by hand (`--grad`, `--vjp`, `--jvp`), it tests whether they change their arguments. It also
+  calls the function of `--vjp` with an incoming gradient in float32 and float16.
+- For custom functions and operators of PyTorch, it tries inputs and incoming gradients in other memory layouts, such as
+  transposed ones. It leaves out some of several outputs, runs the backward pass a second time, and tests whether
+  arguments change.
+- For custom_vjp and custom_jvp functions of JAX, it uses only one of several outputs. If an output is an integer, it
+  tests whether the rule accepts the float0 that JAX passes for it.
+- For all other derivatives, it tries no other ways. For example, it does not transpose NumPy arrays.
 """
 DECISIONS = """
-Each element or direction has a few test results, such as `values: agrees`. The first row below that matches these
-results gives the verdict, and no other rule changes it. `values` compares the claim with the numeric derivative. Its
-result is one of these:
+Each element or direction has a few test results, such as `values: agrees`. At the end of this section is a list of
+decisions. Its first row that matches the results gives the verdict, and no other rule changes it. The tests are the
+following.
+
+`values` compares the claim with the numeric derivative. Its result is one of these:
 
     agrees             the claimed value lies in the interval
     differs slightly   it lies outside, but the difference is below 1e-6 of the element
@@ -198,8 +221,9 @@ about functions whose values form steps. Its result is one of these:
     disagrees                  the integral differs from the change
     disagrees here             the integral agrees, but the claimed value at the point
                                does not fit the claimed values next to it
-    right too close            the claim is the slope at smaller distances than a
-                               numeric derivative can use, as next to a singularity
+    right too close            the claim fits the values only at distances that are
+                               too small for a reliable numeric derivative, as next
+                               to a singularity
     right on one step          the claim is the slope within the step at the point,
                                but not the slope over many steps
     right over many steps      the claim is the slope over many steps, but not the
@@ -211,7 +235,8 @@ about functions whose values form steps. Its result is one of these:
     not computed               the test was not made
 
 `bound` says how large an error of the element can still be if the claim agrees along random directions. `kink` says
-where the claimed value lies if the point is a kink.
+where the claimed value lies if the point is a kink. `tolerances` compares the claim with the tolerances of `--rtol` and
+`--atol`.
 """
 DECISIONS_ON_CHECKS = """
 The check as a whole has test results, too. `elements` is the worst verdict on an element. Again, the first row that
@@ -222,6 +247,7 @@ MISSED = """
 A check can pass in spite of these errors:
 
 - An error that is smaller than the resolution in the report.
+- Without `--strict`, an error below 1e-6 of the element. A note says how large it is.
 - An error in an element that is not decidable.
 - At a kink, a claim other than the intended one, if it lies in the generalized gradient.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
@@ -270,9 +296,9 @@ interval exceeds a limit. At first, the limit is 1 % of the largest derivative w
 more samples it is 5 %, and in the end {most:.0f} %. If this derivative is zero, the standard deviation of a sample
 takes its place.
 
-If a few samples account for much of the variance, Hill's index is computed from the largest ones. An index up to
-{infinite} means that the variance is probably infinite, and that no interval can be stated. The check is then
-inconclusive.
+If a few samples account for much of the variance, gradcheck estimates how rare large samples are: it computes Hill's
+index from the samples with the largest values. An index up to {infinite} means that the variance is probably infinite.
+No interval can then be stated, and the check is inconclusive.
 
 An estimator that takes the number of samples is also called with n = 2. If the mean of these calls differs from the
 derivative, the samples of one call depend on each other, for example through a baseline that contains the sample
@@ -306,7 +332,7 @@ as the root mean square of the derivative. Each input has a verdict of its own:
 Even if its root mean square error is small enough, a claim fails in these cases:
 
 - The error of a single element is more than 2 k times the largest error of an element in the reference's own backward
-  pass. It is also more than 2 k times the largest change of an element if the inputs change by one rounding unit.
+  pass, and also more than 2 k times the largest change of an element if the inputs change by one rounding unit.
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),

@@ -77,20 +77,23 @@ def gradcheck(
     ase:FILE.py:CALCULATOR STRUCTURE
                             the forces of an ASE calculator
 
-    Without --grad, --vjp or --jvp, gradcheck checks the derivative that the framework or program of TARGET computes.
+    --grad, --vjp and --jvp name a derivative that you wrote by hand. Without them, gradcheck checks the derivatives
+    that a file declares, or that PyTorch, JAX, HIPS autograd, a server or a program computes. For formulas and NumPy
+    functions, it then checks the derivative that gradcli computes.
 
-    For an expression, --grad, --vjp, --jvp and --hess take claimed formulas in its inputs, such as --grad '2*x'. For
+    For an expression, --grad, --vjp, --jvp and --hess take formulas that use its inputs, such as --grad '2*x'. For
     several inputs, repeat the option: --grad 'x=2*x*y' --grad 'y=x^2'. You can also give a list in the order of the
     inputs: --grad '[2*x*y, x^2]'. The axes of a gradient are those of the output, followed by those of the input.
 
     If an input z = a + ib is complex and the output L is real, the gradient is dL/da + i dL/db. If the output is also
     complex, the gradient is the complex derivative. --hess 'x,y=FORMULA' gives a second derivative of a scalar output.
-    To check it, gradcheck computes the gradient in high precision and differentiates that numerically.
+    To check it, gradcheck computes the gradient in high precision and differentiates this gradient numerically.
 
-    Inputs without a value get random values at which the function is finite. --shape makes such an input an array. A
-    claimed formula is checked at 20 random points, or at 5 for --hess; --samples changes this number. If the
-    formula passes, SymPy also checks whether it equals the derivative. If it is wrong at a point, the report gives a
-    counterexample.
+    If a formula is claimed, inputs without a value get random values at which the function is finite. --shape makes
+    such an input an array. gradcheck checks the formula at 20 random points, or at 5 for --hess; --samples changes this
+    number. If the formula passes, SymPy also checks whether it equals the derivative. If the formula is wrong at a
+    point, the report gives a counterexample. For other checks, give each input a value or a --shape, unless it has a
+    default.
     """
     began = time.perf_counter()
     output = call.output

@@ -176,12 +176,12 @@ WITH_USES = ("table", "tsv", "csv", "json")
 )
 @option(
     "--check-time S",
-    "Seconds for a process's checks [as long as it ran]. The default is at least 20.",
+    "Seconds for a process's checks [as long as it ran]. If it ran for less than 20 s, the default is 20.",
     callback=as_positive,
 )
 @OPTIONS["command_python"]
 @OPTIONS["allow_inconclusive"]
-@option("-q --quiet", "Report only the derivatives that fail.")
+@option("-q --quiet", "Report only the derivatives that fail. The summary stays.")
 @format_option(REPORT_FORMATS, "table; with -o, tsv")
 @OPTIONS["json"]
 @file_option("-o --output FILE", "Write the report to FILE [standard error].")
@@ -210,7 +210,8 @@ def watch(
                        fsolve, leastsq, fmin_*, basinhopping, dual_annealing,
                        shgo, line_search, check_grad
     scipy.integrate    Jacobians passed to solve_ivp, odeint, ode, solve_bvp
-    xgboost, lightgbm  second derivatives from custom objectives of train()
+    xgboost, lightgbm  second derivatives that custom objectives of train()
+                       return, compared with the first derivatives
     PyTorch            the backward of torch.autograd.Function classes and of
                        torch.library operators, if an input requires grad
     JAX                the rules of custom_vjp and custom_jvp functions
@@ -222,15 +223,15 @@ def watch(
     `watch` also checks the derivative at the point that this step reaches. If there are several such steps, it uses the
     last of these points.
 
-    When a process ends, its checks may take as long as the process ran, but at least 20 s. The derivatives that have
-    not been checked by then are checked at one call each, for up to 60 s more in total. `--check-time` sets another
-    limit for both.
+    The checks of a process may take as long as the process ran, or 20 s if it ran for less time. Derivatives that have
+    not been checked by then are checked at one call each, for up to 60 s more in total. With `--check-time S`, all
+    checks of a process stop after S seconds instead.
 
-    With `--loss`, `watch` checks steps of training instead. NAME declares the loss of a whole
-    step. `watch` compares its gradient with the gradient that an optimizer of PyTorch or optax gets. It computes the
-    declared loss at the same parameters, on the batches that the program has used since the step before, and with the
-    same random numbers. If the gradients differ, the report names the cause, such as a sum over batches that was not
-    divided by their number.
+    With `--loss`, `watch` checks steps of training instead. NAME declares the loss of a whole step. `watch` compares
+    the gradient of this loss with the gradient that an optimizer of PyTorch or optax gets. It computes the declared
+    loss at the same parameters, on the batches that the program has used since the step before, and with the same
+    random numbers. If the gradients differ, the report names the cause, such as a sum over batches that was not divided
+    by their number.
 
     The output of COMMAND does not change. The report goes to standard error, or to a file with -o.
     """

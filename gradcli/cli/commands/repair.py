@@ -28,11 +28,10 @@ def fix(call: Call, *, write: bool, candidates: int | None, seconds: float | Non
     TARGET is a Python function or file, written as for gradcheck. The derivative is a function written by hand (--grad,
     --vjp, --jvp, or declared in the file), the backward() of a custom Function, or a rule of custom_vjp or custom_jvp.
 
-    `fix` computes the numeric derivative once for each point. Then it tries edits, and compares the edited derivative
-    with the numeric one. An edit may change a sign, a constant, a name, an index, an axis or a mask, add a missing
-    factor or term, or transpose a matrix. Edits that the diagnosis of gradcheck suggests come first. An accepted edit
-    agrees at several points and, if the function accepts other shapes, for another shape. The whole check passes with
-    it. No edit adds a call of the checked function, because this would only be a numeric derivative.
+    `fix` checks the derivative as gradcheck does. If it is wrong, `fix` tries small edits of its source, in memory. An
+    edit may change a sign, a constant, a name, an index, an axis or a mask, add a missing factor or term, or transpose
+    a matrix. `fix` accepts an edit only if the edited derivative agrees with the numeric one at several points, and if
+    the whole check passes with it.
 
     The shortest accepted edit is printed as a unified diff, for `git apply` or `patch -p1`. Only --write changes a
     file. The exit code is 0 if an edit was found or the derivative is right, and 1 if it is wrong and no edit was
