@@ -177,8 +177,9 @@ def observed(block: InputBlock) -> Observation | None:
     bad = ~np.isfinite(block.a) & block.wrong & ~np.isinf(block.r)
     if count := int(bad.sum()):
         kind = "nan" if np.isnan(block.a[bad]).any() else "infinite"
+        finite = "derivative" if np.isfinite(block.r[bad]).all() else "function"  # at a kink there is no derivative
         return Observation(
-            kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the derivative is finite"
+            kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the {finite} is finite"
         )
     if (block.a == 0).all():
         first = block.flat.claim.first
