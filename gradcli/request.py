@@ -1,9 +1,12 @@
 """The request: what a command line or a declaration asks for, in one record."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:  # `gradcli --help` and completion do without NumPy
+    import numpy as np
 
 DEFAULT_MAX_ELEMENTS = 100_000_000  # elements of a value, unless --max-elements overrides it
 
@@ -111,10 +114,14 @@ class Request(NamedTuple):
 
     @property
     def input_dtype(self) -> np.dtype:
+        import numpy as np
+
         return np.dtype("float32" if self.dtype in SHORT_TYPES else self.dtype or "float64")
 
     @property
     def real(self) -> type:
+        import numpy as np
+
         return np.float32 if self.dtype == "float32" else np.float64
 
     @property
@@ -137,7 +144,7 @@ class Request(NamedTuple):
         given = (self.eps, self.atol, self.rtol)
         return None if given == (None, None, None) else given
 
-    def over(self, declared: "Request") -> "Request":
+    def over(self, declared: Request) -> Request:
         """Return a declared request with those options of this one that say how to check."""
         ours = {name: getattr(self, name) for name in HOW_CHECKED.split() if name in self.named}
         always = {name: getattr(self, name) for name in ("show", "max_elements", "project", "repair")}

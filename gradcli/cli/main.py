@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Any
 
 import click
-import numpy as np
 
 from .. import __version__
 from ..errors import (
@@ -89,6 +88,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
+        import numpy as np
+
+        np.seterr(all="ignore")
         module = import_module(f"{__package__}.{COMMAND_HOMES.get(name, f'commands.{name}')}")
         if bound.own_process:
             gc.freeze()
@@ -152,7 +154,6 @@ def main(argv: list[str] | None = None) -> int:
     words, script_words = words[:dashes], words[dashes + 1 :]  # what follows -- is for the script
     formats = formats_asked(words)
     output.claim()
-    np.seterr(all="ignore")
     warnings.showwarning = messages.show_warning  # type: ignore[assignment]
     if bound.own_process:
         sys.unraisablehook = threading.excepthook = messages.show_stray

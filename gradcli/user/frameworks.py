@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections.abc import Iterable, Iterator
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from ..errors import GradcliError, TargetError
 from ..request import ADAPTED
@@ -175,7 +175,7 @@ def without_filtered_tracebacks() -> Iterator[None]:
 
     It would compare each frame of an error in a derivative rule with about 25 paths, which takes 2 to 30 ms.
     """
-    config, extension = getattr(sys.modules.get("jax"), "config", None), sys.modules.get("jaxlib._jax")
+    config, extension = getattr(sys.modules.get("jax"), "config", None), cast(Any, sys.modules.get("jaxlib._jax"))
     filtering = getattr(config, "jax_traceback_filtering", None)
     enable = getattr(extension, "set_tracebacks_enabled", None)  # private: no public setting stops the recording
     if config is None or filtering is None or enable is None:
