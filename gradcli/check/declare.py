@@ -85,7 +85,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     elementwise (bool): f works element by element, and grad returns one derivative for each element of the output.
     reference (Callable | None): a function with whose derivative the claim is compared, instead of with values of f.
     stochastic (Callable | str | None): a Monte-Carlo estimator of the gradient, stochastic(*arrays, rng, n), which
-        returns n samples. f returns the expectation, or f(*arrays, rng, n) returns samples of it.
+        returns n samples. f(*arrays) returns the expectation; f(*arrays, rng, n) may return samples of it instead.
     level (float | None): the probability that a right estimator fails [1e-6].
     draws (int | None): the largest number of samples of an estimator [8388608].
 
@@ -110,7 +110,7 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
     atol (float | None): a fixed absolute tolerance, as for rtol.
     eps (float | None): the step of finite differences, which then take the place of the estimate.
     nondet_tol (float): by how much two calls at the same point may differ [0].
-    no_as_called (bool): do not call the derivative with other memory layouts or types, unused outputs, or twice.
+    no_as_called (bool): call the derivative in one way only, without other memory layouts, types or unused outputs.
     taylor (bool): also report the Taylor remainder.
     name (str | None): the name of the check in reports.
 

@@ -13,8 +13,8 @@ and spd, the claim is a Riemannian gradient. It has a number for each number of 
 the manifold.
 
 How d moves the point is a convention, and programs differ. `--on` names the convention, with words after colons. If the
-claim follows another convention, it fails. The report then names this convention, and the matrix that converts the
-claim. gradcheck needs only a few more calls to find this out.
+claim follows another convention, the check fails. The report then names this convention, and the matrix that converts
+the claim. gradcheck needs only a few more calls to find this out.
 
 In Python, pass `on={"T": "SE3:left"}` to `gradcli.check` and `gradcli.check_gradient`. Instead of a name, you can also
 give a function R(x, d), which returns the point to which d moves x.

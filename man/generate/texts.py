@@ -187,8 +187,8 @@ fix edits Python functions that have a source file: a function named by `--grad`
 file, the `backward` of an `autograd.Function`, and the rules of `custom_vjp` and `custom_jvp`. It also edits functions
 in the same file if nothing but the derivative calls them. The file may wrap the derivative in a decorator. fix cannot
 edit a lambda, a formula, a compiled function, or one without a source file. If the only derivative to check is wrong
-and cannot be edited, fix prints an error and exits with 2. If it is one of several, fix reports that it is wrong, and
-exits with 1.
+and cannot be edited, fix prints an error and exits with 2. If it is one of several derivatives, fix reports that it is
+wrong, and exits with 1.
 
 # Which edits it tries
 
@@ -346,9 +346,9 @@ gives the details.
 options compare a single result, which says little about a mean. NAME has one of two forms. NAME(*inputs, rng, n)
 returns n samples of the gradient, in an array of shape (n, *shape of the input), or one such array for each input.
 NAME(*inputs, rng) returns one sample. The argument rng is a `numpy.random.Generator`. If the file uses PyTorch or JAX,
-it is a `torch.Generator` or a key. Functions without this argument may use the global streams of NumPy, Python and
-PyTorch, which gradcheck seeds before each call. In PyTorch and JAX, NAME may also return a loss. Its gradients are then
-the samples.
+it is a `torch.Generator` or a key. Functions without this argument may use the global generators of NumPy, Python
+and PyTorch, which gradcheck seeds before each call. In PyTorch and JAX, NAME may also return a loss. The gradients of
+this loss are then the samples.
 
 TARGET is the objective: the function whose gradient the estimator should have on average. TARGET(*inputs) returns the
 exact expectation. If you do not know it, TARGET(*inputs, rng, n) may return n random values instead, whose mean is the
@@ -593,8 +593,8 @@ at which the data leaves the graph, in the script or in a module that the script
 If you give no NAME, `why` does not complain about gradients that are usually meant to be None or zero:
 
 - It leaves out frozen parameters of modules.
-- If the script has an optimizer, `why` leaves out a module's parameters that have no gradient and are not held by any
-  optimizer.
+- If the script has an optimizer, `why` leaves out a module's parameters that have no gradient and that no optimizer
+  holds.
 - A bias that is added just before a normalization layer has no effect, so its gradient is zero. `why` calls it ok.
 
 If the script raises an error because a gradient is missing, a hint gives the cause.
@@ -634,7 +634,7 @@ is the mean over all tokens of a step that are not padding:
 
 NAME returns a number, or a dict of named terms that add up. It returns None for a step that it does not cover, for
 example a step of another model. FILE may be the training script itself. The function must be defined before the
-training begins, and does not need to be called.
+training begins. The program does not need to call it.
 
 If the program uses a DataLoader, a batch is what the loader yields. A batch belongs to a step if at least one of its
 tensors was passed to a module whose parameters the optimizer updates. Calls without a graph do not count, for example a
@@ -646,8 +646,8 @@ then the batch. Otherwise, each call of a jit or grad function since the step be
 among its arguments. The parameters and the state of the optimizer do not belong to the batch.
 
 By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer. It also checks the last step of epochs 1, 2, 4,
-8 and so on, if the program uses a DataLoader. Once the checks have taken 60 seconds more than the program itself, it
-checks no further steps. `--steps` chooses other steps. Between these steps, the program runs at its usual speed.
+8 and so on, if the program uses a DataLoader. `watch` checks no further steps once the checks have taken 60 seconds
+more than the program itself. `--steps` chooses other steps. Between these steps, the program runs at its usual speed.
 
 `watch` evaluates the declared loss in float64, and once more in the types that the program uses.
 The difference shows how large the rounding errors are. The report says how small an error would have been detected:
@@ -671,8 +671,8 @@ A PyTorch function is checked with the memory layouts and the incoming gradients
 only traces a PyTorch or JAX function (with jit, vmap, scan or torch.compile), no values can be recorded, so `watch`
 checks it at random values of the recorded shapes. If the first derivative passed, `watch` checks a second derivative,
 such as hess, against the first one. Otherwise, it checks the second derivative against the objective. A custom
-objective of xgboost or lightgbm returns no value, only a first and a second derivative. `watch` checks the second one
-against the first, which it cannot check.
+objective of xgboost or lightgbm returns no value, only a first and a second derivative. `watch` cannot check
+the first one, and checks the second one against it.
 
 A derivative that could not be checked within the time limit is reported as inconclusive.
 

@@ -53,9 +53,9 @@ def lock(call: Call, *, verify: str | None) -> Lock | Verification:
       than this change, the scatter replaces it.
 
     With --verify, value and gradient are computed again at the points in the file. The verdict on a check is `same` if
-    they agree within both errors, and `changed` otherwise. Then the exit code is 1, and the report shows both numbers
-    with their errors. The verdict is `new` if the file lacks the check, and `gone` if only the file has it. Without
-    TARGET, the target that the file names is used.
+    old and new numbers agree within both errors, and `changed` otherwise. If a check has changed, the exit code is 1,
+    and the report shows both numbers with their errors. The verdict is `new` if the file lacks the check, and `gone` if
+    only the file has it. Without TARGET, the target that the file names is used.
     """
     from ...check.lock import read_lock
     from ...check.lock import verify as verify_checks
@@ -127,7 +127,7 @@ def mutate(target: str, at_least: float, timeout: float | None, python: str | No
     or a constant. A mutant is left out if it returns the same values as the function at 20 random points near the
     arguments of COMMAND's calls.
 
-    COMMAND must pass with the original function. It then runs once for each mutant; if it fails, it has noticed
+    COMMAND must pass with the original function. It then runs once for each mutant. If COMMAND fails, it has noticed
     (killed) the mutant. Mutants exist only in memory, and no file changes. The exit code is 1 if a mutant with an error
     above --at-least survives.
     """

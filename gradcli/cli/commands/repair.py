@@ -34,8 +34,8 @@ def fix(call: Call, *, write: bool, candidates: int | None, seconds: float | Non
     the whole check passes with it.
 
     The shortest accepted edit is printed as a unified diff, for `git apply` or `patch -p1`. Only --write changes a
-    file. The exit code is 0 if an edit was found or the derivative is right, and 1 if it is wrong and no edit was
-    found.
+    file. The exit code is 0 if the derivative is right or an edit was found, and 1 if the derivative is wrong and no
+    edit was found.
     """
     from ...repair.search import CANDIDATES, SEARCH_SECONDS, SearchLimits
 
