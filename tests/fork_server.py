@@ -36,6 +36,10 @@ OFTEN = ("numpy.random", "numpy.ma", "resource", "difflib", "encodings.ascii", "
 """Modules that many commands import on demand."""
 ASIDE = ("scipy.special", "scipy.sparse.csgraph", "scipy.optimize")
 """Modules of SciPy to import before the fork. A fork that uses them takes 0.03 s of CPU time instead of 0.17 s."""
+HUGE = 1 << 21
+"""Size of a huge page in bytes."""
+COLLAPSE = 25
+"""MADV_COLLAPSE of Linux 6.1: move data to huge pages now. Other systems refuse it."""
 PATIENCE = 300
 """Time limit of a command in seconds."""
 
@@ -175,6 +179,21 @@ def load(frameworks: tuple[str, ...]) -> None:
             importlib.import_module(name)
     gc.collect()
     gc.freeze()
+    use_huge_pages()
+
+
+def use_huge_pages() -> None:
+    """Move this process's data to huge pages: a fork copies the table of its pages, which takes 4 of 20 ms."""
+    import ctypes
+
+    with contextlib.suppress(OSError, AttributeError):
+        madvise = ctypes.CDLL(None).madvise
+        for line in Path("/proc/self/maps").read_text().splitlines():
+            ends, mode, _, _, inode, *_ = line.split()
+            begin, end = (int(place, 16) for place in ends.split("-"))
+            begin, end = -(-begin // HUGE) * HUGE, end // HUGE * HUGE
+            if inode == "0" and "w" in mode and begin < end:
+                madvise(ctypes.c_void_p(begin), ctypes.c_size_t(end - begin), COLLAPSE)
 
 
 class Aside(importlib.abc.MetaPathFinder, importlib.abc.Loader):
