@@ -79,7 +79,7 @@ def test_small_errors_in_a_region_are_found(region, off):
 @pytest.mark.parametrize(("f", "grad", "at", "smallest"), WRONG.values(), ids=WRONG)
 def test_a_wrong_point_is_found_and_shrunk(f, grad, at, smallest):
     assert Check.of(f, at, grad=grad).run().verdict == "pass" or smallest == [-1.0]
-    report = Check.of(f, at, grad=grad, search=200).run()
+    report = Check.of(f, at, grad=grad, search=100).run()
     assert report.verdict == "fail"
     if smallest is not None:
         np.testing.assert_array_equal(report.found.at["x"], smallest)
@@ -89,7 +89,7 @@ def test_a_wrong_point_is_found_and_shrunk(f, grad, at, smallest):
 
 def test_a_float32_branch_is_found_below_90():
     at = {"x": np.array([1.0, 2.0], np.float32)}
-    report = Check.of(softplus32, at, grad=lambda x: np.exp(x) / (1 + np.exp(x)), search=200).run()
+    report = Check.of(softplus32, at, grad=lambda x: np.exp(x) / (1 + np.exp(x)), search=100).run()
     assert report.verdict == "fail"
     assert 88 < report.found.at["x"].max() <= 90
     assert report.found.line.startswith('@gradcli.check(at={"x": np.array([')
@@ -146,10 +146,10 @@ def test_clipped_values_fail_and_rounding_does_not():
     def loss(x):
         return np.log1p(np.exp(-x)).sum()
 
-    cancelling = Check.of(loss, START, grad=lambda x: sigmoid(x) - 1, search=200).run()
+    cancelling = Check.of(loss, START, grad=lambda x: sigmoid(x) - 1, search=100).run()
     assert cancelling.verdict == "pass"  # wrong only by its own rounding, where it is tiny
     clipped = Check.of(
-        lambda p: np.log(np.clip(p, 1e-6, 1)).sum(), {"p": [0.5]}, grad=lambda p: 1 / p, search=200
+        lambda p: np.log(np.clip(p, 1e-6, 1)).sum(), {"p": [0.5]}, grad=lambda p: 1 / p, search=100
     ).run()
     assert clipped.verdict == "fail"
     assert clipped.found.at["p"][0] < 1e-6 or clipped.found.at["p"][0] > 1

@@ -106,7 +106,7 @@ def test_a_common_factor_needs_no_search(factor, words):
 
 @pytest.mark.parametrize("off", [{}, {(0, 5): 1.05}, {(0, 5): -1.0, (0, 9): 0.0}], ids=["right", "one", "two"])
 @pytest.mark.parametrize("noise", [0.0, 1e-9])
-@pytest.mark.parametrize("n", [2, 30, 300])
+@pytest.mark.parametrize("n", [2, 30, pytest.param(300, marks=pytest.mark.nightly)])
 def test_an_undecided_check_states_the_calls_it_needs(n, noise, off):
     off = {(j, i % n): factor for (j, i), factor in off.items()}
     verdicts = []
@@ -161,7 +161,10 @@ def test_one_wrong_element_fails_whether_or_not_the_others_differ_slightly(error
     assert (report.verdict, report.inputs[0].worst.place) == ("fail", (3,))
 
 
-@pytest.mark.parametrize("calls", [12, 20, 50, 100, 200, 300, 400, 500, 600, 800, 1100])
+@pytest.mark.parametrize(
+    "calls",
+    [12, 50, 200, 400, 1100, *(pytest.param(n, marks=pytest.mark.nightly) for n in (20, 100, 300, 500, 600, 800))],
+)
 @pytest.mark.parametrize("size", SIZES)
 def test_no_budget_turns_slight_differences_into_a_fail(size, calls):
     random = 9e-7 * np.random.default_rng(1).uniform(-1, 1, size)
