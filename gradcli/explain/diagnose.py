@@ -145,8 +145,8 @@ def surrogates(block: InputBlock) -> Iterator[DiagnosisStatement]:
     """Yield a function that is constant near the point, with a gradient that is meant to replace its derivative."""
 
     def holds(at: InputBlock) -> bool:
-        flat = at.zero | (np.abs(at.r) <= MARGIN * at.error)
-        return bool(np.isfinite(at.r).any() and flat[np.isfinite(at.r)].all() and np.any(at.a))
+        flat, known = at.zero | (np.abs(at.r) <= MARGIN * at.error), np.isfinite(at.r)
+        return bool(flat[known].all() and np.any(at.a[known]))
 
     text = (
         "the function is constant near this point, but the claim is not 0, perhaps because of rounding, steps or a "

@@ -38,6 +38,14 @@ def test_a_function_with_a_kink_is_not_called_constant(f, x):
     assert not {"surrogate", "some-elements"} & {finding.rule for finding in report.diagnosis}, texts(report)
 
 
+def test_zeros_beside_kinks_do_not_make_a_function_constant():
+    def pool(x):
+        return np.maximum(x[::2], x[1::2])
+
+    report = check_gradient(pool, at={"x": np.ones(4)}, vjp=lambda g, x: np.repeat(g, 2))
+    assert report.verdict == "fail" and report.rule != "surrogate", report
+
+
 @pytest.mark.parametrize("x", [0.0, [0.0, 0.0]])
 def test_a_gradient_of_a_function_that_rounds_may_be_a_surrogate_at_zero(x):
     report = check_gradient(lambda x: np.round(x).sum(), at={"x": x}, grad=np.ones_like)
