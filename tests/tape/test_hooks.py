@@ -122,6 +122,26 @@ def test_in_place_changes_are_detected_at_nodes_with_hooks():
         y.backward()
 
 
+def test_a_hook_after_accumulation_gets_what_was_added():
+    x, seen = leaf(1.0), []
+    x.grad = g.tensor([10.0])
+    y = x * 3
+    (accumulate,) = [node for node, _ in y.grad_fn.next_functions if node is not None]
+    accumulate.register_hook(lambda inputs, outputs: seen.append((inputs, outputs[0].item())))
+    y.backward()
+    assert (seen, x.grad.item()) == ([((), 3.0)], 13.0)
+
+
+def test_a_hook_that_changes_its_gradient_in_place_does_not_reach_others():
+    def clear(gradient):
+        gradient.zero_()
+
+    x, y = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y.register_hook(clear)
+    (2 * (3 * x + y)).sum().backward()  # the gradient of 3 x is still to be sent on when the hook runs
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
 @pytest.mark.filterwarnings("ignore:Anomaly")
 def test_nodes_keep_their_names_in_anomaly_mode_with_packing():
     x = leaf(2.0)

@@ -67,6 +67,18 @@ def test_lines_are_as_long_as_in_pytorch():
     assert repr(x) == "tensor([1.5000, 1.5000,\n        1.5000],\n       requires_grad=True)"
 
 
+@pytest.mark.parametrize(
+    ("width", "wrapped"),
+    [(59, ", dtype=gradcli.float32,\n       requires_grad=True"), (60, ", dtype=gradcli.float32, requires_grad=True"),
+     (36, ",\n       dtype=gradcli.float32,\n       requires_grad=True")],
+)  # fmt: skip
+def test_suffixes_that_do_not_fit_begin_a_line(width, wrapped):
+    """As in PyTorch, a line may be as long as the width, of which the closing parenthesis takes one."""
+    gradcli.set_printoptions(linewidth=width)
+    x = gradcli.tensor([1.0, 2.0], dtype=gradcli.float32, requires_grad=True)
+    assert repr(x) == f"tensor([1., 2.]{wrapped})"
+
+
 def test_options_of_printed_numbers():
     x = gradcli.tensor([1.2345])
     gradcli.set_printoptions(precision=2)
