@@ -41,8 +41,8 @@ KEYS = [
         "Cm accept",
         'Known findings, each as "FILE:NAME finding": the file, the name of the check, and the name of the finding. '
         'If the report of a check names no finding, write "fail" or "inconclusive" instead. If all findings of a check '
-        "are accepted, it is reported as accepted and does not fail. Any other finding still fails. The pytest plugin "
-        "does the same.",
+        "are accepted, the check is reported as accepted and does not fail. Any other finding still fails. The pytest "
+        "plugin does the same.",
     ),
 ]
 PYTHON = """
@@ -56,12 +56,12 @@ uses the first of these that exists:
     CONDA_PREFIX
     the Python that gradcli itself runs in
 
-It must be Python 3.11 or later. gradcli brings its own dependencies. NumPy and SciPy are an exception: if your project
-uses Python 3.12 and gradcli itself runs in 3.13, for example, your project has to provide them. Expressions do not need
-any of this. `gradcli --version -v` prints which Pythons are used in the current folder.
+This Python must be 3.11 or later. gradcli brings its own dependencies. NumPy and SciPy are an exception: if your
+project uses Python 3.12 and gradcli itself runs in 3.13, for example, your project has to provide them. Expressions do
+not need any of this. `gradcli --version -v` prints which Pythons are used in the current folder.
 
-gradcli-watch(1) and gradcli-mutate(1) run their COMMAND as in an activated environment: they look for its program next
-to that Python first. The pytest plugin runs in the Python of pytest.
+gradcli-watch(1) and gradcli-mutate(1) run their COMMAND as in an activated environment: they first look for its program
+in the folder of that Python. The pytest plugin runs in the Python of pytest.
 """
 
 

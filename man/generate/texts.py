@@ -153,9 +153,8 @@ elements.
 
 Pictures (.svg, .png) of curves, maps, Jacobians, digits and Taylor remainders need matplotlib: `pip install
 matplotlib`, or the extra gradcli[plot]. Taylor remainders as SVG do not need it. Graphs are drawn by Graphviz if its
-program `dot` is installed. A graph as PNG needs it, and a graph as SVG does not. Parquet needs pyarrow: `pip install
-pyarrow`, or the extra gradcli[sweep].
-The other formats need no other package.
+program `dot` is installed. A graph as PNG needs Graphviz, and a graph as SVG does not. Parquet needs pyarrow: `pip
+install pyarrow`, or the extra gradcli[sweep]. The other formats need no other package.
 """
 DESCRIPTIONS = {
     "grad": """
