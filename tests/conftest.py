@@ -54,5 +54,10 @@ def pytest_sessionstart(session):
         plugins.register(FailuresAsTheyCome(terminal))
 
 
+def pytest_collection():
+    gc.disable()  # what is imported and collected stays until the end
+
+
 def pytest_collection_finish():
-    gc.freeze()  # a full collection would walk through millions of objects that stay until the end
+    gc.freeze()  # a full collection would walk through millions of objects
+    gc.enable()
