@@ -93,7 +93,7 @@ STRUCTURES = {
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@pytest.mark.parametrize("x", [0.01371, 0.5371, 1.371, 13.71])
+@pytest.mark.parametrize("x", [0.01371, 1.371, *(pytest.param(x, marks=pytest.mark.nightly) for x in (0.5371, 13.71))])
 def test_steps_are_not_taken_for_rounding(name, x):
     function, derivative = STRUCTURES[name]
 
