@@ -20,7 +20,7 @@ LEFT_OUT = re.compile(
     "CONDA_|MAKE|MFLAGS|FORCE_COLOR|CLICOLOR|GIT_|LANG|LINES|PYTEST_|PYTHON(IO|UNB|WARN|SAFE|DEV|UTF8|STARTUP)"
 )
 """Prefixes of variables that would change the output of tested commands, or what git and pytest do in them."""
-FUNCTION = 'gradcli() { %s "$@" %s; }\n'
+FUNCTION = 'gradcli() { "$GRADCLI_PYTHON" %s "$@" %s; }\n'
 """Defines `gradcli` as a function in bash."""
 WORD = r"""(?:'[^']*'|"[^"$`\\\\!]*"|[\w./:=,+@%^\-\[\]])+"""
 LINE = re.compile(rf"gradcli(?: +{WORD})*")
@@ -64,9 +64,8 @@ def shell(
         runs = [gradcli(*shlex.split(one)[1:], **given) for one in LINE.findall(line)]
         texts = ("".join(done.stdout for done in runs), "".join(done.stderr for done in runs))
         return subprocess.CompletedProcess(line, runs[-1].returncode, *texts)
-    command = '"$GRADCLI_PYTHON" -m gradcli'
-    if not process:
-        command = fork_server.client_command(fork_server.place_of(environment({}), frameworks))
+    place = "" if process else fork_server.place_of(environment({}), frameworks)
+    command = f"-IS {fork_client.__file__} {place}" if place else "-m gradcli"
     return run(["bash", "-c", FUNCTION % (command, pipe) + line], cwd, **variables)
 
 

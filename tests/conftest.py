@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from . import fork_server
+from . import fork_client, fork_server
 from .command import ROOT, environment
 
 OUTPUT_DEPENDS_ON = "CLICOLOR CLICOLOR_FORCE COLUMNS FORCE_COLOR LINES NO_COLOR PYTHONWARNINGS".split()
@@ -24,10 +24,10 @@ def pytest_xdist_auto_num_workers() -> int:
 def path(tmp_path_factory) -> str:
     """Return a PATH with a `gradcli` that runs this package, and with the commands installed next to this Python."""
     script = tmp_path_factory.mktemp("bin") / "gradcli"
-    command = f'"{sys.executable}" -m gradcli'
+    command = "-m gradcli"
     if fork_server.can_take({}):
-        command = fork_server.client_command(fork_server.place_of(environment({})))
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="${{PYTHONPATH:-{ROOT}}}" exec {command} "$@"\n')
+        command = f"-IS {fork_client.__file__} {fork_server.place_of(environment({}))}"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="${{PYTHONPATH:-{ROOT}}}" exec "{sys.executable}" {command} "$@"\n')
     script.chmod(0o755)
     return os.pathsep.join([str(script.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
 

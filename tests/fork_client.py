@@ -1,9 +1,7 @@
-"""Ask a fork server to run gradcli. As a program, this is `gradcli` in shell lines of the tests (see fork_server).
-
-If there is a C compiler, fork_client.c takes the place of the program.
-"""
+"""Ask a fork server to run gradcli. As a program, this is `gradcli` in shell lines of the tests (see fork_server)."""
 
 import _socket  # `socket` imports a lot, and each command of a line starts this program
+import marshal
 import os
 import sys
 
@@ -16,7 +14,7 @@ EXPECTED = "GRADCLI_AT_START"
 
 def at_start(environment):
     """Return the variables that only a new process reads, as text."""
-    return "".join(sorted(f"{name}={x}\n" for name, x in environment.items() if name.startswith(AT_START)))
+    return repr(sorted(item for item in environment.items() if item[0].startswith(AT_START)))
 
 
 def ask(place, words, folder, environment, descriptors):
@@ -27,9 +25,7 @@ def ask(place, words, folder, environment, descriptors):
     """
     channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     channel.connect(place)
-    numbers = "".join(f"{number} " for number in descriptors)
-    parts = (folder, numbers, str(len(words)), *words, *(f"{name}={x}" for name, x in environment.items()))
-    text = b"".join(os.fsencode(part) + b"\0" for part in parts)
+    text = marshal.dumps((words, folder, environment, list(descriptors)))
     packed = b"".join(d.to_bytes(4, sys.byteorder) for d in descriptors.values())
     channel.sendmsg([b"%8d" % len(text)], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, packed)])
     while text:
@@ -41,7 +37,7 @@ def status(channel):
     """Wait until a call ends and return its exit code, negative for a signal as in subprocess."""
     text = channel.recv(64)
     channel.close()
-    return int(text)
+    return marshal.loads(text)
 
 
 def open_descriptors():

@@ -5,16 +5,14 @@ with this process. A fork gets its caller's descriptors, folder, variables and a
 streams, and exits as the command does. It cannot receive settings that Python reads at startup: see `can_take`.
 """
 
-import atexit
 import contextlib
-import functools
 import gc
 import importlib.abc
 import importlib.machinery
 import io
+import marshal
 import os
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
@@ -78,28 +76,6 @@ def place_of(environment: dict[str, str], frameworks: tuple[str, ...] = ()) -> s
     if frameworks not in SERVERS:
         SERVERS[frameworks] = Server(frameworks, environment)
     return SERVERS[frameworks].place
-
-
-@functools.cache
-def client() -> str:
-    """Return the compiled client's path, "" without a C compiler."""
-    folder = tempfile.mkdtemp(prefix="fork_client")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    prefixes = ",".join(f'"{prefix}"' for prefix in fork_client.AT_START)
-    names = [f"-DAT_START={prefixes}", f'-DEXPECTED="{fork_client.EXPECTED}"']
-    source = Path(__file__).with_name("fork_client.c")
-    command = ["cc", "-O", *names, source, "-o", f"{folder}/fork_client"]
-    with contextlib.suppress(OSError, subprocess.CalledProcessError):
-        subprocess.run(command, check=True, capture_output=True)
-        return f"{folder}/fork_client"
-    return ""
-
-
-def client_command(place: str) -> str:
-    """Return the words of a shell line that run gradcli in a fork of the server at a socket."""
-    if client():
-        return f'"{client()}" "{place}" "{sys.executable}"'
-    return f'"{sys.executable}" -IS "{fork_client.__file__}" "{place}"'
 
 
 def call(place: str, words: list[str], cwd: Any, environment: dict[str, str]) -> Any:
@@ -257,7 +233,7 @@ def ended() -> Any:
 def tell(channel: socket.socket, status: int) -> None:
     """Send a caller the exit code of its process."""
     with contextlib.suppress(OSError):
-        channel.sendall(b"%d" % os.waitstatus_to_exitcode(status))
+        channel.sendall(marshal.dumps(os.waitstatus_to_exitcode(status)))
     channel.close()
 
 
@@ -267,16 +243,14 @@ def start(channel: socket.socket) -> int:
     text = b""
     while len(text) < int(size):
         text += channel.recv(1 << 16)
-    folder, numbers, count, *rest = (os.fsdecode(part) for part in text.split(b"\0")[:-1])
-    words, variables = rest[: int(count)], rest[int(count) :]
-    environment = dict(variable.split("=", 1) for variable in variables)
+    words, folder, environment, numbers = marshal.loads(text)
     pid = os.fork()
     if pid:
         for descriptor in descriptors:
             os.close(descriptor)
         return pid
     try:
-        become(words, folder, environment, dict(zip(map(int, numbers.split()), descriptors, strict=True)))
+        become(words, folder, environment, dict(zip(numbers, descriptors, strict=True)))
     except BaseException:
         traceback.print_exc()
     finally:
