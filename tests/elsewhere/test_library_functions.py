@@ -66,6 +66,7 @@ JAX = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:reduction. 'mean' divides")  # PyTorch's advice on kl_div
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize(("name", "at"), TORCH, ids=[name for name, _ in TORCH])
 def test_torch_functions_pass(name, at):

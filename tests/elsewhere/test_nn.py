@@ -69,6 +69,8 @@ def run(engine, text, inputs):
     return repr(net), list(net.state_dict()), {name: x.numpy() for name, x in values.items() if x is not None}
 
 
+# PyTorch's advice on two of the layers; their results are compared.
+@pytest.mark.filterwarnings("ignore:dropout2d. Received a 2-D input", "ignore:Using padding='same' with even kernel")
 @pytest.mark.framework("torch")
 @pytest.mark.parametrize(("text", "shapes"), LAYERS, ids=[text for text, _ in LAYERS])
 def test_modules_agree_with_torch(text, shapes):

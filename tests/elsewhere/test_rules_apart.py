@@ -33,6 +33,7 @@ def test_gradients_of_only_some_inputs(wrong, verdict):
     assert [finding.kind for finding in report.diagnosis] == ["partial gradients"] * wrong
 
 
+@pytest.mark.filterwarnings("ignore:None of the inputs have requires_grad=True")  # of a call for values
 @pytest.mark.framework("torch")
 def test_vmapped_rules_and_reentrant_checkpoints_are_checked_in_reverse_mode():
     import torch
