@@ -29,6 +29,8 @@ LINES = re.compile(rf"{LINE.pattern}(?:(?:; |\n){LINE.pattern})*")
 NEEDS_PROCESS = re.compile(r"\b(rmdir|ulimit|kill|trap)\b")
 """Commands in a line that affect gradcli only if it runs in a process of its own."""
 
+SCRIPT = re.compile(r"\bpython (?=[\w/]+\.py\b)")
+
 
 def run(words: list, cwd: Any = ROOT, **variables: str) -> subprocess.CompletedProcess:
     """Run a command in a folder with additional environment variables."""
@@ -57,8 +59,13 @@ def gradcli(
 def shell(
     line: str, cwd: Any = ROOT, pipe: str = "", frameworks: tuple[str, ...] = (), **variables: str
 ) -> subprocess.CompletedProcess:
-    """Run a line of bash in which `gradcli` runs as by the function above, with its output passed through a pipe."""
+    """Run a line of bash in which `gradcli` runs as by the function above, with its output passed through a pipe.
+
+    frameworks: also `python FILE.py` runs in a fork that has imported them.
+    """
     process = not fork_server.can_take(variables) or bool(NEEDS_PROCESS.search(line))
+    if frameworks and not process:
+        line = SCRIPT.sub(f"{python(*frameworks)} ", line)
     if LINES.fullmatch(line) and not (process or pipe):
         given = {"cwd": cwd, "frameworks": frameworks, **variables}
         runs = [gradcli(*shlex.split(one)[1:], **given) for one in LINE.findall(line)]
@@ -67,6 +74,16 @@ def shell(
     place = "" if process else fork_server.place_of(environment({}), frameworks)
     command = f"-IS {fork_client.__file__} {place}" if place else "-m gradcli"
     return run(["bash", "-c", FUNCTION % (command, pipe) + line], cwd, **variables)
+
+
+def python(*frameworks: str) -> str:
+    """Return the path of a `python` that runs scripts in forks of a process that has imported frameworks."""
+    place = fork_server.place_of(environment({}), frameworks)
+    script = Path(place).with_name("python")
+    if not script.exists():
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS {fork_client.__file__} {place} --program "$@"\n')
+        script.chmod(0o755)
+    return str(script)
 
 
 def compile_c(source: Any, library: Any, *words: str) -> Any:

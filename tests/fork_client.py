@@ -6,6 +6,8 @@ import os
 import sys
 
 MOST_DESCRIPTORS = 64
+PROGRAM = "--program"
+"""The first word if a fork runs a Python script instead of gradcli."""
 AT_START = ("PYTHON", "LC_", "LANG", "LD_", "OPENBLAS_", "OMP_", "MKL_", "SYMPY_")
 """Prefixes of variables that Python or a library reads only when it starts."""
 EXPECTED = "GRADCLI_AT_START"
@@ -55,9 +57,12 @@ def open_descriptors():
 def main():
     """Run gradcli with this process's arguments, descriptors, folder and variables, and exit with its code.
 
-    Start a new Python instead if the line has set a variable that a fork would not read.
+    Start a new Python instead if the line has set a variable that a fork would not read, or for Python with options.
     """
-    if os.environ.get(EXPECTED) not in (None, at_start(os.environ)):
+    program = sys.argv[2:3] == [PROGRAM]
+    if program and (not sys.argv[3:] or sys.argv[3].startswith("-")):
+        os.execv(sys.executable, [sys.executable, *sys.argv[3:]])
+    if not program and os.environ.get(EXPECTED) not in (None, at_start(os.environ)):
         os.execv(sys.executable, [sys.executable, "-m", "gradcli", *sys.argv[2:]])
     numbers = open_descriptors()
     channel = ask(sys.argv[1], sys.argv[2:], os.getcwd(), dict(os.environ), {n: n for n in numbers})

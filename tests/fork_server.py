@@ -23,15 +23,15 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import fork_client
+from . import fork_client, fork_program
 
 FAR = 512
 """Descriptors from here on are free. Received ones are moved there while lower ones are closed."""
 LATE = {
-    "torch": ["torch.fx.experimental.symbolic_shapes"],
+    "torch": ["torch.fx.experimental.symbolic_shapes", "torch._dynamo"],
     "ase": ["ase.io.extxyz", *(f"ase.calculators.{name}" for name in "emt lj morse tip3p".split())],
 }
-"""Modules that a framework imports only at its first backward pass, or when a model is loaded. That takes a second."""
+"""Modules that a framework imports only at its first backward pass or step, or when a model is loaded: 1 to 2 s."""
 OFTEN = ("numpy.random", "numpy.ma", "resource", "difflib", "encodings.ascii", "rich._emoji_codes")
 """Modules that many commands import on demand."""
 ASIDE = ("scipy.special", "scipy.sparse.csgraph", "scipy.optimize")
@@ -57,7 +57,7 @@ class Server:
         self.place = os.path.join(self.folder.name, "socket")
         self.process = subprocess.Popen(
             [sys.executable, "-m", __name__, self.place, *frameworks],
-            env={**environment, "OPENBLAS_NUM_THREADS": "1"},
+            env={**environment, "OPENBLAS_NUM_THREADS": "1", **({"OMP_NUM_THREADS": "1"} if frameworks else {})},
             cwd=Path(__file__).parents[1],
             stdin=subprocess.PIPE,  # closed when this process ends, which ends the server
             stdout=subprocess.PIPE,
@@ -132,7 +132,7 @@ def serve(path: str, *frameworks: str) -> None:
             for key, _ in selector.select():
                 if key.fileobj is listener:
                     channel, _ = listener.accept()
-                    pid = start(channel)
+                    pid = start(channel, frameworks)
                     calls[pid] = channel
                     selector.register(channel, selectors.EVENT_READ, pid)
                 elif key.fileobj == woken:
@@ -237,7 +237,7 @@ def tell(channel: socket.socket, status: int) -> None:
     channel.close()
 
 
-def start(channel: socket.socket) -> int:
+def start(channel: socket.socket, frameworks: tuple[str, ...]) -> int:
     """Read a call, fork, and return the child's pid."""
     size, descriptors, *_ = socket.recv_fds(channel, 8, fork_client.MOST_DESCRIPTORS)
     text = b""
@@ -250,15 +250,17 @@ def start(channel: socket.socket) -> int:
             os.close(descriptor)
         return pid
     try:
-        become(words, folder, environment, dict(zip(numbers, descriptors, strict=True)))
+        become(words, folder, environment, dict(zip(numbers, descriptors, strict=True)), frameworks)
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(70)
 
 
-def become(words: list[str], folder: str, environment: dict[str, str], descriptors: dict[int, int]) -> NoReturn:
-    """Turn this fork of the server into the command."""
+def become(
+    words: list[str], folder: str, environment: dict[str, str], descriptors: dict[int, int], frameworks: tuple[str, ...]
+) -> NoReturn:
+    """Turn this fork of the server into the command, or into a Python program."""
     import fcntl
 
     signal.set_wakeup_fd(-1)
@@ -278,6 +280,8 @@ def become(words: list[str], folder: str, environment: dict[str, str], descripto
     import gradcli.__main__ as command
 
     np.random.seed()
+    if words[:1] == [fork_client.PROGRAM]:
+        fork_program.run(words[1:], frameworks)
     sys.modules["__main__"] = command
     sys.path[0] = os.getcwd()
     sys.argv = [str(command.__file__), *words]

@@ -53,43 +53,47 @@ def apply_updates(params, updates):
 TRAIN = """
 import sys, jax, optax
 from jax import numpy as jnp
-kind, = sys.argv[1:]
-params = {"w": jax.random.normal(jax.random.key(0), (4, 3)), "b": jnp.zeros(3)}
+first = {"w": jax.random.normal(jax.random.key(0), (4, 3)), "b": jnp.zeros(3)}
 rows = jax.random.normal(jax.random.key(1), (8, 5, 4))
 def mean_square(params, x):
     return jnp.mean(jnp.tanh(x @ params["w"] + params["b"]) ** 2)
 def full_loss(model, batches):
     return sum(mean_square(model, x) for x in batches) / len(batches)
-optimizer = optax.sgd(0.1)
-if kind not in ("plain", "tripled"):
-    optimizer = optax.MultiSteps(optimizer, 4, use_grad_mean="summed" not in kind)
-state = optimizer.init(params)
-def step(params, state, x):
-    g = jax.grad(mean_square)(params, x)
-    g = jax.tree.map(lambda y: 3 * y, g) if kind == "tripled" else g
-    updates, state = optimizer.update(g, state, params)
-    return optax.apply_updates(params, updates), state
-if "eager" not in kind:
-    step = jax.jit(step)
-for x in rows:
-    params, state = step(params, state, x)
+def train(kind):
+    params, optimizer = first, optax.sgd(0.1)
+    if kind not in ("plain", "tripled"):
+        optimizer = optax.MultiSteps(optimizer, 4, use_grad_mean="summed" not in kind)
+    state = optimizer.init(params)
+    def step(params, state, x):
+        g = jax.grad(mean_square)(params, x)
+        g = jax.tree.map(lambda y: 3 * y, g) if kind == "tripled" else g
+        updates, state = optimizer.update(g, state, params)
+        return optax.apply_updates(params, updates), state
+    if "eager" not in kind:
+        step = jax.jit(step)
+    for x in rows:
+        params, state = step(params, state, x)
+for kind in sys.argv[1].split(","):
+    train(kind)
 print("trained")
 """
 
 
-@pytest.mark.parametrize(
-    ("kind", "rules", "batches"),
-    [
-        ("plain", [], 1),
-        ("tripled", ["step-factor"], 1),
-        ("accumulated", [], 4),
-        ("summed", ["not-divided"], 4),
-        ("eager accumulated", [], 4),
-        ("eager summed", ["not-divided"], 4),
-    ],
-)
-@pytest.mark.parametrize("step", ["1", "2"])
-def test_steps_of_optax(kind, rules, batches, step, tmp_path):
+KINDS = {
+    "plain": ([], 1),
+    "tripled": (["step-factor"], 1),
+    "accumulated": ([], 4),
+    "summed": (["not-divided"], 4),
+    "eager accumulated": ([], 4),
+    "eager summed": (["not-divided"], 4),
+}
+"""The findings for each kind of training, and the batches of a step."""
+
+
+@pytest.fixture(scope="module", params=["1", "2"])
+def found(request, tmp_path_factory):
+    """Return the checks of a step of each kind."""
+    folder = tmp_path_factory.mktemp("optax")
     for name, text in (
         ("optax/__init__.py", FACADE),
         ("optax/_src/__init__.py", ""),
@@ -98,10 +102,19 @@ def test_steps_of_optax(kind, rules, batches, step, tmp_path):
         ("optax/transforms/_accumulation.py", MULTI_STEPS),
         ("train.py", TRAIN),
     ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    done, checks = watch(tmp_path, "train.py:full_loss", "train.py", kind, options=["--steps", step])
-    (check,) = checks
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    given = {"options": ["--steps", request.param], "framework": "jax"}
+    checks = {}
+    for kinds in ([*KINDS][:-1], [*KINDS][-1:]):  # steps that are not compiled are those of one optimizer
+        done, reported = watch(folder, "train.py:full_loss", "train.py", ",".join(kinds), **given)
+        assert done.stdout == "trained\n" and len(reported) == len(kinds), (reported, done.stderr)
+        checks |= dict(zip(kinds, reported, strict=True))
+    return checks
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_of_optax(kind, found):
+    check, (rules, batches) = found[kind], KINDS[kind]
     said = [item["rule"] for item in check.get("diagnosis", ())]
     assert (check["verdict"], said, check["batches"]) == ("fail" if rules else "pass", rules, batches), check
-    assert done.stdout == "trained\n", done.stderr

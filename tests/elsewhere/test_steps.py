@@ -8,7 +8,7 @@ import pytest
 
 from gradcli.claims.declared import NotDeclaredError
 from gradcli.errors import GradcliError
-from tests.command import run
+from tests.command import gradcli, python, run
 from tests.schemas import validate
 
 pytest.importorskip("torch")
@@ -20,10 +20,14 @@ SCRIPT = Path(training.__file__)
 NAMES = [(which, number, f.__name__) for which, some in training.SETS.items() for number, f in enumerate(some)]
 
 
-def watch(folder, loss, *command, **more):
-    """Run a command with watch --loss, and return its result and the checks of the report."""
-    words = [sys.executable, "-m", "gradcli", "watch", "--loss", loss, "-o", "report.json", *more.pop("options", ())]
-    done = run([*words, "--", sys.executable, *map(str, command)], folder, OMP_NUM_THREADS="1", **more)
+def watch(folder, loss, *command, framework="torch", process=False, **more):
+    """Run a script with watch --loss, and return its result and the checks of the report.
+
+    framework: what the script imports. process: start new processes instead of forks that have imported it.
+    """
+    program = sys.executable if process else python(framework)
+    words = ["watch", "--loss", loss, "-o", "report.json", *more.pop("options", ()), "--", program, *command]
+    done = gradcli(*words, cwd=folder, process=process, frameworks=(framework,), **more)
     report = folder / "report.json"
     if not report.exists():
         return done, []
@@ -78,7 +82,7 @@ sys.exit(3)
 def test_output_weights_random_numbers_and_exit_code_stay_the_same(tmp_path):
     (tmp_path / "same.py").write_text(SAME)
     plain = run([sys.executable, "same.py"], tmp_path, OMP_NUM_THREADS="1")
-    done, checks = watch(tmp_path, "same.py:full_loss", "same.py")
+    done, checks = watch(tmp_path, "same.py:full_loss", "same.py", process=True, OMP_NUM_THREADS="1")
     assert checks[0]["verdict"] == "pass", checks
     assert (done.returncode, done.stdout, done.stderr) == (plain.returncode, plain.stdout, plain.stderr)
     assert plain.returncode == 3 and " 0\n" in plain.stderr
@@ -183,7 +187,8 @@ def test_a_model_that_is_split_over_processes_is_restored_without_a_fork(tmp_pat
     script = NO_FORKS.replace(own, "").replace("os.getpid() != own", "os.getppid() != main").replace("print", "str")
     (tmp_path / "split.py").write_text(f"import os\nmain = os.getpid()\n{script}{SHARDED}")
     plain = run([sys.executable, "split.py", str(tmp_path / "one")], tmp_path, OMP_NUM_THREADS="1")
-    done, checks = watch(tmp_path, "split.py:full_loss", "split.py", tmp_path / "two", options=["--steps", "1,2"])
+    given = {"options": ["--steps", "1,2"], "process": True, "OMP_NUM_THREADS": "1"}
+    done, checks = watch(tmp_path, "split.py:full_loss", "split.py", tmp_path / "two", **given)
     assert [(check["verdict"], check["batches"]) for check in checks] == [("pass", 2)], (checks, done.stderr)
     assert (done.returncode, done.stdout) == (0, plain.stdout), done.stderr
 
@@ -196,8 +201,12 @@ def loss_of(model, x, y):
     return torch.nn.functional.cross_entropy(model(x).reshape(-1, 5), y.reshape(-1), ignore_index=PAD, reduction="sum")
 def full_loss(model, batches):
     return sum(loss_of(model, x, y) for x, y in batches) / sum(int((y != PAD).sum()) for _, y in batches)
-def train(rank, kind, file):
+def train(rank, kinds, file):
     dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=2)
+    for kind in kinds.split():
+        train_kind(rank, kind)
+    dist.destroy_process_group()
+def train_kind(rank, kind):
     torch.manual_seed(0)
     x, y = torch.randint(0, 5, (12, 6)), torch.randint(0, 5, (12, 6))
     for row in range(12):
@@ -216,22 +225,29 @@ def train(rank, kind, file):
         loss = loss_of(inside if kind == "around" else model, a, b) / count
         (2 * loss if kind == "right" else loss).backward()
         optimizer.step()
-    dist.destroy_process_group()
 if __name__ == "__main__":
     processes.start_processes(train, sys.argv[1:], nprocs=2, start_method="fork")
 """
 
 
-@pytest.mark.parametrize(
-    ("kind", "rules"),
-    [("right", []), ("twice", ["averaged-twice"]), ("uneven", ["uneven-ranks"]), ("around", ["ranks-differ"])],
-)
-def test_two_processes_that_train_together(kind, rules, tmp_path):
-    (tmp_path / "two.py").write_text(PROCESSES)
-    done, checks = watch(tmp_path, "two.py:full_loss", "two.py", kind, tmp_path / "store", options=["--steps", "1"])
-    (check,) = checks
+KINDS = {"right": [], "twice": ["averaged-twice"], "uneven": ["uneven-ranks"], "around": ["ranks-differ"]}
+
+
+@pytest.fixture(scope="module")
+def found_in_two_processes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("two")
+    (folder / "two.py").write_text(PROCESSES)
+    given = {"options": ["--steps", "1"], "process": True, "OMP_NUM_THREADS": "1"}
+    done, checks = watch(folder, "two.py:full_loss", "two.py", " ".join(KINDS), folder / "store", **given)
+    assert len(checks) == len(KINDS), (checks, done.stderr)
+    return dict(zip(KINDS, checks, strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_processes_that_train_together(kind, found_in_two_processes):
+    check = found_in_two_processes[kind]
     found = [item["rule"] for item in check.get("diagnosis", ())]
-    assert (check["verdict"], found) == ("fail" if rules else "pass", rules), (check, done.stderr)
+    assert (check["verdict"], found) == ("fail" if KINDS[kind] else "pass", KINDS[kind]), check
     assert check["batches"] == 2
 
 
