@@ -43,6 +43,7 @@ JUMPS = 1e-3  # a claim with more relative change over a few rounding units has 
 PASS, FAIL, UNDECIDED, NEGLIGIBLE, OPEN = 0, 1, 2, 3, 4
 VERDICTS = np.array([decide.PASS, decide.FAIL, decide.OPEN, "negligible", decide.PASS])
 STATES = {decide.PASS: PASS, decide.FAIL: FAIL, decide.OPEN: UNDECIDED}
+KINKS_MEET = "kinks meet here: the claimed values lie in the generalized gradient"
 AT_KINK = "a kink: the claimed value lies between the one-sided derivatives"
 NOT_REGULAR = "elements meet at this kink, and the function is neither convex nor concave"
 UNDERFLOW = 1e-290  # changes below this may have lost all digits to underflow: 2.2e-308 / 2**-53 is 2e-292
@@ -269,6 +270,11 @@ class Entries:
         return ((self.state == FAIL) & np.isfinite(self.claimed)).any(axis=1) & ~near
 
     @property
+    def is_constant(self) -> np.ndarray:
+        """Rows that no element changes by itself, although several together may, as at the ties of a median: (R,)."""
+        return (np.abs(self.value) <= MARGIN * self.error).all(axis=1)
+
+    @property
     def unknown_at_kinks(self) -> np.ndarray:
         """A mask of the entries that are undecided because of a kink: (R, n)."""
         mask = np.zeros(self.state.shape, bool)
@@ -327,6 +333,9 @@ class Entries:
         """Record whether the values of row j at columns that share kinks lie in the generalized gradient."""
         for columns, inside in answers.items():
             places = list(columns)
+            for i in places:
+                if inside or abs(self.claimed[j, i] - self.value[j, i]) <= self.tolerance((j, i)):
+                    self.sides.setdefault((j, i), (self.value[j, i],) * 2)
             if inside is None:
                 unknown = "it is not known whether the claimed values lie in its generalized gradient"
                 for i in places:
@@ -334,7 +343,7 @@ class Entries:
                     self.state[j, i] = self.unknown_at_kink(j, i, meeting)
             elif inside:
                 if (self.state[j, places] == FAIL).any():
-                    self.notes.append("kinks meet here: the claimed values lie in the generalized gradient")
+                    self.notes.append(KINKS_MEET)
                 self.state[j, places] = state_by(kink="inside")
             else:
                 self.state[j, places] = state_by(kink="outside")

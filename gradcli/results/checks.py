@@ -217,7 +217,7 @@ class CheckReport:
         """Describe a pass: to how many digits the derivative agrees, and how large an error would have been seen."""
         along = self.evidence is not None and bool(self.evidence.directions)
         items = [item for item in self.inputs if along or item.worst is not None]
-        at_kink = next((note for note in self.notes if note.startswith("a kink")), None)
+        at_kink = next((note for note in self.notes if note.startswith(("a kink", "kinks meet"))), None)
         if not items:
             return at_kink or self.by_integral() or "nothing to check: there are no elements"
         known = [item for item in items if item.resolution is not None]

@@ -424,6 +424,23 @@ def test_order_statistics_of_rounded_numbers_are_not_accused(name, size, seed):
     assert check_gradient(f, np.zeros_like, {"x": x}).verdict == "fail"
 
 
+@pytest.mark.parametrize("x", [np.zeros(3), np.zeros(5)], ids=len)
+@pytest.mark.parametrize("f", [np.median, lambda x: np.sort(x)[1:-1].mean()], ids=["median", "trimmed mean"])
+def test_a_tied_element_that_changes_nothing_by_itself_may_not_be_claimed_to_have_no_effect(f, x):
+    report = check_gradient(f, np.zeros_like, {"x": x})
+    assert report.verdict == "fail" and "not together with the other" in report.headline(), report
+    slopes = (
+        median_of_two if f is np.median else lambda x: np.isin(np.arange(len(x)), np.argsort(x)[1:-1]) / (len(x) - 2)
+    )
+    report = check_gradient(f, slopes, {"x": x})
+    assert report.verdict == "pass" and "kinks meet here" in report.headline(), report
+
+
+@pytest.mark.parametrize("f", [lambda x: (x**2).sum(), lambda x: 3.0 + 0 * x[0], lambda x: np.round(x + 0.3).sum()])
+def test_claims_of_zero_pass_where_no_element_has_an_effect(f):
+    assert check_gradient(f, np.zeros_like, {"x": np.zeros(4)}).verdict == "pass"
+
+
 @pytest.mark.parametrize("size", [2, 3, 5, 8])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.nightly) for k in range(1, 4))])
 def test_a_few_inputs_of_a_network_without_biases_are_judged_together(seed, size):
