@@ -238,6 +238,8 @@ class ScriptClaim(Traced):
         return [run.leaves[name] for name in arrays], output
 
     def value(self, arrays: Arrays) -> np.ndarray:
+        self.budget.require(1)
+        self.budget.made += 1
         return np.array(self.outcome(arrays)[1]._data)
 
     def evaluate_wider(self, arrays: Arrays) -> None:

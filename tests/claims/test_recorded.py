@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import gradcli
-from gradcli.claims.claim import CallError, second_order
+from gradcli.claims.claim import CallError, OutOfCallsError, second_order
 from gradcli.claims.open import load_program
 from gradcli.claims.recorded import ScriptClaim, Traced, as_one_output, last_line
 from gradcli.program.target import Target
@@ -170,6 +170,15 @@ def test_a_script_is_a_function_of_its_leaves(script):
     pull = made.pull_function(np.array(2.0))
     assert pull.value_here().tolist() == [4, 8]
     assert pull.whole(pull.at)["x"].tolist() == [[4, 0], [0, 4]]
+
+
+def test_runs_of_a_script_count_as_calls(script):
+    made = script(LEAF + "y = (x**2).sum()\n")
+    made.budget.allowed = 2
+    made.value(made.at), made.whole(made.at), made.value(made.at)
+    with pytest.raises(OutOfCallsError):
+        made.value(made.at)
+    assert made.budget.made == 2  # values count, recordings do not
 
 
 def test_a_script_that_runs_backward_claims_its_own_gradients(script):
