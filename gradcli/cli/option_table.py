@@ -175,6 +175,9 @@ OPTIONS: dict[str, Callable] = {
         "Give this input random values, in this shape. For a C function, NAME may also be its output. Repeatable.",
         name="shapes",
     ),
+    "edited_shape": value_option(
+        "--shape NAME=3,4", "Give this input random values, in this shape. Repeatable.", name="shapes"
+    ),
     "output_shape": value_option(
         "--shape NAME=3,4",
         "Shape of an output array of a C function. Repeatable.",

@@ -143,12 +143,12 @@ def checked_uses(
             yield pickle.dumps((number, watched))
 
 
-NOT_REPEATED = {"run": "is not repeated"}
+NOT_CHECKED = {"run": "is not checked"}
 
 
 def unchecked_report(name: str, file: str | None, line: int | None, message: str) -> CheckReport:
     """Return the report on a derivative that was used, and never checked."""
-    return observe(CheckReport(name, file, line, "error", 0.0, message=message), NOT_REPEATED)
+    return observe(CheckReport(name, file, line, "error", 0.0, message=message), NOT_CHECKED)
 
 
 def not_checked(derivative: Any) -> WatchedDerivative:
@@ -211,7 +211,7 @@ def worst_of(
     if derivative.caller is not None:
         notes = (*notes, f"used from {users_path(derivative.caller[0])}:{derivative.caller[1]}")
     if report.verdict == "error":
-        report = observe(report, NOT_REPEATED, message=f"seen, but not checked: {report.message}")
+        report = observe(report, NOT_CHECKED, message=f"seen, but not checked: {report.message}")
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
     report = report if calls is not None else without_calls(report)
     return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, shortened(report))

@@ -163,9 +163,9 @@ class Comparison:
             answer = conclude(usual or beyond, j, size)
             return answer if answer.says == "agrees" else answer._replace(says="unclear")
         answer = conclude(self.windows, j, size)
-        if answer.says in ("disagrees", "disagrees here", "unclear") and self.is_right_in_a_fit(j):
+        if answer.says in ("disagrees", "wrong at the point", "unclear") and self.is_right_in_a_fit(j):
             return answer._replace(says="right on one step")
-        if answer.says in ("disagrees", "disagrees here", "unclear") and self.is_right_too_close(j):
+        if answer.says in ("disagrees", "wrong at the point", "unclear") and self.is_right_too_close(j):
             return answer._replace(says="right too close")
         if word in ("disagrees", "contradicts") and self.agrees_with_trend(j):
             return answer._replace(says="right over many steps")

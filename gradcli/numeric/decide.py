@@ -58,7 +58,7 @@ CHECK = (
     row(FAIL, "the derivative has a wrong shape or type", shape="is wrong"),
     row(ERROR, "the function or the derivative raised an error, or could not be called", run="raises"),
     row(OPEN, "the command was interrupted while the check ran", run="is interrupted"),
-    row(OPEN, "watch could not check a derivative that the program used", run="is not repeated"),
+    row(OPEN, "watch could not check a derivative that the program used", run="is not checked"),
     row(FAIL, "at least one element is wrong", elements="wrong"),
     row(
         FAIL,
@@ -74,7 +74,11 @@ CHECK = (
         OPEN, "several conventions for tangents have the same Jacobian at this point", point="several conventions agree"
     ),
     row(OPEN, "two calls of the function, or of the derivative, at the same point differ", repeat="differs"),
-    row(OPEN, "the check needs more calls than --calls, or in watch the time limit, allows", budget="is used up"),
+    row(
+        OPEN,
+        "the check needs more calls than --calls allows, or in watch more time than its limit allows",
+        budget="is used up",
+    ),
     row(PASS, "the claim and the derivative are equal as formulas", exact="proves"),
     row(
         OPEN, "the effect of every element is smaller than the rounding error of the output", elements="below rounding"
@@ -103,7 +107,7 @@ ELEMENT = (
     row(
         FAIL,
         "the element differs from the numeric derivative, and the integral of the claim does not follow the values",
-        values="disagrees | contradicts", integral="disagrees | disagrees here",
+        values="disagrees | contradicts", integral="disagrees | wrong at the point",
     ),
     row(FAIL, "several estimates of the derivative agree, and the claim differs by more than rounding explains",
         values="contradicts", integral="unclear | "),

@@ -105,8 +105,8 @@ class Window:
 class Answer(NamedTuple):
     """What the windows say of one function.
 
-    says: "agrees"; "disagrees"; "disagrees here", if it is wrong at this very point; "right in wide windows" or "right
-    in narrow windows", if it is wrong in the others; or "unclear". low, high: the interval of the slope left over.
+    says: "agrees"; "disagrees"; "wrong at the point", if it is right next to it; "right in wide windows" or "right in
+    narrow windows", if it is wrong in the others; or "unclear". low, high: the interval of the slope left over.
     final: whether no window contradicts another. reach: half-width of the narrowest one that contradicts the others.
     """
 
@@ -201,7 +201,7 @@ def conclude(windows: Sequence[Window], j: int, size: float, limit: float = np.i
     gaps = [float(w.gap[j]) for w in smooth if has_gap(w, j)]
     if len(gaps) == 2 and abs(gaps[0] - gaps[1]) <= LIKE * abs(gaps[0]):
         kink = any(abs(w.bend[j]) > LIKE * abs(w.gap[j]) for w in smooth)  # closer to x than the windows are wide
-        return Answer("unclear" if kink else "disagrees here", low, high)
+        return Answer("unclear" if kink else "wrong at the point", low, high)
     if gaps or not smooth or (high - low) / 2 > WANTED_RESOLUTION * size or not low <= 0 <= high:
         return Answer("unclear", low, high)
     own = float(abs(smooth[0].gap[j]) + smooth[0].gap_error[j])

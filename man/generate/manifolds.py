@@ -104,9 +104,9 @@ PROGRAMS = [
 ]
 """The conventions, from the sources of these programs: where their retraction multiplies, and the order of numbers."""
 CONVENTIONS = """
-A cost function of Ceres Solver gives the Jacobian with respect to the entries of the quaternion, and Ceres multiplies
-it by PlusJacobian. The table gives the convention of the product. To check the cost function's own Jacobian, leave out
-`--on`.
+A cost function of Ceres Solver gives the Jacobian with respect to the entries of the quaternion. Ceres multiplies this
+Jacobian by PlusJacobian, and the table gives the convention of the result. To check the cost function's own Jacobian,
+leave out `--on`.
 
 # From one convention to another
 
@@ -122,8 +122,9 @@ Ad(T) is (R, hat(t) R; 0, R) for the tangent (v, w), where hat(t) is the matrix 
 # Where conventions agree
 
 At the identity, left and right perturbations have the same Jacobian. A claim that is right there may follow either
-convention, so the check is inconclusive, with the finding `same-convention`. Check at another point. If two conventions
-have the same Jacobian at every point, as for a function of the translation only, the check passes.
+convention, so the check is inconclusive, with the finding `same-convention`. Check at another point. The claim need not
+distinguish two conventions that have the same Jacobian at every point, such as `:split` and `:split-left` for a
+function of the translation only.
 
 Near the identity, many programs leave out small terms of a Jacobian, as in `if angle < 1e-8: return identity`. A row of
 the Jacobian contains the derivatives of one output element with respect to one input. An element may differ by 1e-8 of

@@ -194,8 +194,8 @@ wrong, and exits with 1.
 An edit changes one expression, adds or removes one statement, or replaces one name throughout a statement:
 
     sign        changes x to -x, or + to -
-    constant    changes a number, for example to one in the function,
-                or multiplies by a number such as 2 or 1/2
+    constant    changes a number, for example to a number that occurs in
+                the function, or multiplies by a number such as 2 or 1/2
     length      divides or multiplies by a length: len(x), x.size, x.shape[0]
     factor      multiplies or divides by a name or by a part of the function
     term        adds or removes a term, such as the second one of a product rule
@@ -224,7 +224,7 @@ another shape. Then the whole check must pass with the edit. Of the edits that r
 prints the number of other edits that give the same values at all points that were tried. Those may still be different
 formulas.
 
-fix never adds a call of the checked function: differences of its values would be a numeric derivative again.
+fix never adds a call of the checked function, because the edited derivative could then be a numeric derivative.
 
 If the function accepts no other shape, fix does not propose a number that is equal to the length of an axis. Without a
 second shape, it cannot find out whether this number is a constant or should change with the length.
@@ -264,26 +264,30 @@ verdict, and which errors it can miss.
 
 # Verdicts
 
-A check passes if every element of the claim agrees with the numeric derivative. The difference may be as large as the
-error of the numeric derivative, or 1e-6 of the element. A note reports a difference that only the second limit allows.
-With `--strict`, such a difference is a fail.
+A check passes if every element of the claim agrees with the numeric derivative. The difference may be a few times the
+error of the numeric derivative, or 1e-6 of the element. gradcli-verdict(7) gives the exact limits. If only the limit of
+1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
 
-If a check passes, the report gives the resolution, such as 1e-9: any relative error above this number would have been
-detected. Sometimes, the report gives two such numbers: one for large elements, and a larger one for small elements.
+If a check passes, the report gives the resolution, such as 1e-9: an error above this number would have been detected.
+If the inputs have more than eight elements in total, the resolution is relative to the largest slope, and a larger
+relative error of a small element can pass. Otherwise, or with `--show all`, it is relative to each element. If these
+elements differ much in size, the report gives two numbers: one relative to the largest slope, and a larger one for
+relative errors of the smallest elements. At a kink, or if the derivative is zero, the report gives no resolution.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than these limits. The
 report names the worst element, with both values. If a known mistake explains all wrong elements, the report names it.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
 element in which an error of 2 % could not be detected. But not every element matters. The effect of an input element is
-its magnitude times the derivative with respect to it. An element whose effect is below 1/100 of the largest effect does
-not make a check inconclusive. An element whose effect is below the rounding error of the output cannot be checked at
-all. The check can still pass, and a note gives the number of such elements.
+its magnitude times the derivative with respect to it. For an element that is 0, a typical magnitude of the other
+elements is used. An element whose effect is below 1/100 of the largest effect does not make a check inconclusive. An
+element whose effect is below the rounding error of the output cannot be checked at all. The check can still pass, and a
+note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient:
 the set of all values that count as a derivative at the kink. If only one input element has a kink at the point, these
-are the values between its two slopes. The same is true of each element if the function is convex or concave. If the
-slopes are not known accurately enough, the check is inconclusive.
+are the values between its two slopes. If several elements have kinks there, the claimed values must also be possible
+together; see gradcli-verdict(7). If the slopes are not known accurately enough, the check is inconclusive.
 
 Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (or Hermitian) matrix, or accept
 only symmetric matrices. If the matrix is symmetric, a claim for such a function passes if it is right for symmetric
@@ -309,8 +313,8 @@ always does so, with about 15 calls for each element.
 
 `--calls N` limits the number of calls; in `@gradcli.check`, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
-a verdict, the check is inconclusive. If N is below the limit for a check of this size, as given above, the message
-suggests this limit, and so does `calls_needed` in JSON. Fewer calls are often enough.
+a verdict, the check is inconclusive. If N is below 200 + 20 log2(n), the message and `calls_needed` in JSON suggest
+this number instead, or 600 + 20 log2(n) if a wrong element is suspected. Fewer calls are often enough.
 
 `--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
 
@@ -645,8 +649,9 @@ then the batch. Otherwise, each call of a jit or grad function since the step be
 among its arguments. The parameters and the state of the optimizer do not belong to the batch.
 
 By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer. It also checks the last step of epochs 1, 2, 4,
-8 and so on, if the program uses a DataLoader. `watch` checks no further steps once the checks have taken 60 seconds
-more than the program itself. `--steps` chooses other steps. Between these steps, the program runs at its usual speed.
+8 and so on, if the program uses a DataLoader. When the time for checks exceeds the time of the program itself by 60
+seconds, `watch` checks no further steps. `--steps` chooses other steps, without this time limit. Between the checked
+steps, the program runs at its usual speed.
 
 `watch` evaluates the declared loss in float64, and once more in the types that the program uses.
 The difference shows how large the rounding errors are. The report says how small an error would have been detected:
@@ -738,8 +743,7 @@ OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error. Hooks run in the order in which they are given.",
     "--json": "Both print errors as JSON, too.",
-    "--max-elements": "On Linux, a program in the expression language may use 2 GiB of memory, or proportionally more "
-    "if N is above 1e8.",
+    "--max-elements": "On Linux, an expression may use 2 GiB of memory, or proportionally more if N is above 1e8.",
     "--output": f"{WHOLE} Unless `-f` is given, a known extension such as .json selects the format.",
     "--python": PROJECT,
     "--seed": SEED,
@@ -751,7 +755,11 @@ SCRIPT_ONLY = {
     "--seed": "",
 }
 OPTIONS_OF: dict[str, dict[str, str]] = {
-    "fix": {"--seed": CHECK_SEED},
+    "fix": {
+        "-e": "`fix` cannot edit an expression, so with this option it only prints an error.",
+        "--safe": "`fix` always runs Python, so with this option it only prints an error.",
+        "--seed": CHECK_SEED,
+    },
     "grad": {"--timeout": f"{BOTH} {ANSWERS}"},
     "jacobian": {"--timeout": f"{FORMULAS} {ANSWERS}"},
     "hessian": {"--timeout": FORMULAS},

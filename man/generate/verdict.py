@@ -21,7 +21,8 @@ is one number of an input, an output or a derivative.
 
 For an element of the claim, gradcheck estimates the derivative from values of the function. It also computes an
 interval around the estimate, in which the claimed value must lie. You do not have to choose a tolerance, because the
-width of the interval follows from the values of the function.
+width of the interval follows from the values of the function. A second test, the integral test, compares the integral
+of the claim along a line with the change of the function on this line. The section Integrate describes it.
 
 The verdict is one of these:
 """
@@ -35,25 +36,24 @@ resolution, or to 1e-6 of the element. The claim also passed these tests:
 - A second call at the same point gives the same result.
 - The result does not depend on earlier calls at other points.
 
-The report gives the number of digits to which the worst element agrees. It also gives the resolution: in each
-element that gradcheck could decide, it would have seen any larger relative error. A note gives the number of the other
-elements.""",
+The report gives the number of digits that agree, in the worst element or along random directions. It usually also
+gives the resolution: gradcheck would have seen a larger error in any element that it could decide. A note gives the
+number of the other elements. gradcli-gradcheck(1) explains the resolution.""",
     ),
     (
         "Cm fail",
         """At least one of these is true:
 
-- An element of the claim differs from the numeric derivative, and the integral of the claim along a line differs from
-  the change of the function on this line.
-- The integral differs in this way, although the numeric derivative agrees or is not known.
+- An element of the claim differs from the numeric derivative, and fails the integral test.
+- An element fails the integral test, although the numeric derivative agrees or is not known.
 - An element differs from the numeric derivative, several estimates of the derivative agree with each other, and the
-  integral does not decide.
+  integral test does not decide.
 - The point is a kink, and the claim lies outside the generalized gradient.
 - The result of a call is not linear in the vector, or it depends on earlier calls.
 - Forward mode (jvp) and reverse mode (vjp) disagree.
 - A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
   and a different value if not.
-- The claim changes if it is called in another way; see below.
+- The claim changes if it is called in another way; see Call in other ways.
 - SymPy or exact arithmetic gives a different derivative.
 - The derivative has a wrong shape or type.
 
@@ -97,8 +97,9 @@ only if the two agree. If they disagree, the wide interval has missed details of
 
 If the slopes on the two sides of the point differ, the point is a kink. A claim at a kink passes if it lies in the
 generalized gradient: the set of all values that count as a derivative at the kink (Clarke, Optimization and Nonsmooth
-Analysis, 1983). If only one input element has a kink at the point, these are the values between its two slopes. The
-same is true of each element if the function is convex or concave.
+Analysis, 1983). If only one input element has a kink at the point, these are the values between its two slopes. If
+several elements have kinks there, it is not enough that each claimed value lies between two slopes. For max(x, y) at
+x = y, the slopes of x are 0 and 1, and so are those of y. The claim (0.5, 0.5) passes, but (1, 1) fails.
 
 Many elements may have kinks at the same point. gradcheck then first checks the claim at a few random points nearby,
 where the function is smooth. If the claim is right there, its values show which elements have kinks: those whose
@@ -112,19 +113,19 @@ claimed value differs clearly between these points. At the point itself, gradche
 # Integrate
 
 If the numeric derivative and the claim disagree, or if the function changes its behaviour near the point, gradcheck
-makes a second test. It computes the claim at eight points on the line, around the checked point, and integrates it. At
-each of these points, it subtracts the integral from the change of the function. If the claim is right, these
+makes the integral test. It computes the claim at eight points on the line, around the checked point, and integrates it.
+At each of these points, it subtracts the integral from the change of the function. If the claim is right, these
 differences do not grow or fall along the line, however noisy the values are. A regression gives their trend and its
 error. gradcheck repeats this on intervals of several widths, each up to 30 times narrower than the one before. A
 numeric derivative amplifies the noise of the values, and this test averages the noise. Therefore, one test often works
 where the other does not.
 
 If the function jumps, or subtracts numbers that are almost equal, gradcheck also measures the rounding errors of the
-values. For NumPy functions, formulas and
-gradcli's own engine, it computes the function once more in long double. For PyTorch and JAX, it uses float32 instead,
-whose rounding errors are 2^29 times as large as those of float64. The result shows whether the steps of a staircase
-belong to the function or come from rounding. Programs and C libraries have no second type. If their values form steps,
-the check is inconclusive unless both tests agree.
+values. For NumPy functions, formulas and gradcli's own engine, it computes the function once more in long double. For
+PyTorch and JAX, it uses float32 instead, whose rounding errors are 2^29 times as large as those of float64. The result
+shows whether the steps of a staircase belong to the function or come from rounding. Programs and C libraries cannot be
+computed in a second type. If their values form steps, the check is inconclusive unless the numeric derivative and the
+integral test agree.
 
 # Probe
 
@@ -165,15 +166,16 @@ The interval of an element extends to each side of the estimate by the sum of th
 - {LEAST_ACCUSED[8]:g} (float64) or {LEAST_ACCUSED[4]:g} (float32) times the claimed value, but at most {LEEWAY:g} times
   the error of the estimate.
 
-The numeric derivative agrees with an element under two conditions. The claimed value lies in the interval, and the
-interval extends to each side by at most 2 % of the element.
+The numeric derivative agrees with an element if the claimed value lies in the interval, and if the interval extends to
+each side by at most 2 % of the element.
 
 A difference below 1e-6 of the element passes, too, because it may have a harmless cause. The function may contain a
 solver that stops at a tolerance, or the claim may add the terms of a sum in a different order. A note says how large
 the difference is. With `--strict`, it is a fail.
 
-The effect of an element on the output is the derivative times the magnitude of the input element. An element whose
-effect is less than a hundredth of the largest effect does not make a check inconclusive. If the effect is less than the
+The effect of an element on the output is the derivative times the magnitude of the input element. For an input element
+that is 0, gradcheck uses the median magnitude of the others in the same array, but at most 1. An element whose effect
+is less than a hundredth of the largest effect does not make a check inconclusive. If the effect is less than the
 rounding error of the output, the element is called not decidable. A note gives the number of such elements.
 
 A backward pass is tested with incoming gradients of very different sizes: a random one, 1024 times that one, and that
@@ -192,16 +194,16 @@ gradcheck tries some of these ways:
 - For functions written by hand (`--grad`, `--vjp`, `--jvp`), it tests whether they change their arguments. It also
   calls the function of `--vjp` with an incoming gradient in float32 and float16.
 - For custom functions and operators of PyTorch, it tries inputs and incoming gradients in other memory layouts, such as
-  transposed ones. It leaves out some of several outputs, runs the backward pass a second time, and tests whether
-  arguments change.
+  transposed ones. If there are several outputs, it uses only some of them. It also runs the backward pass a second
+  time, and tests whether arguments change.
 - For custom_vjp and custom_jvp functions of JAX, it uses only one of several outputs. If an output is an integer, it
   tests whether the rule accepts the float0 that JAX passes for it.
 - For all other derivatives, it tries no other ways. For example, it does not transpose NumPy arrays.
 """
 DECISIONS = """
 Each element or direction has a few test results, such as `values: agrees`. At the end of this section is a list of
-decisions. Its first row that matches the results gives the verdict, and no other rule changes it. The tests are the
-following.
+decisions. The first decision that matches the results gives the verdict, and no other rule changes it. The tests are
+the following.
 
 `values` compares the claim with the numeric derivative. Its result is one of these:
 
@@ -219,7 +221,7 @@ about functions whose values form steps. Its result is one of these:
 
     agrees                     the integral equals the change, within its error
     disagrees                  the integral differs from the change
-    disagrees here             the integral agrees, but the claimed value at the point
+    wrong at the point         the integral agrees, but the claimed value at the point
                                does not fit the claimed values next to it
     right too close            the claim fits the values only at distances that are
                                too small for a reliable numeric derivative, as next
@@ -239,14 +241,15 @@ where the claimed value lies if the point is a kink. `tolerances` compares the c
 `--atol`.
 """
 DECISIONS_ON_CHECKS = """
-The check as a whole has test results, too. `elements` is the worst verdict on an element. Again, the first row that
-matches gives the verdict. A check that reaches the time limit of `--timeout` does not get this far: its verdict is
+The check as a whole has test results, too. `elements` is the worst verdict on an element. Again, the first decision
+that matches gives the verdict. A check that reaches the time limit of `--timeout` does not get this far: its verdict is
 error.
 """
 MISSED = """
 A check can pass in spite of these errors:
 
-- An error that is smaller than the resolution in the report.
+- An error that is smaller than the resolution in the report. With more than eight input elements, this may be a large
+  relative error of a small element.
 - Without `--strict`, an error below 1e-6 of the element. A note says how large it is.
 - An error in an element that is not decidable.
 - At a kink, a claim other than the intended one, if it lies in the generalized gradient.
@@ -321,18 +324,20 @@ from values. Both derivatives are multiplied by the same random incoming gradien
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The error of this backward pass,
 compared with the derivative in float64, is the reference's own error. It is the root mean square over the elements, and
 at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type that are about as large
-as the root mean square of the derivative. Each input has a verdict of its own:
+as the root mean square of the derivative.
+
+Let C be the change of the derivative when the inputs change by one rounding unit. Let k be 4 in bfloat16, 8 in float16,
+and 16 in float32. Each input has a verdict of its own:
 
 - The claim passes if its root mean square error is below 2 times the reference's own error.
 - It fails if its root mean square error is more than k times the reference's own error, and also more than k times the
-  change of the derivative if the inputs change by one rounding unit. Here k is 4 in bfloat16, 8 in float16, and 16 in
-  float32.
+  root mean square of C.
 - In all other cases, the check is inconclusive.
 
 Even if its root mean square error is small enough, a claim fails in these cases:
 
-- The error of a single element is more than 2 k times the largest error of an element in the reference's own backward
-  pass, and also more than 2 k times the largest change of an element if the inputs change by one rounding unit.
+- The error of a single element is more than 2 k times the largest error of any element in the reference's own backward
+  pass, and also more than 2 k times the largest element of C.
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),

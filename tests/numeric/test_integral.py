@@ -68,7 +68,7 @@ def test_noise_between_calls_is_part_of_the_error():
 
 
 def test_a_claim_that_is_wrong_at_the_point_only_is_seen():
-    assert says(np.sin, lambda x: 2.0 if x == 0.7 else np.cos(x), 0.7) == "disagrees here"
+    assert says(np.sin, lambda x: 2.0 if x == 0.7 else np.cos(x), 0.7) == "wrong at the point"
 
 
 def test_a_window_that_misses_a_peak_of_the_claim_does_not_count():

@@ -66,7 +66,8 @@ def gradcheck(
 
     \b
     EXPRESSION              a formula such as 'x^2 * y', or a file with one
-    FILE.py                 a Python script, if it declares no checks
+    FILE.py                 a Python script that declares no checks: gradcheck
+                            checks the gradient that the script computes
     FILE.py, FOLDER         all checks that @gradcli.check declares there
     FILE.py:FUNCTION        a Python function
     http://HOST:PORT/MODEL  a UM-Bridge model
@@ -79,7 +80,7 @@ def gradcheck(
 
     --grad, --vjp and --jvp name a derivative that you wrote by hand. Without them, gradcheck checks the derivatives
     that a file declares, or that PyTorch, JAX, HIPS autograd, a server or a program computes. For formulas and NumPy
-    functions, it then checks the derivative that gradcli computes.
+    functions, it checks the derivative that gradcli computes.
 
     For an expression, --grad, --vjp, --jvp and --hess take formulas that use its inputs, such as --grad '2*x'. For
     several inputs, repeat the option: --grad 'x=2*x*y' --grad 'y=x^2'. You can also give a list in the order of the
@@ -91,9 +92,9 @@ def gradcheck(
 
     If a formula is claimed, inputs without a value get random values at which the function is finite. --shape makes
     such an input an array. gradcheck checks the formula at 20 random points, or at 5 for --hess; --samples changes this
-    number. If the formula passes, SymPy also checks whether it equals the derivative. If the formula is wrong at a
-    point, the report gives a counterexample. For other checks, give each input a value or a --shape, unless it has a
-    default.
+    number. SymPy also compares the formula with the derivative, to prove that they are equal or to describe the
+    mistake. If the formula is wrong at a point, the report gives a counterexample. For other checks, give each input a
+    value or a --shape, unless it has a default.
     """
     began = time.perf_counter()
     output = call.output

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @target_command(
     "Examples: gradcli fix grads.py:f --grad g x='[1, 2]'; gradcli fix grads.py:f --grad g --shape x=3 --write",
-    "write candidates seconds wrt out edited_grad edited_vjp edited_jvp elementwise engine shape arg edited_samples "
-    "keyword jobs",
+    "write candidates seconds wrt out edited_grad edited_vjp edited_jvp elementwise engine edited_shape arg "
+    "edited_samples keyword jobs",
     formats=("table", "diff", "json"),
     metavar="TARGET [NAME=VALUE]...",
 )
