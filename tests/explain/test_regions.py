@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gradcli import check_gradient
 from gradcli.explain import regions
 
 THRESHOLD = np.array(0.55)
@@ -27,6 +28,8 @@ def found(values, wrong, monkeypatch, **at):
         ([-1.0, 2.0, 3.0], [-1.0], "x < 0"),
         ([-2.0, -1.0, 3.0], [3.0], "x > 0"),
         ([-2.0, -1.0, 3.0], [-2.0, -1.0], "x < 0"),
+        ([-3.0, -2.4, -1.6, 0.3], [-3.0, -2.4], "x < -2"),
+        ([-2.9, -1.6, 1.7, 2.4], [2.4], "x > 2"),
         ([0.31, 0.33, 0.4, 0.5], [0.31, 0.33], "x < about 0.365"),
         ([0.31, 0.33, 0.4, 0.5], [0.4, 0.5], "x > about 0.365"),
     ],
@@ -83,3 +86,40 @@ def test_the_derivative_is_named_if_all_wrong_elements_share_it(claimed, known, 
     condition = SimpleNamespace(text="x < 1", opposite="x > 1")
     said = regions.place_by_value(block, np.arange(len(known) + 1) < len(known), condition)
     assert said.text == f"wrong where x < 1, right where x > 1{words}"
+
+
+FIRST = np.arange(5) < 2
+
+
+def scattered():
+    """Return factors that no mistake explains, and that are not a number in the code."""
+    return 2 + 0.5 * np.random.default_rng(1).uniform(size=5)
+
+
+def in_some(which):
+    """Return functions with gradients that are wrong in some elements. which: a mask of them, for x."""
+    return {
+        "twice": (lambda x: np.sin(x).sum(), lambda x: np.where(which(x), 2, 1) * np.cos(x)),
+        "scattered": (lambda x: np.sin(x).sum(), lambda x: np.where(which(x), scattered(), 1) * np.cos(x)),
+        "mask": (lambda x: np.where(which(x), 0, np.sin(x)).sum(), np.cos),
+        "other mask": (lambda x: np.where(which(x), 0, np.sin(x)), lambda x: np.diag(np.where(which(x), np.cos(x), 0))),
+    }
+
+
+@pytest.mark.parametrize("name", in_some(None))
+def test_a_condition_on_values_is_named_only_if_it_holds_in_another_order_of_the_elements(name):
+    """At this point, the first two elements are the small ones, as they are at all points nearby and at minus x."""
+    at = {"x": np.array([0.2, 0.5, 2.1, 2.9, 3.3]) * (1 if name == "other mask" else [1, -1, 1, -1, 1])}
+    for which, named in ((lambda x: np.abs(x) < 1, True), (lambda x: FIRST, False)):
+        report = check_gradient(*in_some(which)[name], at)
+        assert report.verdict == "fail"
+        assert any(" where x < 1" in f.text or " where abs(x) < 1" in f.text for f in report.diagnosis) is named
+        assert any("a mask is missing" in f.text for f in report.diagnosis) is (named and name == "mask")
+
+
+@pytest.mark.parametrize("name", ["scattered", "other mask"])
+def test_an_order_of_the_elements_says_nothing_of_conditions_on_another_input(name):
+    f, grad = in_some(lambda x: FIRST)[name]
+    at = {"x": np.array([1.3, 0.2, 0.7, 2.1, 0.4]), "y": np.array([-1.0, -2, 1, 2, 3])}
+    report = check_gradient(lambda x, y: f(x), lambda x, y: grad(x), at, wrt=["x"])
+    assert report.verdict == "fail" and not any("where" in finding.text for finding in report.diagnosis)
