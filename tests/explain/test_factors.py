@@ -1,0 +1,49 @@
+"""Factors and terms of a part of the elements, and how many numbers a constant needs."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gradcli import check_gradient
+from gradcli.explain.factors import FoundFactor, best
+
+AT = {"x": np.array([0.7, 1.4, 0.3, 2.2, 1.1, 0.9])}
+FIRST = np.arange(6) < 3
+
+
+def regularized(x):
+    return (np.sin(x) + 0.1 * x**2).sum()
+
+
+@pytest.mark.parametrize(
+    ("f", "grad", "words"),
+    [
+        (lambda x: (x**3).sum(), lambda x: 3 * x**2 / np.where(FIRST, x, 1), "a factor x is missing (chain rule)"),
+        (regularized, lambda x: np.cos(x) + np.where(FIRST, 0, 0.2 * x), "a term 0.2 * x is missing"),
+    ],
+)
+def test_what_a_part_of_the_elements_lacks_is_named_with_their_place(f, grad, words):
+    (finding,) = check_gradient(f, grad, AT).diagnosis
+    assert words in finding.text and finding.text.endswith(", at index [0] to [2]")
+
+
+def test_the_same_difference_in_a_few_elements_is_not_a_missing_constant():
+    added = lambda which: lambda x: np.cos(x) + np.where(which, 0.3, 0)  # noqa: E731
+    kinds = [check_gradient(lambda x: np.sin(x).sum(), added(w), AT).diagnosis[0].kind for w in (FIRST, True)]
+    assert kinds == ["some elements", "dropped term"]
+
+
+def test_a_gradient_that_is_the_same_everywhere_does_not_lack_a_factor_and_a_constant():
+    f = lambda scale: lambda x: scale * np.log(x).sum()  # noqa: E731
+    findings = [check_gradient(f(scale), np.ones_like, AT).diagnosis[0] for scale in (1, 7)]
+    assert [finding.kind for finding in findings] == ["chain factor", "unsteady"]
+    assert "a factor x is superfluous" in findings[0].text
+
+
+@pytest.mark.parametrize(("count", "constants"), [(1, [1.0, -1]), (2, [1.0, -1, 2, 0.5]), (3, [1.0, -1, 2, 0.5, 7.3])])
+def test_a_constant_needs_numbers_that_confirm_it(count, constants):
+    """One number allows none but a sign, two numbers a usual one, and three any."""
+    quantity = SimpleNamespace(name="x", place=False)
+    found = [FoundFactor(quantity, 1.0, c) for c in (7.3, 2, 1.0, 0.5, -1)]
+    assert {factor.constant for factor in best(found, count)} == {*constants}
