@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from gradcli import check_gradient
+from gradcli.claims.hand_written import HandWritten
 from gradcli.explain import places
+from gradcli.explain.evidence import DiagnosisEvidence
 from gradcli.explain.places import patterns_around
+from gradcli.numeric.flat import Flat
+from gradcli.numeric.rows import ClaimedRows
+from gradcli.numeric.sampler import Sampler
+from gradcli.numeric.verdict import FAIL, Entries
 
 
 def at(shape, *index):
@@ -188,6 +194,8 @@ def test_a_wrong_sign_is_named_if_it_explains_nine_of_ten(minus, other, named):
         (6.2831853, 2.0, 1e-12, " (the claim is 3.14159 times the derivative)"),
         (6.2831853, 2.0, 1e-3, " (the claim is 3.14 times the derivative)"),
         (3.0, 2.0, 0.1, ""),
+        (300.0, 200.0, 1.0, " (the claim is 1.5 times the derivative)"),
+        (0.03, 0.02, 0.01, ""),
         (3.0, 0.0, 1e-12, ""),
         (3.0, np.nan, np.inf, ""),
     ],
@@ -233,3 +241,33 @@ def test_two_outputs_show_a_factor_of_each_element():
     claim = lambda x: np.cos(weights @ x)[:, None] * weights * [1.2, 1.7, 3.1]  # noqa: E731
     report = check_gradient(lambda x: np.sin(weights @ x), claim, {"x": AT["x"][:3]})
     assert "depends only on the element of x: 1.2, 1.7, 3.1" in report.diagnosis[0].text, report.diagnosis
+
+
+def guesses(wrong, found, calls=True):
+    """Return what is said of a claim that is wrong in some places, of which the check has found a few."""
+    claim = lambda x: np.where(wrong, scattered(wrong.shape), 1) * np.cos(x)  # noqa: E731
+    x = np.linspace(-1, 2, wrong.size).reshape(wrong.shape)
+    flat = Flat(HandWritten(lambda x: np.sin(x).sum(), {"x": x}, grad=claim))
+    entries = Entries(flat, Sampler(flat), ClaimedRows(flat, np.random.default_rng(0)))
+    entries.state[0, np.flatnonzero(found)] = FAIL
+    evidence = DiagnosisEvidence.of(entries, frozenset())
+    if not calls:
+        evidence.limit = 0
+    return [finding.text for finding in places.places_of_wrong(evidence.here[0], evidence)]
+
+
+ROW = at((4, 6), (1, EVERY))
+"""The wrong elements; the check has found every other one of them."""
+
+
+def test_elements_that_are_not_decided_are_placed_by_a_direction():
+    text = "x: all wrong elements lie in row 1; the others agree along a random direction"
+    assert guesses(ROW, at((4, 6), (1, np.s_[::2]))) == [text]
+    assert guesses(ROW, at((4, 6), (1, [1, 3]))) == []  # two elements show no pattern
+    assert guesses(ROW | at((4, 6), (3, 2)), at((4, 6), (1, np.s_[::2]))) == []
+    assert guesses(ROW, at((4, 6), (1, np.s_[::2])), calls=False) == []
+
+
+def test_a_pattern_that_covers_most_of_an_input_is_not_guessed():
+    rows = at((4, 6), ([1, 2, 3], EVERY))
+    assert guesses(rows, rows & ~at((4, 6), (EVERY, 2))) == []
