@@ -350,3 +350,23 @@ def test_the_point_of_a_batch_with_the_most_wrong_elements_is_chosen():
 @pytest.mark.parametrize(("fix", "inverse"), [("R", "R^-1"), ("R^-1", "R"), ("Ad(T) R^-1", "(Ad(T) R^-1)^-1")])
 def test_the_inverse_of_what_to_multiply_by_in_words(fix, inverse):
     assert conventions.inverse_of(fix) == inverse
+
+
+def left(R):
+    """Return the derivative of R p for moves on the left."""
+    return -hat(R @ P)
+
+
+@pytest.mark.parametrize(
+    ("claim", "named"),
+    [
+        (lambda R: left(R0), False),
+        (lambda R: left(R) + np.eye(3) * (R == R0).all(), False),
+        (lambda R: left(R) if np.abs(R - R0).max() < 1e-3 else 1 / 0, True),
+    ],
+    ids=["only here", "only elsewhere", "no claim elsewhere"],
+)
+def test_a_convention_must_explain_the_claim_here_and_elsewhere(claim, named):
+    report = check_gradient(turn, claim, {"x": R0}, on={"x": "SO3"})
+    assert report.verdict == "fail"
+    assert any("left perturbations" in finding.text for finding in report.diagnosis) is named

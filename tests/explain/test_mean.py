@@ -54,9 +54,24 @@ def test_another_gradient():
     assert explain(OTHER + 0.1, others=others) == []
 
 
+def test_another_gradient_where_the_derivative_is_0():
+    """An element that is always 0 has no error."""
+    mean, error = np.array([0.5, -0.2, 0, 0]), np.array([1e-3, 1e-3, 0, 0])
+    others = [("g", lambda: (mean, 0 * error))]
+    with np.errstate(all="ignore"):
+        found = explain(mean, truth=np.zeros(4), error=error, others=others)
+    assert found == [("other function", "the mean is the gradient of g")]
+
+
 def test_no_cause_is_invented():
     assert explain(TRUTH + [0.1, 0, 0.2, -0.3]) == []
     assert explain(1.0, truth=np.full(4, np.nan)) == []
+
+
+def test_an_unusual_factor_needs_two_elements_that_are_known():
+    factor = lambda *truth: explain(1.3 * np.array(truth), np.array(truth), 1e-3, [("a", (2,), slice(0, 2))])  # noqa: E731
+    assert [kind for kind, _ in factor(4.0, 3.0)] == ["factor"]
+    assert factor(4.0, 5e-3) == []
 
 
 @pytest.mark.parametrize("factor", [0.774, 1.06, 3.1416, -0.3])

@@ -82,7 +82,9 @@ def test_the_order_of_rows_is_found_within_their_errors():
     assert moves.order_of(claimed + [0.1, 0], known, error) is None
     assert moves.order_of(np.array([[1.0], [1]]), np.array([[1.0], [2]]), error[:2, :1]) is None
     assert moves.order_of(np.array([[2.0], [1], [1]]), np.array([[1.0], [1], [2]]), error[:, :1]).tolist() == [2, 1, 0]
+    assert moves.order_of(np.array([[1.0], [1], [2]]), np.array([[2.0], [2], [1]]), error[:, :1]) is None
     assert moves.order_of(0 * known, 0 * known, error) is None
+    assert moves.order_of(np.diag([1.0, 2])[::-1], np.diag([1.0, 2]), np.zeros((2, 2))).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -200,3 +202,24 @@ def test_other_orders_of_the_axes_of_an_input_are_undone():
     x = RNG.normal(size=(2, 3, 4))
     for order in itertools.permutations(range(3)):
         np.testing.assert_array_equal(moves.in_order_of_axes(np.transpose(x, order).reshape(x.shape), order), x)
+
+
+def orders(outs, ins):
+    """Return the axes of a Jacobian after each reordering that is tried. Axes of the same length are told apart."""
+    rows, shape = int(np.prod(outs)), (*outs, *ins)
+    flat = SimpleNamespace(out_shape=outs, out_dtype=np.dtype(float))
+    block = SimpleNamespace(whole=True, flat=flat, array=np.zeros(ins), a=np.arange(np.prod(shape)).reshape(rows, -1))
+    block.name = "x"
+    whole = block.a.reshape(shape)
+    found = [hypothesis.corrected(block).reshape(shape) for hypothesis in moves.other_orders(block)]
+    every = [*itertools.permutations(range(len(shape)))]
+    return [next(order for order in every if np.array_equal(np.transpose(whole, order), x)) for x in found]
+
+
+def test_orders_of_axes_mix_outputs_and_inputs():
+    assert orders((3, 3), (3,)) == [(1, 2, 0), (2, 0, 1)]
+    assert orders((), (3, 3, 3)) == orders((2, 3), (4,)) == orders((3,), (3,)) == []
+    of_matrices = orders((2, 2), (2, 2))
+    assert {(2, 3, 0, 1), (2, 3, 1, 0), (0, 2, 3, 1)} < {*of_matrices}
+    assert not {(1, 0, 2, 3), (0, 1, 3, 2), (1, 0, 3, 2)} & {*of_matrices}
+    assert (1, 2, 0, 3) not in orders((2, 2, 2), (2,))

@@ -132,6 +132,15 @@ def test_labels_move_if_nothing_else_is_differentiated():
     assert points.nearby(at, ["x", "n"], 1.0)["n"] is at["n"]
 
 
+@pytest.mark.parametrize("x", [[0.2, 30.0], [-0.2, -30.0], [0.2, 0.9], [-1.0, 2.0]])
+def test_a_positive_sign_moves_numbers_away_from_0(x):
+    """All values between 0 and 1 and all numbers of both signs grow."""
+    x = np.array(x)
+    way = -1 if (x < 0).all() else 1
+    assert (way * (points.moved(x, 1.0) - x) > 0).all()
+    assert (way * (points.moved(x, -0.3) - x) < 0).all()
+
+
 def test_an_evenly_spaced_grid_that_is_not_differentiated_stays_one():
     grid = np.linspace(0.5, 2.0, 4)
     moved = points.nearby({"t": grid, "x": np.array(0.3)}, ["x"], 1.0)["t"]
@@ -162,3 +171,6 @@ def test_copies_of_one_hot_rows_have_a_column_of_zeros():
     np.testing.assert_array_equal(longer, np.hstack([rows, np.zeros((3, 1))]))
     labels = np.array([[0, 1], [1, 1]])
     np.testing.assert_array_equal(points.without_copies(labels[:, [0, 1, 0]], labels), labels[:, [0, 1, 0]])
+    batch = np.eye(3)[[[0, 2], [1, 1]]]
+    longer = points.without_copies(np.take(batch, [0, 1, 2, 0], axis=-1), batch)
+    np.testing.assert_array_equal(longer, np.concatenate([batch, np.zeros((2, 2, 1))], axis=-1))
