@@ -29,7 +29,7 @@ def decision_table(rows: Sequence[decide.Row]) -> str:
         )
         return "; ".join(seen) or "anything else", row.verdict, row.why
 
-    return table(("what was said", "verdict", "why"), map(cells, rows))
+    return table(("results", "verdict", "why"), map(cells, rows))
 
 
 def checker_table(rows: Sequence[dict[str, Any]]) -> str:

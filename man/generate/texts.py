@@ -291,7 +291,7 @@ together; see gradcli-verdict(7). If the slopes are not known accurately enough,
 
 Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (or Hermitian) matrix, or accept
 only symmetric matrices. If the matrix is symmetric, a claim for such a function passes if it is right for symmetric
-changes of the matrix. The report says so. A matrix that gradcheck draws (`--shape`) may be asymmetric.
+changes of the matrix. The report says so. A random matrix from `--shape` may be asymmetric.
 
 A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, with
 their sum, with zeros, and with multiples of one vector: -1, 1024 and 1/1024 times the vector.

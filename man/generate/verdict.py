@@ -20,7 +20,7 @@ derivative that is checked. It may be written by hand, or computed by a framewor
 is one number of an input, an output or a derivative.
 
 For an element of the claim, gradcheck estimates the derivative from values of the function. It also computes an
-interval around the estimate, in which the claimed value must lie. You do not have to choose a tolerance, because the
+interval around the estimate, in which the claimed value should lie. You do not have to choose a tolerance, because the
 width of the interval follows from the values of the function. A second test, the integral test, compares the integral
 of the claim along a line with the change of the function on this line. The section Integrate describes it.
 
@@ -77,7 +77,7 @@ are:
 - `--calls` allows too few calls.
 - All elements of the derivative are so small that rounding hides them.""",
     ),
-    ("Cm error", "The function or the claim raised an error, or the check reached its time limit (`--timeout`)."),
+    ("Cm error", "The function or the claim raised an error, or the check reached its time limit, `--timeout`."),
     (
         "Cm accepted",
         "The check would fail or be inconclusive, but pyproject.toml accepts what it found; see "
@@ -191,8 +191,8 @@ limit therefore has the same verdict on a slow machine as on a fast one.
 Programs call a derivative in more ways than a check needs. Unless `--no-as-called`, `--calls` or `--order 2` is given,
 gradcheck tries some of these ways:
 
-- For functions written by hand (`--grad`, `--vjp`, `--jvp`), it tests whether they change their arguments. It also
-  calls the function of `--vjp` with an incoming gradient in float32 and float16.
+- For functions written by hand, which `--grad`, `--vjp` or `--jvp` names, it tests whether they change their
+  arguments. It also calls the function of `--vjp` with an incoming gradient in float32 and float16.
 - For custom functions and operators of PyTorch, it tries inputs and incoming gradients in other memory layouts, such as
   transposed ones. If there are several outputs, it uses only some of them. It also runs the backward pass a second
   time, and tests whether arguments change.
@@ -291,8 +291,8 @@ are drawn in {blocks} calls, whose means are independent. gradcheck computes the
 and again each time their number has doubled. Each time, the t distribution of the means gives an interval for the bias
 of each element. Samples with large values may be rare. Therefore, a multiple of R / n is added to both sides of this
 interval, as in the empirical Bernstein bound of Maurer and Pontil (2009). Here n is the number of samples, and R is the
-largest sample minus the smallest one. The level (`--level`) is divided equally among all
-intervals. Therefore, an estimator without bias fails with at most this probability.
+largest sample minus the smallest one. The probability given by `--level` is divided equally among
+all intervals. An estimator without bias therefore fails with at most this probability.
 
 An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if no bias in the
 interval exceeds a limit. At first, the limit is 1 % of the largest derivative with respect to the same input. After
