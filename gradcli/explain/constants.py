@@ -239,11 +239,17 @@ def numbers_behind(block: InputBlock) -> list[float]:
     found: dict[float, None] = {}
     for x in itertools.chain.from_iterable(map(reachable_from, block.flat.claim.functions)):
         code = getattr(x, "__code__", None)
-        values = code.co_consts if isinstance(code, CodeType) else [x]
+        values = constants_in_code(code) if isinstance(code, CodeType) else [x]
         found |= {abs(float(v)): None for v in values if is_factor(v)}
         if len(found) > MOST_FACTORS:
             break
     return list(found)[:MOST_FACTORS]
+
+
+def constants_in_code(code: CodeType) -> list[Any]:
+    import dis
+
+    return [step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_CONST", "LOAD_SMALL_INT")]
 
 
 def is_factor(x: Any) -> bool:

@@ -78,8 +78,12 @@ CUTS = frozenset({"detach", "stop_gradient"})
 
 def cuts_graph(function: Any) -> bool:
     """Report whether the user's code behind a function cuts values off from the graph."""
-    codes = (getattr(x, "__code__", None) for x in reachable_from(function))
-    return any(isinstance(code, CodeType) and not CUTS.isdisjoint(code.co_names) for code in codes)
+    codes = (getattr(x, "__code__", None) for x in reachable_from(function) if not is_of_gradcli(x))
+    return any(isinstance(code, CodeType) and not CUTS.isdisjoint(names_in(code)) for code in codes)
+
+
+def is_of_gradcli(x: Any) -> bool:
+    return str(getattr(x, "__module__", None)).partition(".")[0] == "gradcli"
 
 
 def framework_behind(x: Any) -> str | None:

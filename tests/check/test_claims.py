@@ -203,7 +203,7 @@ def test_functions_that_raise_near_the_point(f, grad, x):
 
 def test_a_function_that_raises_at_the_point_is_an_error():
     found = judge(math.log, lambda x: 1 / x, x=-1.0)
-    assert found.verdict == "error" and "math domain error" in found.message
+    assert found.verdict == "error" and "log raised ValueError: " in found.message
     assert verdict(lambda x: x, lambda x: 1 / 0, 1.0) == "error"
 
 

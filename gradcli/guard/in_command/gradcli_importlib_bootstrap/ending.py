@@ -63,7 +63,12 @@ def open_report():
 def check_uses_in_fork(watch, report):
     """Check in a fork, and return without waiting for it; False if the functions do not work in forks."""
     questions, answers = os.pipe(), os.pipe()
-    number = os.fork()
+    try:
+        number = os.fork()
+    except RuntimeError:  # Python 3.12.0 and 3.12.1 refuse this while the interpreter ends
+        for end in (*questions, *answers):
+            os.close(end)
+        return False
     if number == 0:
         try:
             for end in (questions[1], answers[0]):  # so that the end of the other process is noticed
