@@ -165,7 +165,7 @@ OPTIONS: dict[str, Callable] = {
         "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel, spd or "
         "FILE.py:RETRACT. Words after colons name the convention of the claim, such as SE3:left; see "
         "gradcli-manifolds(7). The claim is the Jacobian with respect to the tangent, or a Riemannian "
-        "gradient. For the output, NAME is out. Repeatable.",
+        "gradient. If the output lies on a manifold, write out=MANIFOLD. Repeatable.",
         complete="complete_manifold",
         targets="function library umbridge",
         excludes=EXCLUDES["on"],

@@ -76,7 +76,7 @@ CHECK = (
     row(OPEN, "two calls of the function, or of the derivative, at the same point differ", repeat="differs"),
     row(
         OPEN,
-        "the check needs more calls than --calls allows, or in watch more time than its limit allows",
+        "the check needs more calls than --calls allows, or in watch more than its time limits allow",
         budget="is used up",
     ),
     row(PASS, "the claim and the derivative are equal as formulas", exact="proves"),

@@ -122,13 +122,13 @@ Ad(T) is (R, hat(t) R; 0, R) for the tangent (v, w), where hat(t) is the matrix 
 # Where conventions agree
 
 At the identity, left and right perturbations have the same Jacobian. A claim that is right there may follow either
-convention, so the check is inconclusive, with the finding `same-convention`. Check at another point. The claim need not
-distinguish two conventions that have the same Jacobian at every point, such as `:split` and `:split-left` for a
-function of the translation only.
+convention, so the check is inconclusive, with the finding `same-convention`. Check at another point. If two conventions
+have the same Jacobian at every point, a right claim passes. Examples are `:split` and `:split-left` for a function of
+the translation only.
 
-Near the identity, many programs leave out small terms of a Jacobian, as in `if angle < 1e-8: return identity`. A row of
-the Jacobian contains the derivatives of one output element with respect to one input. An element may differ by 1e-8 of
-the largest element in its row. With `--strict`, it may not.
+Near the identity, many programs leave out small terms of a Jacobian, as in `if angle < 1e-8: return identity`. An
+element of the claim may therefore differ by 1e-8 of the largest derivative of the same output element with respect to
+the same input. With `--strict`, it may not.
 
 Near a rotation by pi, the logarithm jumps. A check of a logarithm is inconclusive there.
 

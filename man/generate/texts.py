@@ -270,9 +270,10 @@ error of the numeric derivative, or 1e-6 of the element. gradcli-verdict(7) give
 
 If a check passes, the report gives the resolution, such as 1e-9: an error above this number would have been detected.
 If the inputs have more than eight elements in total, the resolution is relative to the largest slope, and a larger
-relative error of a small element can pass. Otherwise, or with `--show all`, it is relative to each element. If these
-elements differ much in size, the report gives two numbers: one relative to the largest slope, and a larger one for
-relative errors of the smallest elements. At a kink, or if the derivative is zero, the report gives no resolution.
+relative error of a small element can pass. Otherwise, or with `--show all`, it is relative to each element. If the
+elements of the derivative differ much in size, the report then gives two numbers: one relative to the largest slope,
+and a larger one for relative errors of the smallest elements. At a kink, or if the derivative is zero, the report gives
+no resolution.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than these limits. The
 report names the worst element, with both values. If a known mistake explains all wrong elements, the report names it.
@@ -644,9 +645,10 @@ tensors was passed to a module whose parameters the optimizer updates. Calls wit
 validation under torch.no_grad(). Without a loader, a batch consists of the arguments of one call of the model: a single
 argument, a tuple, or a dict of named arguments.
 
-In JAX, the optimizer's update is often inside a function that is compiled with jit. The arguments of this function are
-then the batch. Otherwise, each call of a jit or grad function since the step before is a batch, if the parameters are
-among its arguments. The parameters and the state of the optimizer do not belong to the batch.
+In JAX, the optimizer's update is often inside a function that is compiled with jit. The batch then consists of the
+arguments of this function. Otherwise, `watch` looks at the calls of jit and grad functions since the step before. If
+the parameters are among the arguments of a call, its arguments form a batch. The parameters and the state of the
+optimizer are always left out of the batch.
 
 By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer. It also checks the last step of epochs 1, 2, 4,
 8 and so on, if the program uses a DataLoader. When the time for checks exceeds the time of the program itself by 60
@@ -667,7 +669,8 @@ with optax, equinox and flax. If several processes train a model together, `batc
 processes.
 
 A check needs the memory for one float64 copy of the model, and for two copies of its gradients. It evaluates the loss
-and its gradient three times, and if the gradient is wrong, once more for each batch.
+and its gradient twice. If the gradient is wrong, it evaluates them about twice more, and up to once more for each
+batch.
 
 # Special cases
 
@@ -678,7 +681,8 @@ such as hess, against the first one. Otherwise, it checks the second derivative 
 objective of xgboost or lightgbm returns no value, only a first and a second derivative. `watch` cannot check
 the first one, and checks the second one against it.
 
-A derivative that could not be checked within the time limit is reported as inconclusive.
+If every check of a derivative raises an error, or reaches the time limit of `--timeout` or `--check-time`, `watch`
+reports the derivative as inconclusive.
 
 # What changes for the program
 

@@ -114,11 +114,11 @@ claimed value differs clearly between these points. At the point itself, gradche
 
 If the numeric derivative and the claim disagree, or if the function changes its behaviour near the point, gradcheck
 makes the integral test. It computes the claim at eight points on the line, around the checked point, and integrates it.
-At each of these points, it subtracts the integral from the change of the function. If the claim is right, these
-differences do not grow or fall along the line, however noisy the values are. A regression gives their trend and its
-error. gradcheck repeats this on intervals of several widths, each up to 30 times narrower than the one before. A
-numeric derivative amplifies the noise of the values, and this test averages the noise. Therefore, one test often works
-where the other does not.
+For each of these points, it computes the difference of two numbers: the change of the function from the checked point
+to there, and the integral of the claim over the same distance. If the claim is right, these differences do not grow or
+fall along the line, however noisy the values are. A regression gives their trend and its error. gradcheck repeats this
+on intervals of several widths, each up to 30 times narrower than the one before. A numeric derivative amplifies the
+noise of the values, and this test averages the noise. Therefore, one test often works where the other does not.
 
 If the function jumps, or subtracts numbers that are almost equal, gradcheck also measures the rounding errors of the
 values. For NumPy functions, formulas and gradcli's own engine, it computes the function once more in long double. For
@@ -207,14 +207,16 @@ the following.
 
 `values` compares the claim with the numeric derivative. Its result is one of these:
 
-    agrees             the claimed value lies in the interval
+    agrees             the claimed value lies in the interval, and the interval is
+                       narrow enough (see Decide)
     differs slightly   it lies outside, but the difference is below 1e-6 of the element
     negligible         the element is not decidable: its effect is smaller than the
                        rounding error of the output
     disagrees          the claimed value lies outside the interval
     contradicts        it lies outside, and several estimates of the derivative agree
                        with each other
-    unknown            the derivative could not be estimated
+    unknown            the derivative could not be estimated, or the interval is
+                       too wide
 
 `integral` compares the integral of the claim along a line with the change of the function. Some of its results are
 about functions whose values form steps. Its result is one of these:
@@ -243,7 +245,7 @@ where the claimed value lies if the point is a kink. `tolerances` compares the c
 DECISIONS_ON_CHECKS = """
 The check as a whole has test results, too. `elements` is the worst verdict on an element. Again, the first decision
 that matches gives the verdict. A check that reaches the time limit of `--timeout` does not get this far: its verdict is
-error.
+error, or inconclusive in `watch`.
 """
 MISSED = """
 A check can pass in spite of these errors:
@@ -287,12 +289,13 @@ derivative.
 CONSTANTS = {name: getattr(verdict, name) for name in ("ROUNDING", "OWN_NOISE", "LEAST_ACCUSED")}
 ESTIMATORS = """
 `--stochastic` draws samples of an estimator and compares their mean with the derivative of the expectation. The samples
-are drawn in {blocks} calls, whose means are independent. gradcheck computes the mean after at least {least} samples,
-and again each time their number has doubled. Each time, the t distribution of the means gives an interval for the bias
-of each element. Samples with large values may be rare. Therefore, a multiple of R / n is added to both sides of this
-interval, as in the empirical Bernstein bound of Maurer and Pontil (2009). Here n is the number of samples, and R is the
-largest sample minus the smallest one. The probability given by `--level` is divided equally among
-all intervals. An estimator without bias therefore fails with at most this probability.
+form {blocks} groups of equal size. No call of the estimator belongs to two groups, so the means of the groups are
+independent. gradcheck computes the mean after at least {least} samples, and again each time their number has doubled.
+Each time, the t distribution of these means gives an interval for the bias of each element. Samples with large values
+may be rare. Therefore, a multiple of R / n is added to both sides of this interval, as in the empirical Bernstein bound
+of Maurer and Pontil (2009). Here n is the number of samples, and R is the largest sample minus the smallest one. The
+probability given by `--level` is divided equally among all intervals. An estimator without bias therefore fails with at
+most this probability.
 
 An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if no bias in the
 interval exceeds a limit. At first, the limit is 1 % of the largest derivative with respect to the same input. After
