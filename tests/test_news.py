@@ -38,6 +38,8 @@ def test_the_changelog_has_a_place_for_the_news():
 
 def test_the_news_become_a_section_of_the_changelog(tmp_path):
     """Four headings in order, and every line of the fragments."""
+    if not FRAGMENTS:
+        pytest.skip("nothing has changed since the last version")
     pytest.importorskip("towncrier", reason="towncrier, which `make site` installs, joins the fragments")
     for name in ("CHANGELOG.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)

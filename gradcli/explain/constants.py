@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..numeric.flat import arrays_behind, median_of
-from ..user.frameworks import reachable_from
+from ..user.frameworks import constants_in_code, reachable_from
 from .block import RELATIVE, InputBlock
 from .evidence import DiagnosisEvidence, Hypothesis
 
@@ -244,12 +244,6 @@ def numbers_behind(block: InputBlock) -> list[float]:
         if len(found) > MOST_FACTORS:
             break
     return list(found)[:MOST_FACTORS]
-
-
-def constants_in_code(code: CodeType) -> list[Any]:
-    import dis
-
-    return [step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_CONST", "LOAD_SMALL_INT")]
 
 
 def is_factor(x: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..results.base import label
 from ..results.checks import Finding
-from ..user.frameworks import names_in, reachable_from
+from ..user.frameworks import constants_in_code, names_in, reachable_from
 
 MEAN_SIGMAS = 5.0  # standard errors that a mean may be off what explains it: a choice
 SLACK = 1e-3  # part of the largest derivative that it may be off in addition: a choice
@@ -232,7 +232,7 @@ def sizes_in(function: Any, at: Mapping[str, np.ndarray]) -> dict[int, str]:
         for length in np.shape(x) if isinstance(x, np.ndarray) else (len(x),):
             sizes.setdefault(length, f"the length of {name}")
     for f in own_functions(function):
-        for x in f.__code__.co_consts:
+        for x in constants_in_code(f.__code__):
             if isinstance(x, int) and not isinstance(x, bool):
                 sizes.setdefault(x, f"a number in {f.__name__}")
     return {n: words for n, words in sizes.items() if 2 < n <= LARGEST_SIZE}

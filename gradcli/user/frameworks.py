@@ -161,6 +161,14 @@ def names_in(code: CodeType) -> Iterator[str]:
             yield from names_in(constant)
 
 
+def constants_in_code(code: CodeType) -> list[Any]:
+    """Return the constants that the instructions of code load. Since Python 3.14, its list has no small numbers."""
+    import dis
+
+    steps = dis.get_instructions(code)
+    return [step.argval for step in steps if step.opcode in dis.hasconst or step.opname == "LOAD_SMALL_INT"]
+
+
 def refuse_foreign_code(function: Any, title: str, engine: str | None = None) -> None:
     """Raise GradcliError for code of another framework than the engine (None: gradcli's), which lacks its rules."""
     framework = framework_of(function)

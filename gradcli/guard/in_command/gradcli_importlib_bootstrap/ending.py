@@ -65,7 +65,7 @@ def check_uses_in_fork(watch, report):
     questions, answers = os.pipe(), os.pipe()
     try:
         number = os.fork()
-    except RuntimeError:  # Python 3.12.0 and 3.12.1 refuse this while the interpreter ends
+    except RuntimeError:  # Python 3.12.0 to 3.12.2 refuse this while the interpreter ends
         for end in (*questions, *answers):
             os.close(end)
         return False
