@@ -292,7 +292,10 @@ class DiagnosisEvidence:
             return None
 
     def shuffled(self, block: InputBlock, every: bool = False) -> InputBlock | None:
-        """Return a block at a point with the input's elements in another order. every: with each element known."""
+        """Return a block with the elements of its input, and of all of that shape, in another order.
+
+        every: with each element known.
+        """
         if (block.k, every) not in self.reordered:
             self.reordered[block.k, every] = self.shuffled_block(block, every and not block.diagonal)
         return self.reordered[block.k, every]
@@ -301,10 +304,12 @@ class DiagnosisEvidence:
         calls = QUICK * block.x.size if every else PER_SLOPE
         if self.place is None or block.x.size < 2 or self.left() < calls + 2:
             return None
-        x = np.roll(block.array.reshape(-1), 1).reshape(block.array.shape)
-        if np.array_equal(x, block.array):  # in another order, this is the same point
-            x = multiplied_input(x, FACTORS[-1])
-        places = self.place_at({**block.at, block.name: x}, in_same_shape=True)
+        shape = block.array.shape
+        others = self.free({name: x for name, x in block.at.items() if np.shape(x) == shape})
+        moved = {name: np.roll(x, 1, axis=None) for name, x in {**others, block.name: block.array}.items()}
+        if np.array_equal(moved[block.name], block.array):  # in another order, this is the same point
+            moved[block.name] = multiplied_input(block.array, FACTORS[-1])
+        places = self.place_at({**block.at, **moved}, in_same_shape=True)
         if not places:
             return None
         return places[0].known_block(block.k, block.rows) if every else places[0].block(block.k, block.rows)
