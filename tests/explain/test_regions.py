@@ -123,3 +123,14 @@ def test_an_order_of_the_elements_says_nothing_of_conditions_on_another_input(na
     at = {"x": np.array([1.3, 0.2, 0.7, 2.1, 0.4]), "y": np.array([-1.0, -2, 1, 2, 3])}
     report = check_gradient(lambda x, y: f(x), lambda x, y: grad(x), at, wrt=["x"])
     assert report.verdict == "fail" and not any("where" in finding.text for finding in report.diagnosis)
+
+
+def test_a_condition_on_another_input_is_confirmed_with_its_elements_in_another_order():
+    at = {"x": np.array([0.3, 0.4, 1.0, 2.0, 0.7, 0.9]), "y": np.array([-1.0, -2.0, 1.0, 2.0, 3.0, 0.5])}
+
+    def text(wrong):
+        report = check_gradient(lambda x, y: np.sin(x).sum(), lambda x, y: np.cos(x) * wrong(y), at, wrt="x")
+        return " ".join(finding.text for finding in report.diagnosis)
+
+    assert "where y < 0" in text(lambda y: np.where(y < 0, 2.0, 1.0))
+    assert "where y" not in text(lambda y: np.array([2.0, 2.0, 1.0, 1.0, 1.0, 1.0]))
