@@ -66,6 +66,11 @@ def test_weights_of_outputs_suit_their_sizes():
     assert (parts <= 1.5).all() and (parts > 0.25).all()
 
 
+def test_outputs_that_are_0_do_not_make_combinations_infinite():
+    weights = combinations(np.random.default_rng(3), np.array([0.0, 0.0, 0.0, 2.0]))
+    assert np.isfinite(weights).all() and (np.abs(weights[:, 3]) <= 0.75).all()
+
+
 def test_no_element_of_a_random_direction_is_small():
     drawn = np.abs(draw_signs(np.random.default_rng(4), 10_000))
     assert drawn.min() >= 0.5 and drawn.max() <= 1.5
