@@ -81,7 +81,8 @@ def python(*frameworks: str) -> str:
     place = fork_server.place_of(environment({}), frameworks)
     script = Path(place).with_name("python")
     if not script.exists():
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS {fork_client.__file__} {place} --program "$@"\n')
+        command = f'"{sys.executable}" -IS {fork_client.__file__} {place} {fork_client.PROGRAM}'
+        script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         script.chmod(0o755)
     return str(script)
 

@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        import numpy as np
+        import numpy as np  # --help and the completion of words do without it
 
         np.seterr(all="ignore")
         module = import_module(f"{__package__}.{COMMAND_HOMES.get(name, f'commands.{name}')}")

@@ -177,7 +177,7 @@ def observed(block: InputBlock) -> Observation | None:
     bad = ~np.isfinite(block.a) & block.wrong & ~np.isinf(block.r)
     if count := int(bad.sum()):
         kind = "nan" if np.isnan(block.a[bad]).any() else "infinite"
-        finite = "derivative" if np.isfinite(block.r[bad]).all() else "function"  # at a kink there is no derivative
+        finite = "derivative" if np.isfinite(block.r[bad]).all() else "function"  # a kink has no derivative
         return Observation(
             kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the {finite} is finite"
         )

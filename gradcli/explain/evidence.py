@@ -306,7 +306,7 @@ class DiagnosisEvidence:
             return None
         shape = block.array.shape
         others = self.free({name: x for name, x in block.at.items() if np.shape(x) == shape})
-        moved = {name: np.roll(x, 1, axis=None) for name, x in {**others, block.name: block.array}.items()}
+        moved = {name: np.roll(x, 1) for name, x in {**others, block.name: block.array}.items()}
         if np.array_equal(moved[block.name], block.array):  # in another order, this is the same point
             moved[block.name] = multiplied_input(block.array, FACTORS[-1])
         places = self.place_at({**block.at, **moved}, in_same_shape=True)

@@ -334,6 +334,7 @@ class Entries:
         for columns, inside in answers.items():
             places = list(columns)
             for i in places:
+                # what is right for this element alone is possible here, so it must not be called wrong by itself
                 if inside or abs(self.claimed[j, i] - self.value[j, i]) <= self.tolerance((j, i)):
                     self.sides.setdefault((j, i), (self.value[j, i],) * 2)
             if inside is None:

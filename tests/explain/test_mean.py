@@ -69,7 +69,9 @@ def test_no_cause_is_invented():
 
 
 def test_an_unusual_factor_needs_two_elements_that_are_known():
-    factor = lambda *truth: explain(1.3 * np.array(truth), np.array(truth), 1e-3, [("a", (2,), slice(0, 2))])  # noqa: E731
+    def factor(*truth):
+        return explain(1.3 * np.array(truth), np.array(truth), 1e-3, [("a", (2,), slice(0, 2))])
+
     assert [kind for kind, _ in factor(4.0, 3.0)] == ["factor"]
     assert factor(4.0, 5e-3) == []
 

@@ -205,7 +205,7 @@ def test_other_orders_of_the_axes_of_an_input_are_undone():
 
 
 def orders(outs, ins):
-    """Return the axes of a Jacobian after each reordering that is tried. Axes of the same length are told apart."""
+    """Return the orders of axes that are tried on a Jacobian. Its elements differ, so that each order shows."""
     rows, shape = int(np.prod(outs)), (*outs, *ins)
     flat = SimpleNamespace(out_shape=outs, out_dtype=np.dtype(float))
     block = SimpleNamespace(whole=True, flat=flat, array=np.zeros(ins), a=np.arange(np.prod(shape)).reshape(rows, -1))

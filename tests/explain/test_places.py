@@ -245,7 +245,10 @@ def test_two_outputs_show_a_factor_of_each_element():
 
 def guesses(wrong, found, calls=True):
     """Return what is said of a claim that is wrong in some places, of which the check has found a few."""
-    claim = lambda x: np.where(wrong, scattered(wrong.shape), 1) * np.cos(x)  # noqa: E731
+
+    def claim(x):
+        return np.where(wrong, scattered(wrong.shape), 1) * np.cos(x)
+
     x = np.linspace(-1, 2, wrong.size).reshape(wrong.shape)
     flat = Flat(HandWritten(lambda x: np.sin(x).sum(), {"x": x}, grad=claim))
     entries = Entries(flat, Sampler(flat), ClaimedRows(flat, np.random.default_rng(0)))
