@@ -72,7 +72,7 @@ def printable(text: str, stream: Any) -> str:
     return text.encode(encoding, "gradcli.escape").decode(encoding)
 
 
-codecs.register_error("gradcli.escape", lambda error: (escape(error.object[error.start : error.end]), error.end))  # type: ignore
+codecs.register_error("gradcli.escape", lambda error: (escape(error.object[error.start : error.end]), error.end))  # type: ignore[attr-defined]
 
 
 def cell_len(text: str) -> int:

@@ -34,9 +34,9 @@ class Outline:
         refuse()
 
     __hash__ = None  # type: ignore[assignment]
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __iter__ = __len__ = refuse  # type: ignore
-    __getitem__ = __setitem__ = __array__ = __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = refuse  # type: ignore
-    __rsub__ = __truediv__ = __rtruediv__ = __neg__ = __invert__ = __and__ = __or__ = __float__ = refuse  # type: ignore
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __iter__ = __len__ = refuse  # type: ignore[assignment]
+    __getitem__ = __setitem__ = __array__ = __add__ = __radd__ = __mul__ = __rmul__ = __sub__ = refuse  # type: ignore[assignment]
+    __rsub__ = __truediv__ = __rtruediv__ = __neg__ = __invert__ = __and__ = __or__ = __float__ = refuse  # type: ignore[assignment]
 
 
 class Active(threading.local):
@@ -101,8 +101,8 @@ class Batched(Tensor):
         return f"Batched(shape={list(self.shape)}, dtype={self.dtype})"
 
     requires_grad_ = register_hook = retain_grad = backward = refuse  # type: ignore[assignment]
-    item = __float__ = __int__ = __complex__ = __bool__ = refuse  # type: ignore
-    __index__ = tolist = numpy = __array__ = __contains__ = __setitem__ = __reduce__ = __deepcopy__ = detach_ = refuse  # type: ignore
+    item = __float__ = __int__ = __complex__ = __bool__ = refuse  # type: ignore[assignment]
+    __index__ = tolist = numpy = __array__ = __contains__ = __setitem__ = __reduce__ = __deepcopy__ = detach_ = refuse  # type: ignore[assignment]
 
 
 def innermost_level(operands: Iterable) -> tuple[type[Batched], int]:

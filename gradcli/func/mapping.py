@@ -81,7 +81,7 @@ def batch_or_loop(func: Callable, leaves: list, dims: list, rebuild: Callable, s
     """Return the leaves of func's result, with the mapped axis first, and a function that rebuilds the result."""
     try:
         with open_level(size) as kind:
-            values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore
+            values = [x if d is None else kind.of(x) for x, d in zip(leaves, dims, strict=True)]  # type: ignore[attr-defined]
             args, kwargs = rebuild(values)
             outputs, build = flatten_tree(func(*args, **kwargs))
             shown = [tensor_only(x, func) for x in outputs]

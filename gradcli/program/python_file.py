@@ -189,7 +189,7 @@ def as_function(function: Any) -> Callable:
     def call(**given: Any) -> Any:
         return function.apply(*(given.get(p.name, p.default) for p in parameters))
 
-    call.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in parameters])  # type: ignore
+    call.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in parameters])  # type: ignore[attr-defined]
     return call
 
 
