@@ -152,9 +152,8 @@ def reason_undecided(estimation: Estimation) -> Finding:
         own = look.claimed.tail[tail.argmin()] == tail.min()
         what = "samples" if own else f"samples of {estimation.claim.title}"
         text = f"the variance seems infinite: large {what} follow a power law with index {tail.min():.2g}"
-        return Finding(
-            "heavy tail", f"{text} at {place(look.heavy)}; below an index of 2, the level cannot be guaranteed"
-        )
+        text += f" at {place(look.heavy)}; at 2 or less, the probability of a false alarm (--level) is unknown"
+        return Finding("heavy tail", text)
     open_ones = ~look.within(MOST_BIAS)
     with np.errstate(all="ignore"):
         part = np.where(open_ones, look.bound / look.scale, 0.0).max()

@@ -281,9 +281,9 @@ class FormulaCheck(Check):
             if report.verdict == "inconclusive" and known and not jumps:  # a proof needs no values
                 inputs = tuple(replace(item, verdict="pass") for item in report.inputs)
                 notes = (*report.notes, f"numeric derivatives alone are inconclusive: {report.message}")
-                equal = "equal as formulas"
+                equal = "SymPy proves the claim"
                 return observe(report, {"exact": "proves"}, inputs=inputs, message=equal, notes=notes)
-            return replace(report, message="; ".join(filter(None, (report.message, "equal as formulas"))))
+            return replace(report, message="; ".join(filter(None, (report.message, "SymPy proves the claim"))))
         if proof.words and (wrong or (self.by_sympy and report.verdict != "pass")):
             report = with_words(report, proof.words)
         if not self.by_sympy:

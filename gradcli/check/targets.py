@@ -359,7 +359,8 @@ def refuse_points(request: Request, path: str) -> None:
     for option, value in given.items():
         if value is not None:
             hint = f"to check a function with other inputs, name it: {path}:f x=2"
-            raise GradcliError(f"{path} declares checks with inputs of their own, so {option} has no effect", hint=hint)
+            text = f"{option} does not apply to the checks that {path} declares, which have inputs of their own"
+            raise GradcliError(text, hint=hint)
 
 
 def of_address(target: Target, request: Request) -> Check | CheckReport:

@@ -43,7 +43,7 @@ from .claim import (
 )
 
 MOST_ELEMENTS = 2_000  # most elements of an elementwise function, whose Jacobian has the square of this
-ELEMENTWISE_HINT = "if f works element by element, add --elementwise (elementwise=True in a declaration)"
+ELEMENTWISE_HINT = "if the function works element by element, add --elementwise (elementwise=True in a declaration)"
 UNCHANGED_UNITS = 1000  # changes of an output by up to this many rounding units count as zero
 
 
@@ -201,7 +201,7 @@ class HandWritten(Claim):
         if shape != self.at[name].shape and raw.size == math.prod(out) * self.at[name].size:
             what = f"the claim for '{name}' has shape {raw.shape}: it is with respect to the entries of the array"
             hint = "multiply it by the derivative of the entries with respect to the tangent, or check it without --on"
-            raise WrongShapeError(f"{what}; it must be with respect to the tangent, of shape {out + shape}", hint)
+            raise WrongShapeError(f"{what}; with respect to the tangent, its shape must be {out + shape}", hint)
         return raw
 
     def note_type(self, raw: np.ndarray, name: str) -> None:

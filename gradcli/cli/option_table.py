@@ -102,7 +102,7 @@ OPTIONS: dict[str, Callable] = {
         "--wrt NAMES", "Differentiate with respect to these inputs [all]. NAMES is a list such as x,y."
     ),
     "out": option(
-        "--out NAME", "Use the value called NAME as the output.", callback=as_name, complete="complete_names"
+        "--out NAME", "Differentiate the variable or output called NAME.", callback=as_name, complete="complete_names"
     ),
     "gradient": option("-g --gradient VALUE", "Incoming gradient of a non-scalar output.", complete="complete_value"),
     "tangent": value_option("--tangent -t NAME=VALUE", "Direction for an input; other inputs stay fixed. Repeatable."),
@@ -146,7 +146,7 @@ OPTIONS: dict[str, Callable] = {
     "value_and_grad": option(
         "--value-and-grad",
         "The function returns (value, gradient). SciPy expects this with jac=True.",
-        targets="function checks",
+        targets="function",
     ),
     "numeric": option(
         "--numeric",
@@ -199,8 +199,8 @@ OPTIONS: dict[str, Callable] = {
     "edited_samples": option("--samples K", "Check at K random points [1].", type=Count(1_000_000)),
     "order": option(
         "--order N",
-        "Check derivatives of order N [1]. PyTorch calls order 2 gradgradcheck. Not with --grad or --vjp or --jvp; for "
-        "a formula, use --hess.",
+        "Check derivatives of order N [1]. In PyTorch, the name of order 2 is gradgradcheck. Not with --grad or --vjp "
+        "or --jvp; for a formula, use --hess.",
         type=Count(2),
     ),
     "no_as_called": option(
@@ -264,8 +264,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "bisect": option(
         "--bisect",
-        "Exit with the codes that git bisect run expects. The code is 125 (skip) if a check is inconclusive or an "
-        "error.",
+        "Exit with the codes that git bisect run expects. The code is 125 (skip) if a check is missing, inconclusive "
+        "or an error.",
         excludes="exit_zero",
     ),
     "config": option(
@@ -330,8 +330,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "stochastic": option(
         "--stochastic NAME",
-        "Check the mean of a Monte-Carlo estimator. NAME has one of two forms: NAME(*inputs, rng, n) returns n samples "
-        "of the gradient, and NAME(*inputs, rng) returns one. TARGET is the objective, whose gradient the estimator "
+        "Check the mean of a Monte-Carlo estimator. NAME(*inputs, rng, n) returns n samples of the gradient; "
+        "NAME(*inputs, rng) and NAME(*inputs) return one. TARGET is the objective, whose gradient the estimator "
         "should have on average. TARGET(*inputs) returns the exact expectation. If you do not know it, TARGET(*inputs, "
         "rng, n) may return n random values instead, whose mean is the objective.",
         complete="complete_function",

@@ -184,7 +184,7 @@ def observed(block: InputBlock) -> Observation | None:
     if (block.a == 0).all():
         first = block.flat.claim.first
         what = "second derivative" if first is not None and block.name in first.at else "gradient"
-        text = f"the {what} is zero everywhere (detached?), but the function depends on this input"
+        text = f"all elements of the {what} are zero (detached?), but the function depends on this input"
         return Observation("zero", text)
     if block.array.dtype.itemsize < 8 or not (block.known & block.wrong).any():
         return None

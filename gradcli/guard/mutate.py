@@ -290,8 +290,8 @@ def run_mutants(
         report = mutator.read_report()
         if status != 0:
             text = f":\n{output}" if (output := mutator.output()) else ""
-            hint = "it has to pass first"
-            raise GradcliError(f"'{' '.join(command)}' fails without a mutant (exit {status}){text}", hint=hint)
+            words = f"'{' '.join(command)}' already fails on the unchanged {path} (exit {status}){text}"
+            raise GradcliError(words, hint="it has to pass first")
         if not report["loaded"]:
             raise GradcliError(
                 f"'{' '.join(command)}' never imports {mutator.path}, so it cannot notice any mutant of {target}",

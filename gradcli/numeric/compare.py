@@ -166,7 +166,7 @@ class Comparison:
         if answer.says in ("disagrees", "wrong at the point", "unclear") and self.is_right_in_a_fit(j):
             return answer._replace(says="right on one step")
         if answer.says in ("disagrees", "wrong at the point", "unclear") and self.is_right_too_close(j):
-            return answer._replace(says="right too close")
+            return answer._replace(says="right only very near")
         if word in ("disagrees", "contradicts") and self.agrees_with_trend(j):
             return answer._replace(says="right over many steps")
         if word in ("disagrees", "contradicts") and answer.says in ("disagrees", "unclear") and self.is_right_beside(j):
@@ -288,7 +288,7 @@ class Comparison:
             here, far = (claimed, self.trend(j)) if answer.says == "right on one step" else (value, claimed)
             steps = f"the slope is {here / self.scale:.6g} on the step here and {far / self.scale:.6g} over many steps"
             return Observation("staircase", f"a staircase: {steps}")
-        if answer is not None and answer.says == "right too close":
+        if answer is not None and answer.says == "right only very near":
             near = f"the claim says that the function changes much within {self.reach(j) * self.scale:.1g}"
             return Observation("no slope", f"{near} of the point, which is too close for a numeric derivative")
         if answer is not None and answer.says == "right but for a tolerance":

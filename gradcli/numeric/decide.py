@@ -47,7 +47,9 @@ CHECK = (
     row(ACCEPTED, "the project accepts all findings of this check", project="accepts the findings"),
     row(OPEN, "the claimed derivative is random, so no single call shows whether it is right", claim="is random"),
     row(
-        FAIL, "vector products must be linear and repeatable, and forward and reverse mode must agree", law="is broken"
+        FAIL,
+        "vector products must be linear and must not depend on earlier calls, and forward and reverse mode must agree",
+        law="is broken",
     ),
     row(
         FAIL,
@@ -67,13 +69,17 @@ CHECK = (
     ),
     row(
         OPEN,
-        "the values at this point are not finite, or not those of the recorded call",
+        "the values at this point are not finite, or not those that watch saw when the program ran",
         point="is not finite | differs from the recorded call",
     ),
     row(
         OPEN, "several conventions for tangents have the same Jacobian at this point", point="several conventions agree"
     ),
-    row(OPEN, "two calls of the function, or of the derivative, at the same point differ", repeat="differs"),
+    row(
+        OPEN,
+        "two calls of the function at the same point differ, or those of the derivative do, for an unknown reason",
+        repeat="differs",
+    ),
     row(
         OPEN,
         "the check needs more calls than --calls allows, or in watch more than its time limits allow",
@@ -95,8 +101,8 @@ ELEMENT = (
     row(PASS, "the claimed value lies in the generalized gradient", kink="inside"),
     row(OPEN, "it is not known whether the claimed value lies in the generalized gradient", kink="unknown"),
     row(PASS, "along random directions, an error above the stated resolution would have been seen", bound="is tight"),
-    row(PASS, "the effect of the element is small compared with the effects of others", bound="is small"),
-    row(OPEN, "along random directions, an error of 2 % could not be seen, and no other test decides", bound="is wide"),
+    row(PASS, "the effect of the element is small compared with the effects of others", bound="does not matter"),
+    row(OPEN, "along random directions, an error of 2 % could not be seen", bound="is wide"),
     row(FAIL, "the integral of the claim does not follow the values of the function", values="agrees",
         integral="disagrees"),
     row(OPEN, "the values form steps, and the claim is right within the step at this point, but not over many steps",
@@ -114,7 +120,7 @@ ELEMENT = (
     row(OPEN, "the values form steps, and the slope within a step differs from the slope over many steps",
         values="disagrees | contradicts | unknown", integral="right over many steps | right on one step"),
     row(OPEN, "the claim fits the values only at distances that are too small for a numeric derivative",
-        values="disagrees | contradicts | unknown", integral="right too close"),
+        values="disagrees | contradicts | unknown", integral="right only very near"),
     row(OPEN, "the function may contain an iteration that stops at a tolerance, which would explain the difference",
         values="disagrees | contradicts", integral="right but for a tolerance"),
     row(PASS, "the integral of the claim follows the values of the function, to the stated resolution",

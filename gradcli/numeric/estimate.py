@@ -4,7 +4,7 @@ Scale consistency: a wide fit sharpens a narrow one only if the two agree; other
 structure: a kink, a pole, or a step next to the point. A step may also be the function's own rounding, of which a
 narrow fit sees nothing. `Line.measure_rounding` tells the two apart.
 
-Source: More and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011). Constants whose comments give
+Source: Moré and Wild, "Estimating computational noise", SIAM J. Sci. Comput. 33 (2011). Constants whose comments give
 no other source are calibrated (see verdict.py).
 """
 

@@ -194,7 +194,7 @@ def noise_differences(values: np.ndarray, order: int, axis: int = 0) -> np.ndarr
     """Return the sizes of differences of a given order along an axis, scaled to the size of noise in the values.
 
     They are divided by the root of the sum of their squared weights. For noise they are then equal at every order; for
-    a smooth curve they fall (More and Wild, SIAM J. Sci. Comput. 33, 2011, equation 1.4).
+    a smooth curve they fall (Moré and Wild, SIAM J. Sci. Comput. 33, 2011, equation 1.4).
     """
     return np.abs(np.diff(values, n=order, axis=axis)) / math.sqrt(math.comb(2 * order, order))
 

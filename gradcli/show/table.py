@@ -263,7 +263,7 @@ def details_text(check: CheckReport, style: Style) -> Text:
         words = [f"{name} {digits:.1f}" for name, digits in check.cross_checks]
         lines.append(("digits that agree with reverse mode: " + ", ".join(words), "dim"))
     lines += [("note: " + note, "dim") for note in check.notes if note not in reason]
-    lines += [("found: " + visible(check.found.line), "bold")] if check.found is not None else []
+    lines += [("to keep this point: " + visible(check.found.line), "bold")] if check.found is not None else []
     lines += [("hint: " + visible(check.hint), "cyan")] if check.hint else []
     if check.patch is not None:
         lines += [("fix: " + visible(check.patch.summary), "bold"), *diff_text(check.patch.diff)]

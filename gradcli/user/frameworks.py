@@ -176,7 +176,7 @@ def refuse_foreign_code(function: Any, title: str, engine: str | None = None) ->
         if engine is not None:
             what = f"{title} uses {FRAMEWORKS[framework]}, but --engine is {engine}"
             raise GradcliError(what, hint="leave out --engine")
-        message = f"{title} uses {FRAMEWORKS[framework]}, whose own derivative rules gradcli's engine does not run"
+        message = f"{title} uses {FRAMEWORKS[framework]}, and gradcli's engine does not run its derivative rules"
         hint = "omit --engine" if framework in ADAPTED else "to check a hand-written derivative, use gradcheck --grad"
         raise TargetError(message, hint=hint)
 

@@ -35,7 +35,7 @@ KEYS = [
         "The Python that runs Python targets, or the folder of its environment, as with `--python`. It applies to all "
         "commands and takes precedence over VIRTUAL_ENV. See gradcli-environment(7).",
     ),
-    ("Cm allow-inconclusive", "If true, the exit code is 0 if checks are inconclusive but none fails."),
+    ("Cm allow-inconclusive", "If true, an inconclusive check does not change the exit code."),
     ("Cm strict", "If true, a check also fails for relative differences below 1e-6, as with `--strict`."),
     (
         "Cm accept",

@@ -35,7 +35,7 @@ EXIT_STATUS_OF = {
         "3": "No check failed, but the function or derivative of at least one check raised an error, crashed or took "
         "too long.",
         "4": "At least one check is inconclusive; all others passed.",
-        "125": "With `--bisect`: no check failed, but at least one is inconclusive or an error.",
+        "125": "With `--bisect`: no check failed, but at least one is inconclusive, an error, or not in the file.",
     },
     "lock": {
         "0": "Success. With `--verify`, no check has changed.",
@@ -265,15 +265,16 @@ verdict, and which errors it can miss.
 # Verdicts
 
 A check passes if every element of the claim agrees with the numeric derivative. The difference may be a few times the
-error of the numeric derivative, or 1e-6 of the element. gradcli-verdict(7) gives the exact limits. If only the limit of
+error of the numeric derivative, or 1e-6 of the element. gradcli-verdict(7) gives the exact limits, and explains the
+other tests that can decide, for example at a kink or if a numeric derivative is hard to compute. If only the limit of
 1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
 
 If a check passes, the report gives the resolution, such as 1e-9: an error above this number would have been detected.
 If the inputs have more than eight elements in total, the resolution is relative to the largest slope, and a larger
-relative error of a small element can pass. Otherwise, or with `--show all`, it is relative to each element. If the
-elements of the derivative differ much in size, the report then gives two numbers: one relative to the largest slope,
-and a larger one for relative errors of the smallest elements. At a kink, or if the derivative is zero, the report gives
-no resolution.
+relative error of a small element can pass. Otherwise, or with `--show all`, it is relative to each element. If, in this
+second case, the elements of the derivative differ much in size, the report gives two numbers: one for errors relative
+to the largest slope, and a larger one for relative errors of the smallest elements. At a kink, or if the derivative is
+zero, the report gives no resolution.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than these limits. The
 report names the worst element, with both values. If a known mistake explains all wrong elements, the report names it.
@@ -306,16 +307,17 @@ infinite are kept constant, and a note gives their number.
 
 gradcheck changes all input elements together, along random directions. For a smooth scalar function of n input
 elements, a check that passes calls the function at most about 200 + 20 log2(n) times, and usually 20 to 100 times. It
-takes more calls if the values are noisy, or if an element is wrong by less than 1e-6 of its size. A check that fails
-also searches for the wrong elements. It takes at most about 600 + 20 log2(n) calls, and usually 100 to 600.
+can take more calls than this maximum if the values are noisy, or if an element is wrong by less than 1e-6 of its size.
+A check that fails also searches for the wrong elements. It takes at most about 600 + 20 log2(n) calls, and usually 100
+to 600.
 
 If the inputs have at most eight elements in total, gradcheck checks each of them individually. With `--show all`, it
 always does so, with about 15 calls for each element.
 
 `--calls N` limits the number of calls; in `@gradcli.check`, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
-a verdict, the check is inconclusive. If N is below 200 + 20 log2(n), the message and `calls_needed` in JSON suggest
-this number instead, or 600 + 20 log2(n) if a wrong element is suspected. Fewer calls are often enough.
+a verdict, the check is inconclusive. If N was below 200 + 20 log2(n), the report, and `calls_needed` in JSON, suggest
+this larger number, or 600 + 20 log2(n) if a wrong element is suspected. Fewer calls are often enough.
 
 `--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
 
@@ -347,12 +349,12 @@ gives the details.
 # Monte-Carlo estimators
 
 `--stochastic NAME` checks an estimator: a function whose result is random, and whose mean should be the gradient. Other
-options compare a single result, which says little about a mean. NAME has one of two forms. NAME(*inputs, rng, n)
+options compare a single result, which says little about a mean. NAME has one of three forms. NAME(*inputs, rng, n)
 returns n samples of the gradient, in an array of shape (n, *shape of the input), or one such array for each input.
 NAME(*inputs, rng) returns one sample. The argument rng is a `numpy.random.Generator`. If the file uses PyTorch or JAX,
-it is a `torch.Generator` or a key. Functions without this argument may use the global generators of NumPy, Python
-and PyTorch, which gradcheck seeds before each call. In PyTorch and JAX, NAME may also return a loss. The gradients of
-this loss are then the samples.
+it is a `torch.Generator` or a key. NAME(*inputs) returns one sample, too, and takes random numbers from the global
+generators of NumPy, Python or PyTorch, which gradcheck seeds before each call. In PyTorch and JAX, NAME may also return
+a loss. The gradients of this loss are then the samples.
 
 TARGET is the objective: the function whose gradient the estimator should have on average. TARGET(*inputs) returns the
 exact expectation. If you do not know it, TARGET(*inputs, rng, n) may return n random values instead, whose mean is the
@@ -427,12 +429,13 @@ The types of the parameters have these meanings, and `float` works like `double`
     int              the size of an array
 
 gradcheck chooses the value of an int parameter by the parameter's name. m is the size of the output, and nx or n_x is
-the size of x. An int parameter with a different name is the size of the first array. You can also give a value, such as
-n=3. If the size of the output does not follow from these rules, write `--shape y=3`.
+the size of x. The first int parameter with a different name is the size of the first array, and any further one needs a
+value, such as k=3. The other int parameters may be given values, too. If the size of the output does not follow from
+these rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
-hold the gradient of x. If gradient arrays have other names, the first of them is the gradient of the first input, and
-so on. If the function returns an int, 0 means success. The library runs in a separate process, so if it crashes, only
+hold the gradient of x. If all gradient arrays have other names, the first is the gradient of the first input, and so
+on. If the function returns an int, 0 means success. The library runs in a separate process, so if it crashes, only
 this check is an error.
 
 # Output for editors and CI
@@ -496,7 +499,8 @@ gradcli[ase]. CALCULATOR is an object, a class, or a function that returns a cal
 
 The function is the energy, and its input is `positions`. The claim is minus the forces. With `--stress`, `strain` is a
 second input, in the order xx, yy, zz, yz, xz, xy. The claim for `strain` is the stress times the volume. Constraints
-are not applied. If the calculator has a free energy, gradcheck uses that energy, because the forces are its derivative.
+are not applied. If the calculator has a free energy, gradcheck uses that energy, because the forces are minus its
+derivative.
 
 In a symmetric structure, forces are zero even if the formula is wrong. gradcheck therefore first moves every atom at
 random, by about 0.05 Å along each axis. `--seed` selects different random moves, and `--samples` checks several.
@@ -797,8 +801,8 @@ LINES = {
     "why": "In `tsv`, each line describes one gradient, in these columns: name, state, finding, file, line, "
     "explanation and remedy.",
     "gradcheck": "In `tsv`, each line is a check: verdict, name, file, line, seconds and reason. With `--show all`, "
-    "lines that begin with `element` follow, one for each element. With `--taylor`, lines that begin with `taylor` "
-    "follow.",
+    "lines that begin with `element` follow, one for each element. With `--taylor` or `--stochastic`, lines that "
+    "begin with `taylor` or `bias` follow.",
     "fix": "In `diff`, the output is a unified diff. A summary is printed to standard error.",
     "watch": "In `tsv`, each line describes one derivative, in these columns: verdict, role, function, file, line, "
     "points, calls and reason. With `--loss`, each line describes steps with the same result: verdict, steps, "

@@ -67,7 +67,7 @@ are:
 - The function jumps at the point.
 - The values of the function form a staircase: many small steps, such as those of rounding or of a table. The slope
   within a step then differs from the slope over many steps.
-- The claim differs slightly, and the function seems to contain an iteration that stops at a tolerance. The inexact
+- The claim differs a little, and the function seems to contain an iteration that stops at a tolerance. The inexact
   result of this iteration would explain the difference.
 - The claim fits the values only very close to the point, as next to a singularity.
 - The function or its derivative is not finite at the point.
@@ -91,7 +91,7 @@ METHOD = """
 gradcheck evaluates the function along a line through the point. It does so at Chebyshev points, on intervals of several
 widths around the point. On each interval, it fits a Chebyshev series to the values. The coefficients of the series
 decrease until only the noise of the values is left. The series gives the slope, and the noise gives the error of the
-slope (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; More and Wild, Estimating
+slope (Trefethen, Approximation Theory and Approximation Practice, 2013, chapters 3, 4 and 7; Moré and Wild, Estimating
 Computational Noise, 2011). The estimate on a wide interval is more precise than that on a narrow one, but it is used
 only if the two agree. If they disagree, the wide interval has missed details of the function.
 
@@ -225,14 +225,14 @@ about functions whose values form steps. Its result is one of these:
     disagrees                  the integral differs from the change
     wrong at the point         the integral agrees, but the claimed value at the point
                                does not fit the claimed values next to it
-    right too close            the claim fits the values only at distances that are
+    right only very near       the claim fits the values only at distances that are
                                too small for a reliable numeric derivative, as next
                                to a singularity
     right on one step          the claim is the slope within the step at the point,
                                but not the slope over many steps
     right over many steps      the claim is the slope over many steps, but not the
                                slope within the step at the point
-    right but for a tolerance  the claim differs slightly, as if the function contained
+    right but for a tolerance  the claim differs a little, as if the function contained
                                an iteration that stops at a tolerance
     unclear                    the error of the integral is too large, or intervals of
                                different widths contradict each other

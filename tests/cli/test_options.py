@@ -190,7 +190,7 @@ def test_options_are_fields_of_the_request_or_arguments_of_the_command():
     ("words", "message"),
     [
         (("x", "--grad", "void g()"), "--grad is for C libraries .* only"),
-        (("x", "--value-and-grad"), "--value-and-grad is for FILE.py:NAME and files of checks only"),
+        (("x", "--value-and-grad"), "--value-and-grad is for FILE.py:NAME only"),
         (("f.py:f", "--elementwise"), "--elementwise needs --grad"),
         (("x", "--direction", "LR"), "--direction has no effect on tsv output"),
         (("x", "--steps", "-g", "1", "-f", "table"), "--steps cannot be combined with --gradient"),

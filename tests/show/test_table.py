@@ -151,7 +151,7 @@ def test_a_report_shows_taylor_remainders_cross_checks_and_notes():
     assert lines[5:] == [
         "    rate of the Taylor remainder: 2.00 (2 if right, 1 if wrong)",
         *["    digits that agree with reverse mode: forward mode 15.0, 50 digits 14.5", "    note: held constant"],
-        "    found: gradcli.check(f, at={})",
+        "    to keep this point: gradcli.check(f, at={})",
     ]
 
 
