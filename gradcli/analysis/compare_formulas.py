@@ -289,7 +289,7 @@ def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> st
     term_text = (added, "the term {} is superfluous") if added else (missing, "the term {} is missing")
     texts = [
         (not value.is_number, len(shown), text.format(shown))
-        for found, text in ((ratios, "claimed/true = {}"), term_text)
+        for found, text in ((ratios, "the claim is {} times the derivative"), term_text)
         for value in (found if len(found) == 1 else ())
         if (shown := printing.text(printing.with_decimals(value))) not in ("nan", "zoo") and len(shown) <= RATIO_WIDTH
     ]

@@ -320,7 +320,7 @@ def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray]) -> s
     output, element = item.worst.output, label(item.name, item.worst.place)
     derivative = f"d {label('out', output)}/d {element} is " if output else f"d/d{element} is "
     if len(at) == 1 and not output and not item.worst.place:
-        derivative = ""
+        derivative = "the derivative is "
     digits = 6 if not np.isclose(item.worst.numeric, item.worst.claimed, rtol=1e-5) else 12
     return f"at {place}: {derivative}{item.worst.numeric:.{digits}g}, not {item.worst.claimed:.{digits}g}"
 

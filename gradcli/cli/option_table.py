@@ -163,7 +163,7 @@ OPTIONS: dict[str, Callable] = {
     "on": value_option(
         "--on NAME=MANIFOLD",
         "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel, spd or "
-        "FILE.py:RETRACT. Words after colons name the convention of the claim, such as SE3:left; see "
+        "a retraction, FILE.py:NAME. SE3:left and similar words name the convention of the claim; see "
         "gradcli-manifolds(7). The claim is the Jacobian with respect to the tangent, or a Riemannian "
         "gradient. If the output lies on a manifold, write out=MANIFOLD. Repeatable.",
         complete="complete_manifold",
@@ -199,8 +199,8 @@ OPTIONS: dict[str, Callable] = {
     "edited_samples": option("--samples K", "Check at K random points [1].", type=Count(1_000_000)),
     "order": option(
         "--order N",
-        "Check derivatives of order N [1]. In PyTorch, the name of order 2 is gradgradcheck. Not with --grad or --vjp "
-        "or --jvp; for a formula, use --hess.",
+        "Check derivatives of order N [1]. In PyTorch, the name of order 2 is gradgradcheck. Not with --grad, --vjp "
+        "or --jvp. --hess checks second derivatives that are given as formulas.",
         type=Count(2),
     ),
     "no_as_called": option(
@@ -500,6 +500,6 @@ OPTIONS: dict[str, Callable] = {
     "color": option(
         "--color", "When to use colour [auto: on a terminal].", choices="auto always never", default="auto"
     ),
-    "quiet": option("-q --quiet", "Do not print notes and warnings."),
+    "quiet": option("-q --quiet", "Print only results and errors."),
     "verbose": option("-v --verbose", "Print more notes."),
 }

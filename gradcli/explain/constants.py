@@ -72,7 +72,7 @@ def constant_factor(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[
         return
     for named in constants_near(block, c, bool(evidence.in_shapes(block))):
         yield Hypothesis(named.kind, named.text, divided(named.of), fitted=fitted)
-    text = f"constant factor {c:.9g} on all elements"
+    text = f"the claim is {c:.9g} times the derivative"
     yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
 
 
@@ -184,8 +184,8 @@ def words_of_length(word: str, n: int, name: str, c: float) -> tuple[str, str]:
             mean_for_sum = "probably a mean instead of a sum (or a missing sum over a broadcast axis)"
             return "factor", f"too small by a factor of {n}, {name}; {mean_for_sum}"
         case "-N" | "-1/N":
-            return "factor", f"constant factor {readable_factor(c)} with the wrong sign; {n} is {name}"
-    return "factor", f"constant factor {readable_factor(c)}, which is {word} for N = {n}, {name}"
+            return "factor", f"the claim is {readable_factor(c)} times the derivative; {n} is {name}"
+    return "factor", f"the claim is {readable_factor(c)} times the derivative; this is {word} for N = {n}, {name}"
 
 
 def constants_typed_short(c: float) -> Iterator[NamedConstant]:
@@ -212,11 +212,13 @@ def plain_numbers(c: float) -> Iterator[NamedConstant]:
     for value, word in KNOWN_CONSTANTS.items():
         for number, name in ((value, word), (1 / value, f"1 / ({word})")):
             if abs(c - number) <= RELATIVE * number:
-                yield NamedConstant(functools.partial(constantly, number), "factor", f"constant factor {name}")
+                yield NamedConstant(
+                    functools.partial(constantly, number), "factor", f"the claim is {name} times the derivative"
+                )
     simple = nearest_fraction(c, LARGEST_NUMERATOR)
     if simple and abs(simple.numerator) <= LARGEST_NUMERATOR and abs(c - simple) <= RELATIVE * abs(c):
         value = float(simple)
-        text = f"constant factor {readable_factor(value)}" + (" (and the wrong sign)" if value < 0 else "")
+        text = f"the claim is {readable_factor(value)} times the derivative"
         yield NamedConstant(functools.partial(constantly, value), "factor", text)
 
 
@@ -229,8 +231,7 @@ def numbers_of_code(block: InputBlock, c: float) -> Iterator[NamedConstant]:
                 value = scale * number**power
                 if abs(c - value) <= RELATIVE * abs(value):
                     name = before + way.format(f"{number:.12g}")
-                    where = "a number" if name == f"{number:.12g}" else f"where {number:.12g} is a number"
-                    text = f"constant factor {name}, {where} in the code"
+                    text = f"the claim is {name} times the derivative ({number:.12g} is a number in the code)"
                     yield NamedConstant(functools.partial(constantly, value), "factor", text)
 
 

@@ -33,7 +33,7 @@ def moves(block: InputBlock) -> Iterator[Hypothesis]:
             text = (
                 f"{hypothesis.text}; in addition, the sign is wrong"
                 if c == -1 or abs(c + 1) < 1e-6
-                else (f"{hypothesis.text}; in addition, there is a constant factor {c:.6g}")
+                else (f"{hypothesis.text}; in addition, the claim is multiplied by {c:.6g}")
             )
             fixed = lambda at, h=hypothesis, c=c: h.corrected(at) / c  # noqa: E731
             yield hypothesis._replace(text=text, corrected=fixed)

@@ -46,7 +46,12 @@ def part_hypotheses(block: InputBlock) -> Iterator[Hypothesis]:
         yield Hypothesis(named.kind, text, fixed, general=False, fitted=int(where.sum()) if named.kind != "sign" else 2)
     if int(where.sum()) > 2:
         fixed = functools.partial(divided_where, block.wrong, functools.partial(constantly, c))
-        yield Hypothesis("factor", f"constant factor {readable_factor(c)} {where_text(block)}", fixed, general=False)
+        yield Hypothesis(
+            "factor",
+            f"the claim is {readable_factor(c)} times the derivative {where_text(block)}",
+            fixed,
+            general=False,
+        )
 
 
 def divided_where(wrong: np.ndarray, factor: BlockNumber, at: InputBlock) -> np.ndarray:

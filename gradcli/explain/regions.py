@@ -81,7 +81,7 @@ def scaled_where(block: InputBlock, some: np.ndarray, condition: RegionCondition
     if c is None or abs(c - 1) < CLOSE_TO_ONE:
         return
     named = next(constants_near(block, c), None)
-    text = f"constant factor {readable_factor(c)}" if named is None else named.text
+    text = f"the claim is {readable_factor(c)} times the derivative" if named is None else named.text
     kind = "factor" if named is None else named.kind
     fixed = lambda at: np.where(condition.of(at), at.a / c, at.a)  # noqa: E731
     yield Hypothesis(kind, f"{text}, where {condition.text}", fixed, fitted=int(some.sum()), by_value=True)

@@ -92,8 +92,9 @@ def not_watched(command: Sequence[str]) -> GradcliError:
     options = itertools.takewhile(lambda word: word.startswith("-"), words)
     isolated = next((word for word in options if re.match("-[^cmWX-]*[EIS]", word)), None)
     if isolated is not None and os.path.basename(program).startswith("python"):
-        return GradcliError(f"{program} {isolated} cannot be watched", hint="run it without -I, -E and -S")
-    hint = "watch a command such as python fit.py or pytest -q; python -I and -E cannot be watched"
+        hint = "run it without -I, -E and -S: with them, Python does not load watch"
+        return GradcliError(f"{program} {isolated} cannot be watched", hint=hint)
+    hint = "watch a command such as python fit.py or pytest -q; python -I, -E and -S cannot be watched"
     return GradcliError(f"'{' '.join(command)}' did not run Python, so there was nothing to watch", hint=hint)
 
 

@@ -82,7 +82,7 @@ CHECK = (
     ),
     row(
         OPEN,
-        "the check needs more calls than --calls allows, or in watch more than its time limits allow",
+        "the check needs more calls than --calls allows or, in watch, more time than the time limits of watch allow",
         budget="is used up",
     ),
     row(PASS, "the claim and the derivative are equal as formulas", exact="proves"),

@@ -50,7 +50,7 @@ class Hook:
         for statement in program.statements:
             for node in statement.value.walk():
                 if isinstance(node, tree.Name) and node.name != "g" and node.name not in CONSTANTS:
-                    message = f"--hook {self.name}: the action may use only the gradient, 'g', not '{node.name}'"
+                    message = f"--hook {self.name}: the expression may use only the gradient, 'g', not '{node.name}'"
                     hint = "for example --hook y='g*2' or --hook y='clip(g, -1, 1)'"
                     raise GradcliError(message, span=program.span(node), hint=hint, kind="name")
 
@@ -59,10 +59,10 @@ class Hook:
                 result = lift_number(Evaluator(program, request).run({"g": gradient}))
             given, made, span = gradient._data, result._data, program.span(program.statements[-1].value)
             if made.shape != given.shape:
-                what = f"the action changed the gradient's shape from {given.shape} to {made.shape}"
+                what = f"the expression changes the gradient's shape from {given.shape} to {made.shape}"
                 raise GradcliError(f"--hook {self.name}: {what}", span=span, kind="shape")
             if made.dtype.kind == "c" and given.dtype.kind != "c":
-                message = f"--hook {self.name}: the action made a real gradient complex"
+                message = f"--hook {self.name}: the expression makes a real gradient complex"
                 raise GradcliError(message, span=span, hint="take real(...) of it", kind="value")
             if recorded or result._data.dtype == gradient._data.dtype:
                 return result

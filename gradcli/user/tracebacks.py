@@ -67,7 +67,9 @@ def with_parents(path: str) -> Iterator[str]:
 
 def exit_text(code: Any) -> str:
     """Describe how a script exited: with a status, or with a message."""
-    return f"exited with status {code}" if isinstance(code, int) else f"ended: {text_of(code)}"
+    if isinstance(code, int):
+        return f"exited with status {code}"
+    return f"ended: {text}" if (text := text_of(code)) else "ended with a message that has no text"
 
 
 def raised_by_user(error: BaseException) -> bool:

@@ -270,14 +270,15 @@ other tests that can decide, for example at a kink or if a numeric derivative is
 1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
 
 If a check passes, the report gives the resolution, such as 1e-9: an error above this number would have been detected.
-If the inputs have more than eight elements in total, the resolution is relative to the largest slope, and a larger
-relative error of a small element can pass. Otherwise, or with `--show all`, it is relative to each element. If, in this
-second case, the elements of the derivative differ much in size, the report gives two numbers: one for errors relative
-to the largest slope, and a larger one for relative errors of the smallest elements. At a kink, or if the derivative is
-zero, the report gives no resolution.
+If the inputs have more than eight elements in total, the resolution is relative to the largest slope (the largest
+element of the derivative), and a larger relative error of a small element can pass. Otherwise, or with `--show all`, it
+is relative to each element. If, in this second case, the elements of the derivative differ much in size, the report
+gives two numbers: one for errors relative to the largest slope, and a larger one for relative errors of the smallest
+elements. At a kink, or if the derivative is zero, the report gives no resolution.
 
-A check fails if an element of the claim differs from the numeric derivative by clearly more than these limits. The
-report names the worst element, with both values. If a known mistake explains all wrong elements, the report names it.
+A check fails if an element of the claim differs from the numeric derivative by clearly more than a passing check
+allows. The report names the worst element, with both values. If a known mistake explains all wrong elements, the report
+names it.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
 element in which an error of 2 % could not be detected. But not every element matters. The effect of an input element is
@@ -306,20 +307,20 @@ infinite are kept constant, and a note gives their number.
 # Cost and limits
 
 gradcheck changes all input elements together, along random directions. For a smooth scalar function of n input
-elements, a check that passes calls the function at most about 200 + 20 log2(n) times, and usually 20 to 100 times. It
-can take more calls than this maximum if the values are noisy, or if an element is wrong by less than 1e-6 of its size.
-A check that fails also searches for the wrong elements. It takes at most about 600 + 20 log2(n) calls, and usually 100
-to 600.
+elements, a check that passes usually calls the function 20 to 100 times. It takes more than about 200 + 20 log2(n)
+calls only if the values are noisy, or if an element is wrong by less than 1e-6 of its size. A check that fails also
+searches for the wrong elements. It takes at most about 600 + 20 log2(n) calls, and usually 100 to 600.
 
 If the inputs have at most eight elements in total, gradcheck checks each of them individually. With `--show all`, it
 always does so, with about 15 calls for each element.
 
 `--calls N` limits the number of calls; in `@gradcli.check`, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
-a verdict, the check is inconclusive. If N was below 200 + 20 log2(n), the report, and `calls_needed` in JSON, suggest
-this larger number, or 600 + 20 log2(n) if a wrong element is suspected. Fewer calls are often enough.
+a verdict, the check is inconclusive. If N was below 200 + 20 log2(n), the report suggests this number of calls, or 600
++ 20 log2(n) if a wrong element is suspected. In JSON, the number is `calls_needed`. Fewer calls are often enough.
 
-`--timeout S` limits each check to S seconds, and the import of a file to ten times S or 30 seconds, whichever is more.
+`--timeout S` limits each check of a Python function to S seconds, and the import of a file to ten times S or 30
+seconds, whichever is more.
 
 Python functions are checked in a separate process, or in N processes with `-j N`. If a check crashes, exits or exceeds
 `--timeout`, its verdict is error, and the remaining checks continue. If the file imports PyTorch or JAX, the
@@ -430,13 +431,13 @@ The types of the parameters have these meanings, and `float` works like `double`
 
 gradcheck chooses the value of an int parameter by the parameter's name. m is the size of the output, and nx or n_x is
 the size of x. The first int parameter with a different name is the size of the first array, and any further one needs a
-value, such as k=3. The other int parameters may be given values, too. If the size of the output does not follow from
-these rules, write `--shape y=3`.
+value, such as k=3. You may also give a value, such as n=3, to an int parameter whose value gradcheck would choose. If
+the size of the output does not follow from these rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
-hold the gradient of x. If all gradient arrays have other names, the first is the gradient of the first input, and so
-on. If the function returns an int, 0 means success. The library runs in a separate process, so if it crashes, only
-this check is an error.
+hold the gradient of x. Arrays with other names must be as many as the gradients that are still missing; they are these
+gradients, in the order of the inputs. If the function returns an int, 0 means success. The library runs in a separate
+process, so if it crashes, only this check is an error.
 
 # Output for editors and CI
 
@@ -594,9 +595,9 @@ The script runs once and prints its own output. Then `why` reports each gradient
 inf. If the script or an optimizer used the gradient, the state is the one at its last use. Otherwise, it is the one
 at the end of the script. A gradient that contains only rounding errors counts as zero.
 
-In the following, the output is the tensor on which the script calls backward(), such as a loss. If a gradient is None,
-`why` follows the data from the tensor to the output, even through Python numbers and NumPy arrays. It reports the line
-at which the data leaves the graph, in the script or in a module that the script imports.
+In the following, the output is the tensor on which the script calls backward(), such as a loss. If the gradient of a
+tensor is None, `why` follows the data from this tensor to the output, even through Python numbers and NumPy arrays. It
+reports the line at which the data leaves the graph, in the script or in a module that the script imports.
 
 If you give no NAME, `why` does not complain about gradients that are usually meant to be None or zero:
 
@@ -750,7 +751,7 @@ CHECK_SEED = f"The seed determines random inputs and directions. {SEED}"
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error. Hooks run in the order in which they are given.",
-    "--json": "Both print errors as JSON, too.",
+    "--json": "With both, an error is printed as JSON on standard output, too.",
     "--max-elements": "On Linux, an expression may use 2 GiB of memory, or proportionally more if N is above 1e8.",
     "--output": f"{WHOLE} Unless `-f` is given, a known extension such as .json selects the format.",
     "--python": PROJECT,

@@ -125,7 +125,7 @@ values. For NumPy functions, formulas and gradcli's own engine, it computes the 
 PyTorch and JAX, it uses float32 instead, whose rounding errors are 2^29 times as large as those of float64. The result
 shows whether the steps of a staircase belong to the function or come from rounding. Programs and C libraries cannot be
 computed in a second type. If their values form steps, the check is inconclusive unless the numeric derivative and the
-integral test agree.
+integral test give the same answer.
 
 # Probe
 
@@ -179,9 +179,9 @@ is less than a hundredth of the largest effect does not make a check inconclusiv
 rounding error of the output, the element is called not decidable. A note gives the number of such elements.
 
 A backward pass is tested with incoming gradients of very different sizes: a random one, 1024 times that one, and that
-one divided by 1024. It is also tested with an array of ones, as a sum passes it back, and with arrays that are 1 for
-one element of the output and 0 for the others. gradcheck calls each derivative twice at the same point, and again after
-a call at a different point.
+one divided by 1024. It is also tested with an array of ones, which is what the backward pass of a sum delivers, and
+with arrays that are 1 for one element of the output and 0 for the others. gradcheck calls each derivative twice at the
+same point, and again after a call at a different point.
 
 gradcheck chooses its methods by sizes and numbers of calls, never by elapsed time. A check that stays within its time
 limit therefore has the same verdict on a slow machine as on a fast one.
@@ -243,7 +243,7 @@ where the claimed value lies if the point is a kink. `tolerances` compares the c
 `--atol`.
 """
 DECISIONS_ON_CHECKS = """
-The check as a whole has test results, too. `elements` is the worst verdict on an element. Again, the first decision
+The check as a whole has test results, too. `elements` sums up the verdicts on the elements. Again, the first decision
 that matches gives the verdict. A check that reaches the time limit of `--timeout` does not get this far: its verdict is
 error, or inconclusive in `watch`.
 """
@@ -291,11 +291,11 @@ ESTIMATORS = """
 `--stochastic` draws samples of an estimator and compares their mean with the derivative of the expectation. The samples
 form {blocks} groups of equal size. No call of the estimator belongs to two groups, so the means of the groups are
 independent. gradcheck computes the mean after at least {least} samples, and again each time their number has doubled.
-Each time, the t distribution of these means gives an interval for the bias of each element. Samples with large values
-may be rare. Therefore, a multiple of R / n is added to both sides of this interval, as in the empirical Bernstein bound
-of Maurer and Pontil (2009). Here n is the number of samples, and R is the largest sample minus the smallest one. The
-probability given by `--level` is divided equally among all intervals. An estimator without bias therefore fails with at
-most this probability.
+Each time, the t distribution of the means of the groups gives an interval for the bias of each element. Samples with
+large values may be rare. Therefore, a multiple of R / n is added to both sides of this interval, as in the empirical
+Bernstein bound of Maurer and Pontil (2009). Here n is the number of samples, and R is the largest sample minus the
+smallest one. The probability given by `--level` is divided equally among all intervals. An estimator without bias
+therefore fails with at most this probability.
 
 An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if no bias in the
 interval exceeds a limit. At first, the limit is 1 % of the largest derivative with respect to the same input. After

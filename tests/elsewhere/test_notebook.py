@@ -27,7 +27,7 @@ def test_the_checks_in_a_cell_are_run(shell):
     assert [check.verdict for check in passed.checks] == ["pass"]
     (check,) = failed.checks
     assert (check.name, check.verdict, check.inputs[0].worst.numeric) == ("square", "fail", pytest.approx(4.0))
-    assert "constant factor 3/2" in failed._repr_html_()
+    assert "the claim is 3/2 times the derivative" in failed._repr_html_()
     assert check.replay is None  # no command line can rerun a cell
     assert shell.run_cell(CELLS[3]).result == 9  # the cell ran in the notebook's namespace
 

@@ -148,7 +148,7 @@ JACOBIANS = {
         lambda x: -cube_jacobian(x).T,
         "the Jacobian is transposed (rows are outputs, columns are inputs); in addition, the sign is wrong",
     ),
-    "transposed and tripled": (cube, lambda x: 3 * cube_jacobian(x).T, "in addition, there is a constant factor 3"),
+    "transposed and tripled": (cube, lambda x: 3 * cube_jacobian(x).T, "in addition, the claim is multiplied by 3"),
     "rolled rows": (
         lambda x: np.sin(WEIGHTS @ x),
         lambda x: np.roll(np.cos(WEIGHTS @ x)[:, None] * WEIGHTS, -1, 0),

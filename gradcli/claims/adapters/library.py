@@ -73,7 +73,9 @@ def read_declaration(text: str) -> Declaration:
     match = DECLARATION.match(text)
     if not match:
         message = f"'{text}' is not a declaration of a C function"
-        raise GradcliError(message, hint="copy it from the header, for example 'double f(int n, const double *x)'")
+        raise GradcliError(
+            message, hint="copy the line that declares it in the header, such as 'double f(int n, const double *x)'"
+        )
     returns = plain_type(match["returns"])
     if returns not in RESULT_TYPES:
         raise GradcliError(f"'{text}': it returns {returns}, not double, float, int or void")

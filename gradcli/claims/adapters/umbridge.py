@@ -30,9 +30,10 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
         try:
             words = shlex.split(text.removeprefix("cmd:"))
         except ValueError as error:
-            raise GradcliError(f"{text}: {error}") from None
+            message = f'the command in "{text}" has an opening quotation mark or a backslash without its partner'
+            raise GradcliError(message, hint="put the whole target in quotation marks: 'cmd:COMMAND'") from error
         if not words:
-            raise GradcliError(f"{text} does not name a command", hint="write cmd:COMMAND")
+            raise GradcliError(f"'{text}' names no command", hint="write cmd:COMMAND")
         connection = Process(words, text, seconds)
     else:
         from .http import Server

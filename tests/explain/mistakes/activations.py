@@ -433,7 +433,7 @@ class clip_mask_on_one_side:
 
 class hardsigmoid_without_sixth:
     at = {"x": [-4.1, -1.4, 0.3, 1.8, 3.6, -2.2, 2.5]}
-    says = "constant factor 6"
+    says = "the claim is 6 times the derivative"
 
     def f(x):
         return np.clip(x / 6 + 0.5, 0, 1)

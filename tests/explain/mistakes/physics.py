@@ -206,7 +206,7 @@ class kinetic_energy_mass:
 
 class morse_inner_derivative:
     at = {"r": [0.9, 1.2, 1.7]}
-    says = "constant factor 2/3"
+    says = "the claim is 2/3 times the derivative"
 
     def f(r):
         return np.sum((1 - np.exp(-1.5 * (r - 1))) ** 2)
