@@ -458,7 +458,7 @@ def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") ->
     """Raise CallError for code of another framework: the engine would compute its values but never run its rules."""
     if framework is not None and framework != engine:
         theirs, ours = FRAMEWORKS[framework], FRAMEWORKS.get(engine, "gradcli")
-        message = f"{name} uses {theirs}, and {ours}'s engine does not run its derivative rules"
+        message = f"{name} uses {theirs}, and {ours}'s engine cannot run {theirs}'s derivative rules"
         raise CallError(message, f"use --grad or --vjp to check the derivative that {theirs} computes")
 
 

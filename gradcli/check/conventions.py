@@ -50,7 +50,7 @@ def agreeing_conventions(claim: OnManifolds, seed: int) -> Iterator[str]:
         elsewhere = manifold.conventions(other.point(name))[k]
         if not same_columns(changed_rows(other, there, name, elsewhere), there, other, name):
             what, also = name or "the output", convention.text.removeprefix("the Jacobian for ")
-            text = f"the declared one, {manifold.describes}; and that for {also}"
+            text = f"the declared one, {manifold.describes}, and the one for {also}"
             text = re.sub(rf"\b{manifold.symbol}\b", name or "out", text)
             yield f"two conventions for tangents of {what} have the same Jacobian at this point: {text}"
 

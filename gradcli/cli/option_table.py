@@ -162,9 +162,9 @@ OPTIONS: dict[str, Callable] = {
     ),
     "on": value_option(
         "--on NAME=MANIFOLD",
-        "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel, spd or "
-        "a retraction, FILE.py:NAME. SE3:left and similar words name the convention of the claim; see "
-        "gradcli-manifolds(7). The claim is the Jacobian with respect to the tangent, or a Riemannian "
+        "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel or spd. It can also be "
+        "a retraction of your own, written as FILE.py:NAME. SE3:left and similar words name the convention of the "
+        "claim; see gradcli-manifolds(7). The claim is the Jacobian with respect to the tangent, or a Riemannian "
         "gradient. If the output lies on a manifold, write out=MANIFOLD. Repeatable.",
         complete="complete_manifold",
         targets="function library umbridge",
@@ -264,8 +264,8 @@ OPTIONS: dict[str, Callable] = {
     ),
     "bisect": option(
         "--bisect",
-        "Exit with the codes that git bisect run expects. The code is 125 (skip) if a check is missing, inconclusive "
-        "or an error.",
+        "Exit with the codes that git bisect run expects. The code is 125 (skip) if no check failed, but one is "
+        "missing, inconclusive or an error.",
         excludes="exit_zero",
     ),
     "config": option(

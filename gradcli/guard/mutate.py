@@ -295,7 +295,7 @@ def run_mutants(
         if not report["loaded"]:
             raise GradcliError(
                 f"'{' '.join(command)}' never imports {mutator.path}, so it cannot notice any mutant of {target}",
-                hint="is another copy installed? name the file that is imported",
+                hint="if the command imports another copy of the file, such as an installed one, name that copy",
             )
         seconds = timeout or max(RUN_SECONDS, RUN_FACTOR * took)
         chosen = list(different(mutator.mutants, report["sizes"]))

@@ -113,7 +113,12 @@ ELEMENT = (
     row(
         FAIL,
         "the element differs from the numeric derivative, and the integral of the claim does not follow the values",
-        values="disagrees | contradicts", integral="disagrees | wrong at the point",
+        values="disagrees | contradicts", integral="disagrees",
+    ),
+    row(
+        FAIL,
+        "the element differs from the numeric derivative, and does not fit the claimed values next to it",
+        values="disagrees | contradicts", integral="wrong at the point",
     ),
     row(FAIL, "several estimates of the derivative agree, and the claim differs by more than rounding explains",
         values="contradicts", integral="unclear | "),

@@ -79,18 +79,19 @@ STAIR_VECTORS = 256  # vectors tested for stairs, so close that a smooth curve h
 
 
 def nonlinearity(flat: Flat, seed: int) -> Observation | None:
-    """Return how the claimed products are not linear, PyTorch's "backward not multiplied by grad_output"."""
+    """Return how the claimed products are not linear, as PyTorch's "backward not multiplied by grad_output"."""
     claim = flat.claim
     rng = np.random.default_rng(seed + 7)
     if claim.capabilities.pull:
         draw = functools.partial(draw_cotangent, flat, rng)
-        words = ("backward not multiplied by grad_output: a gradient of zeros gives", "backward", "grad_output")
+        says = "the backward pass is not multiplied by grad_output, the incoming gradient: zeros give"
+        words = (says, "backward", "grad_output")
         finding = find_nonlinear(flat, flat.pull, draw(), draw(), words) or special_cotangent(flat, draw())
         if finding is not None:
             return finding
     if claim.capabilities.push and not claim.capabilities.traced:
         u, v = (COTANGENT_SIZE * rng.standard_normal(flat.size) for _ in range(2))
-        words = ("jvp not multiplied by its tangents: tangents of zeros give", "jvp", "its tangents")
+        words = ("the jvp is not multiplied by its tangents: zeros give", "jvp", "its tangents")
         return find_nonlinear(flat, flat.push, u, v, words)
     return None
 

@@ -32,7 +32,7 @@ def takes_whole(annotation: Any) -> bool:
     return "float" not in text and any(re.search(rf"\b{word}\b", text) for word in WHOLE_ANNOTATIONS)
 
 
-WRAP_ADVICE = "wrap it in a function whose parameters have names: def g(x, y): return f(x, y)"
+WRAP_ADVICE = "call it in a function whose parameters have names, such as def wrapper(x, y)"
 
 
 def named_parameters(function: Callable, title: str) -> list[inspect.Parameter]:

@@ -97,7 +97,7 @@ class ExpressionProgram(Program):
         if missing == [self.title] and self.request.expression is None:  # probably the name of a file or a folder
             from ..lang.tables import nearest_file
 
-            advice = f"an input needs a value: {command} {self.title} {self.title}=1"
+            advice = f"if it is a formula, give the input a value: {command} {self.title} {self.title}=1"
             hint = " ".join(filter(None, (nearest_file(self.title), advice)))
             return GradcliError(f"no such file or folder: {self.title}", hint=hint, kind="file")
         from ..lang.reword import no_value_hint

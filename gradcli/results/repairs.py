@@ -43,7 +43,8 @@ class FixReport(NamedTuple):
             elif check.passed:
                 yield f"{check.name}: right as it is"
             elif check.verdict == "fail":
-                yield f"{check.name}: wrong, and {check.no_patch or 'no edit repairs it'}"
+                why_not = check.no_patch or "no edit that was tried repairs it"
+                yield f"{check.name}: the derivative is wrong, and {why_not}"
         for file in self.written:
             yield f"{file} was changed"
 

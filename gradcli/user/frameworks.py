@@ -176,7 +176,8 @@ def refuse_foreign_code(function: Any, title: str, engine: str | None = None) ->
         if engine is not None:
             what = f"{title} uses {FRAMEWORKS[framework]}, but --engine is {engine}"
             raise GradcliError(what, hint="leave out --engine")
-        message = f"{title} uses {FRAMEWORKS[framework]}, and gradcli's engine does not run its derivative rules"
+        theirs = FRAMEWORKS[framework]
+        message = f"{title} uses {theirs}, and gradcli's engine cannot run {theirs}'s derivative rules"
         hint = "omit --engine" if framework in ADAPTED else "to check a hand-written derivative, use gradcheck --grad"
         raise TargetError(message, hint=hint)
 

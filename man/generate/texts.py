@@ -435,9 +435,9 @@ value, such as k=3. You may also give a value, such as n=3, to an int parameter 
 the size of the output does not follow from these rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
-hold the gradient of x. Arrays with other names must be as many as the gradients that are still missing; they are these
-gradients, in the order of the inputs. If the function returns an int, 0 means success. The library runs in a separate
-process, so if it crashes, only this check is an error.
+hold the gradient of x. Arrays with other names hold the remaining gradients, in the order of the inputs. There must be
+exactly one such array for each remaining gradient. If the function returns an int, 0 means success. The library runs in
+a separate process, so if it crashes, only this check is an error.
 
 # Output for editors and CI
 
@@ -751,7 +751,7 @@ CHECK_SEED = f"The seed determines random inputs and directions. {SEED}"
 OPTIONS = {
     "--hook": "If ACTION returns a value other than None, this value replaces the gradient. What ACTION prints goes to "
     "standard output, or with `--json` to standard error. Hooks run in the order in which they are given.",
-    "--json": "With both, an error is printed as JSON on standard output, too.",
+    "--json": "With either option, errors are also printed as JSON, on standard output.",
     "--max-elements": "On Linux, an expression may use 2 GiB of memory, or proportionally more if N is above 1e8.",
     "--output": f"{WHOLE} Unless `-f` is given, a known extension such as .json selects the format.",
     "--python": PROJECT,

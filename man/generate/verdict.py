@@ -44,7 +44,8 @@ number of the other elements. gradcli-gradcheck(1) explains the resolution.""",
         "Cm fail",
         """At least one of these is true:
 
-- An element of the claim differs from the numeric derivative, and fails the integral test.
+- An element of the claim differs from the numeric derivative, and fails the integral test or does not fit the claimed
+  values next to it.
 - An element fails the integral test, although the numeric derivative agrees or is not known.
 - An element differs from the numeric derivative, several estimates of the derivative agree with each other, and the
   integral test does not decide.
@@ -196,8 +197,8 @@ gradcheck tries some of these ways:
 - For custom functions and operators of PyTorch, it tries inputs and incoming gradients in other memory layouts, such as
   transposed ones. If there are several outputs, it uses only some of them. It also runs the backward pass a second
   time, and tests whether arguments change.
-- For custom_vjp and custom_jvp functions of JAX, it uses only one of several outputs. If an output is an integer, it
-  tests whether the rule accepts the float0 that JAX passes for it.
+- For custom_vjp and custom_jvp functions of JAX, it uses only one of several outputs. If an output is an integer, JAX
+  passes a placeholder of type float0 as its gradient, and gradcheck tests whether the function accepts this.
 - For all other derivatives, it tries no other ways. For example, it does not transpose NumPy arrays.
 """
 DECISIONS = """
@@ -303,8 +304,9 @@ more samples it is 5 %, and in the end {most:.0f} %. If this derivative is zero,
 takes its place.
 
 If a few samples account for much of the variance, gradcheck estimates how rare large samples are: it computes Hill's
-index from the samples with the largest values. An index up to {infinite} means that the variance is probably infinite.
-No interval can then be stated, and the check is inconclusive.
+index from the samples with the largest values. The variance is infinite if the index is 2 or less. The computed index
+is uncertain, so up to {infinite}, the variance counts as infinite. No interval can then be stated, and the check is
+inconclusive.
 
 An estimator that takes the number of samples is also called with n = 2. If the mean of these calls differs from the
 derivative, the samples of one call depend on each other, for example through a baseline that contains the sample
@@ -324,10 +326,10 @@ reference, not with values of the checked function. This derivative is computed 
 type of `--dtype`. If the reference is a NumPy function that gradcli cannot differentiate, its derivative is estimated
 from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded to this type.
 
-gradcheck also runs the backward pass of the reference in the type of `--dtype`. The error of this backward pass,
-compared with the derivative in float64, is the reference's own error. It is the root mean square over the elements, and
-at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type that are about as large
-as the root mean square of the derivative.
+gradcheck also runs the backward pass of the reference in the type of `--dtype`. The root mean square of the errors of
+its elements, compared with the derivative in float64, is the reference's own error. If it is less than half an ulp,
+half an ulp is used instead. Here, an ulp is the distance between two neighbouring numbers of this type that are about
+as large as the root mean square of the derivative.
 
 Let C be the change of the derivative when the inputs change by one rounding unit. Let k be 4 in bfloat16, 8 in float16,
 and 16 in float32. Each input has a verdict of its own:

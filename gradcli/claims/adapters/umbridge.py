@@ -30,7 +30,7 @@ def open_address(text: str, request: Request) -> Callable[[Arrays], Claim]:
         try:
             words = shlex.split(text.removeprefix("cmd:"))
         except ValueError as error:
-            message = f'the command in "{text}" has an opening quotation mark or a backslash without its partner'
+            message = f'the command in "{text}" has a quotation mark that is not closed, or ends with a backslash'
             raise GradcliError(message, hint="put the whole target in quotation marks: 'cmd:COMMAND'") from error
         if not words:
             raise GradcliError(f"'{text}' names no command", hint="write cmd:COMMAND")
