@@ -279,7 +279,7 @@ class Check:
         worst = min(reports, key=lambda report: ["error", "inconclusive", "pass"].index(report.verdict))
         if len(reports) > 1 and worst.verdict == "pass":
             seconds = sum(report.seconds for report in reports)
-            return replace(worst, notes=(*worst.notes, f"{len(reports)} samples"), seconds=seconds)
+            return replace(worst, notes=(*worst.notes, f"checked at {len(reports)} random points"), seconds=seconds)
         return worst
 
     def run_one(self, seed: int) -> CheckReport:

@@ -68,7 +68,7 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             one = item.negligible == 1
             count = "1 element is" if one else f"{item.negligible} elements are"
             reason = f"{'its' if one else 'their'} effect is smaller than the rounding error of the output"
-            any_claim = f"any claim up to {item.negligible_below:.2g} agrees"
+            any_claim = f"any claimed value of up to {item.negligible_below:.2g} agrees"
             yield f"{item.name}: {count} not decidable, because {reason}; {any_claim}"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
             yield f"{item.name}: {TRIVIAL}"

@@ -261,7 +261,7 @@ class PointSearch:
 
 
 def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[str, Any]]) -> CheckReport:
-    """Return the report of the smallest failing point, or else `report` on the declared one. saved: tried first."""
+    """Return the report of the simplest failing point, or else `report` on the declared one. saved: tried first."""
     base = check.point(np.random.default_rng(check.request.seed))
     try:
         hunt = PointSearch(check, base)
@@ -278,10 +278,9 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
         found = f"searched {count} points: found none where the claim is wrong"
         note = "the claim fails at this point, so no other points were searched" if wrong else found
         return replace(report, notes=(*report.notes, note))
-    where = "found by shrinking the declared point" if wrong else f"found by shrinking one of {count} points"
-    return with_point(
-        hunt, shrink(failing, hunt.fails, hunt.varied), report, f"this is the smallest failing point, {where}"
-    )
+    where = "the declared point" if wrong else f"one of {count} points"
+    note = f"this is the simplest failing point that was found, starting from {where}"
+    return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, note)
 
 
 def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point | None:

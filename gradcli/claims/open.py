@@ -67,7 +67,7 @@ def open_address(text: str, request: Request) -> Callable[..., Any]:
         raise GradcliError(f"--safe: {text} would have to be executed")
     if kind != "library":
         for name in request.claims:
-            raise GradcliError(f"--{name}: {text} provides its own derivative")
+            raise GradcliError(f"--{name} cannot be used, because {text} provides its own derivative")
     if kind != "umbridge":
         refuse_config(text, request)
     return import_module(f"{__package__}.adapters.{kind}").open_address(text, request)

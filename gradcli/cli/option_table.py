@@ -265,7 +265,7 @@ OPTIONS: dict[str, Callable] = {
     "bisect": option(
         "--bisect",
         "Exit with the codes that git bisect run expects. The code is 125 (skip) if no check failed, but one is "
-        "missing, inconclusive or an error.",
+        "inconclusive, an error, or not in the file.",
         excludes="exit_zero",
     ),
     "config": option(

@@ -247,7 +247,7 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, count: int) -> Hy
     name, value = with_f(q.name), value.removeprefix("-")
     size, _, where = value.partition(" for ")
     size, where = "" if size == "1" else f"{size} * ", f" ({where})" if where else ""
-    dropped = f"a term {size}{name}{where} is missing, or half of it has the wrong sign"
+    dropped = f"a term {size}{name}{where} is missing, or a term half as large has the wrong sign"
     action = dropped if c < 0 else f"a term {size}{name}{where} is superfluous, or the opposite term is missing"
     text = f"{action}: the difference is proportional to {q.name}"
     if q.name.startswith("inv("):

@@ -117,7 +117,7 @@ ELEMENT = (
     ),
     row(
         FAIL,
-        "the element differs from the numeric derivative, and does not fit the claimed values next to it",
+        "the element differs from the numeric derivative, and does not fit its own claimed values at points nearby",
         values="disagrees | contradicts", integral="wrong at the point",
     ),
     row(FAIL, "several estimates of the derivative agree, and the claim differs by more than rounding explains",

@@ -285,7 +285,7 @@ class Execution(Observer):
                     return tensors[name]
         what = "several tensors" if len(inside) > 1 else "no tensor that was computed from the leaves"
         results = [name for name, tensor in tensors.items() if not tensor.is_leaf]
-        hint = "name the output with --out NAME" + (f" ({', '.join(results)})" if results else "")
+        hint = "name the output with --out NAME" + (f"; NAME may be {', '.join(results)}" if results else "")
         raise GradcliError(f"{self.script.path}: the last statement gives {what}", hint=hint, kind="target")
 
 

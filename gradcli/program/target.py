@@ -125,14 +125,14 @@ def refuse_arguments(target: Target, what: str) -> None:
 
 def refuse_python(path: str, request: Request) -> None:
     if request.safe:
-        raise GradcliError(f"--safe: {path} is Python, which would have to be executed")
+        raise GradcliError(f"--safe: {path} is Python, which is not run")
 
 
 def script(source: str, target: Target, reason: GradcliError | None = None) -> ScriptProgram:
     """Return a script program. reason: why it is not an expression. Raises GradcliError with --safe."""
     if target.request.safe:
-        why = "" if reason is None else f": {reason.message}"
-        message = f"--safe: {target.text} is a Python script, which would have to be executed{why}"
+        why = "" if reason is None else f" ({reason.message})"
+        message = f"--safe: {target.text} is a Python script, which is not run{why}"
         span = None if reason is None else reason.span
         raise GradcliError(message, span=span, hint="run it without --safe if you trust it")
     from .script import ScriptProgram

@@ -29,7 +29,7 @@ EXIT_STATUS_OF = {
         "4": "At least one check is inconclusive; the others passed or were repaired.",
     },
     "gradcheck": {
-        "0": "Every check passed.",
+        "0": "Every check passed. Skipped and accepted checks do not count.",
         "1": "At least one check failed.",
         "2": "The command line or an input is invalid.",
         "3": "No check failed, but the function or derivative of at least one check raised an error, crashed or took "
@@ -349,13 +349,13 @@ gives the details.
 
 # Monte-Carlo estimators
 
-`--stochastic NAME` checks an estimator: a function whose result is random, and whose mean should be the gradient. Other
-options compare a single result, which says little about a mean. NAME has one of three forms. NAME(*inputs, rng, n)
-returns n samples of the gradient, in an array of shape (n, *shape of the input), or one such array for each input.
-NAME(*inputs, rng) returns one sample. The argument rng is a `numpy.random.Generator`. If the file uses PyTorch or JAX,
-it is a `torch.Generator` or a key. NAME(*inputs) returns one sample, too, and takes random numbers from the global
-generators of NumPy, Python or PyTorch, which gradcheck seeds before each call. In PyTorch and JAX, NAME may also return
-a loss. The gradients of this loss are then the samples.
+`--stochastic NAME` checks an estimator: a function whose result is random, and whose mean should be the gradient.
+`--grad`, `--vjp` and `--jvp` compare a single result, which says little about a mean. NAME has one of three forms.
+NAME(*inputs, rng, n) returns n samples of the gradient, in an array of shape (n, *shape of the input), or one such
+array for each input. NAME(*inputs, rng) returns one sample. The argument rng is a `numpy.random.Generator`. If the file
+uses PyTorch or JAX, it is a `torch.Generator` or a key. NAME(*inputs) returns one sample, too, and takes random numbers
+from the global generators of NumPy, Python or PyTorch, which gradcheck seeds before each call. In PyTorch and JAX, NAME
+may also return a loss. The gradients of this loss are then the samples.
 
 TARGET is the objective: the function whose gradient the estimator should have on average. TARGET(*inputs) returns the
 exact expectation. If you do not know it, TARGET(*inputs, rng, n) may return n random values instead, whose mean is the

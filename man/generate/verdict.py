@@ -29,8 +29,8 @@ The verdict is one of these:
 VERDICTS = [
     (
         "Cm pass",
-        """No element of the claim is wrong, and every element that gradcheck could decide is right to the stated
-resolution, or to 1e-6 of the element. The claim also passed these tests:
+        """gradcheck found no wrong element. Every element that it could decide is right to the stated resolution, or to
+1e-6 of the element. The claim also passed these tests:
 
 - Vector products with the claim (vjp, jvp) are linear in the vector.
 - A second call at the same point gives the same result.
@@ -38,14 +38,14 @@ resolution, or to 1e-6 of the element. The claim also passed these tests:
 
 The report gives the number of digits that agree, in the worst element or along random directions. It usually also
 gives the resolution: gradcheck would have seen a larger error in any element that it could decide. A note gives the
-number of the other elements. gradcli-gradcheck(1) explains the resolution.""",
+number of elements that it could not decide. gradcli-gradcheck(1) explains the resolution.""",
     ),
     (
         "Cm fail",
         """At least one of these is true:
 
-- An element of the claim differs from the numeric derivative, and fails the integral test or does not fit the claimed
-  values next to it.
+- An element of the claim differs from the numeric derivative, and fails the integral test or does not fit its own
+  claimed values at points nearby.
 - An element fails the integral test, although the numeric derivative agrees or is not known.
 - An element differs from the numeric derivative, several estimates of the derivative agree with each other, and the
   integral test does not decide.
@@ -70,7 +70,7 @@ are:
   within a step then differs from the slope over many steps.
 - The claim differs a little, and the function seems to contain an iteration that stops at a tolerance. The inexact
   result of this iteration would explain the difference.
-- The claim fits the values only very close to the point, as next to a singularity.
+- The claim fits the values of the function only very close to the point, for example next to a singularity.
 - The function or its derivative is not finite at the point.
 - The function is random: two calls at the same point return different values.
 - The claim is random, so no single call shows whether it is right. `--stochastic` checks a mean.
@@ -264,8 +264,8 @@ A check can pass in spite of these errors:
 # False alarms
 
 A right claim can fail if the function contains an integrator or a solver with a loose tolerance, and its error changes
-smoothly with the inputs. The slope of the computed values then differs from the exact slope, and both tests see
-that. Tighten the tolerance inside the function, or allow the difference with `--rtol`.
+smoothly with the inputs. The slope of the computed values then differs from the exact slope, and the numeric derivative
+and the integral test see that. Tighten the tolerance inside the function, or allow the difference with `--rtol`.
 """
 TABLE = """
 The repository contains several test banks. A bank is a collection of right and wrong claims about functions whose
@@ -326,10 +326,10 @@ reference, not with values of the checked function. This derivative is computed 
 type of `--dtype`. If the reference is a NumPy function that gradcli cannot differentiate, its derivative is estimated
 from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded to this type.
 
-gradcheck also runs the backward pass of the reference in the type of `--dtype`. The root mean square of the errors of
-its elements, compared with the derivative in float64, is the reference's own error. If it is less than half an ulp,
-half an ulp is used instead. Here, an ulp is the distance between two neighbouring numbers of this type that are about
-as large as the root mean square of the derivative.
+gradcheck also runs the backward pass of the reference in the type of `--dtype`. The errors of this backward pass are
+its differences from the derivative in float64. Their root mean square is the reference's own error. If it is less than
+half an ulp, half an ulp is used instead. Here, an ulp is the distance between two neighbouring numbers of this type
+that are about as large as the root mean square of the derivative.
 
 Let C be the change of the derivative when the inputs change by one rounding unit. Let k be 4 in bfloat16, 8 in float16,
 and 16 in float32. Each input has a verdict of its own:

@@ -347,7 +347,7 @@ CASES = {
         lambda r: 4 * (-12 * r**-13 + 6 * r**-7),
         lambda r: 4 * (-12 * r**-13 - 6 * r**-7),
         {"r": np.array([1.1, 1.2, 1.5])},
-        "48 * r**-7 is missing, or half of it has the wrong sign",
+        "48 * r**-7 is missing, or a term half as large has the wrong sign",
     ),
     "right for symmetric matrices only": (
         lambda x, q: x @ q @ x,
