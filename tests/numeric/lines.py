@@ -1,4 +1,4 @@
-"""Samplers of plain functions, for the tests of the numeric core."""
+"""Samplers of plain functions, and windows of the integral test, for the tests of the numeric core."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from gradcli.claims.hand_written import claim_by_hand
 from gradcli.numeric.flat import Flat
+from gradcli.numeric.integral import Window
 from gradcli.numeric.rows import ClaimedRows
 from gradcli.numeric.sampler import Sampler
 from gradcli.numeric.verdict import Entries
@@ -32,3 +33,9 @@ def entries_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Entries:
     """Return the entries of a gradient of a function of one array, before anything is compared."""
     sampler = sampler_of(f, x, grad)
     return Entries(sampler.flat, sampler, ClaimedRows(sampler.flat, np.random.default_rng(0)))
+
+
+def window(width: float, slope: float = 0.0, error: float = 1e-6, **more: float) -> Window:
+    """Return a window on a claim of size 1, which leaves over a slope and otherwise follows the function closely."""
+    rest = {"gap": 0.0, "gap_error": 1e-6, "bend": 0.0, "size": 1.0, "tail": 0.0, **more}
+    return Window(width, np.array([slope]), np.array([error]), **{key: np.array([x]) for key, x in rest.items()})
