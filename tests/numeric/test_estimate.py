@@ -1,13 +1,14 @@
 """Estimated slopes of all kinds of functions: right within the stated error, which is usefully small."""
 
+import dataclasses
 import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from gradcli.numeric.chain import Chain
-from gradcli.numeric.estimate import estimate, estimate_from
+from gradcli.numeric.chain import WIDE, Chain
+from gradcli.numeric.estimate import Estimate, estimate, estimate_from, limit_from_side, slope_to_the_right
 
 from .lines import sampler_of
 
@@ -183,3 +184,133 @@ def test_the_limit_of_an_estimate_is_the_width_of_the_first_fit_that_contradicts
     numbers = dict.fromkeys(("value", "error", "change", "noise", "width"), one)
     chain = SimpleNamespace(count=3, fits=fits, against=np.array([-1, 0, 1]), **numbers)
     assert estimate_from(chain).limit.tolist() == [math.inf, 0.1, 0.5]
+
+
+def fit_of(width, value, error, constant=False):
+    return SimpleNamespace(width=width, value=np.array([value]), error=np.array([error]), constant=np.array([constant]))
+
+
+@pytest.mark.parametrize(
+    ("fit", "own", "margin", "lost", "count"),
+    [
+        (fit_of(0.1, 2.0, 0.25), 0.0, 1.0, False, 1),
+        (fit_of(0.1, 2.5, 0.25), 0.0, 1.0, False, 1),  # its interval meets that of the estimate
+        (fit_of(0.1, 3.0, 0.25), 0.0, 1.0, False, 0),  # it contradicts the estimate
+        (fit_of(0.1, 1.0, 0.25), 0.0, 1.0, False, 0),
+        (fit_of(0.5, 2.0, 0.25), 0.0, 1.0, False, 0),  # as wide as the one that contradicts
+        (fit_of(0.1, 2.0, 0.25), 0.75, 4.0, False, 1),
+        (fit_of(0.1, 2.0, 0.25), 1.0, 4.0, False, 0),
+        (fit_of(0.1, 2.0, 0.25, constant=True), 0.0, 1.0, False, 1),
+        (fit_of(0.1, 2.0, 0.25, constant=True), 0.0, 1.0, True, 0),
+        (fit_of(0.1, 2.0, 0.25), 0.0, 1.0, True, 1),
+    ],
+)
+def test_a_fit_excludes_a_slope_by_itself_if_it_agrees_with_the_estimate(fit, own, margin, lost, count):
+    """The estimate is 2 with an error of 1/4, up to a width of 1/2; the slope is 4."""
+    known = {"value": 2.0, "error": 0.25, "limit": 0.5, "lost": lost}
+    found = dataclasses.replace(Estimate.unknown(1), **{key: np.array([x]) for key, x in known.items()})
+    slope = np.array([4.0])
+    found.fits = (fit,)
+    assert found.excluded_by(slope, np.array([own]), margin).tolist() == [count]
+    found.side_fits = (fit,)
+    assert found.excluded_by(slope, np.array([own]), margin).tolist() == [2 * count]
+
+
+def test_a_slope_is_known_if_it_is_a_single_finite_value():
+    found = Estimate.unknown(4)
+    found.kind[:] = ["smooth", "kink", "edge", "smooth"]
+    found.error[:3] = 0.1
+    assert found.known.tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize(("scale", "width"), [(1.0, WIDE), (100.0, WIDE), (1e-3, 1e3 / 3)])
+def test_the_error_of_a_constant_is_its_rounding_over_the_distance_where_it_is_seen(scale, width):
+    """Values are equal out to a distance of about 1, or of the scale of x if that is larger."""
+    found = estimate(sampler_of(lambda x: 8.0, scale).element(0))
+    assert found.value[0] == 0 and found.error[0] == pytest.approx(2.0**-50 / width)
+
+
+INF, NAN = math.inf, math.nan
+# function, kind, slope, slopes from the left and from the right; nan if there is none
+SIDES = {
+    "kink": (lambda x: 3 * max(x, 0) + x, "kink", 2.5, 1.0, 4.0),
+    "kink that falls": (lambda x: -3 * abs(x) + x, "kink", 1.0, 4.0, -2.0),
+    "infinite to the right": (lambda x: math.sqrt(x) if x > 0 else -x, "kink", INF, -1.0, INF),
+    "infinite to the left": (lambda x: math.sqrt(-x) if x < 0 else x, "kink", -INF, -INF, 1.0),
+    "cusp": (lambda x: math.sqrt(abs(x)), "kink", NAN, -INF, INF),
+    "cube root": (np.cbrt, "smooth", INF, INF, INF),
+    "falling cube root": (lambda x: -np.cbrt(x), "smooth", -INF, -INF, -INF),
+    "end on the left": (lambda x: math.sqrt(x) ** 4 + 2 * x if x >= 0 else NAN, "edge", 2.0, NAN, 2.0),
+    "end on the right": (lambda x: 2 * x if x <= 0 else NAN, "edge", 2.0, 2.0, NAN),
+    "jump on the right": (lambda x: 3 * x + (x > 0), "jump", 3.0, 3.0, NAN),
+    "jump on the left": (lambda x: 3 * x + (x < 0), "jump", 3.0, NAN, 3.0),
+    "alone": (lambda x: 1.0 if x == 0 else NAN, "none", NAN, NAN, NAN),
+}
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_slopes_are_found_on_both_sides_of_the_point(name):
+    f, kind, value, left, right = SIDES[name]
+    line = sampler_of(f, 0.0).element(0)
+    with np.errstate(all="ignore"):
+        found = estimate(line)
+    assert found.kind[0] == kind
+    assert found.value[0] == pytest.approx(value, rel=1e-6, nan_ok=True)
+    assert [found.left[0], found.right[0]] == pytest.approx([left, right], rel=1e-6, nan_ok=True)
+    if kind == "kink" and math.isfinite(value):
+        assert found.error[0] == abs(found.right[0] - found.left[0]) / 2 + found.side_error[0]
+        assert found.side_error[0] < 1e-6
+    if kind == "edge":
+        assert found.side_error[0] == found.error[0] < 1e-6 and found.settled[0]
+
+
+@pytest.mark.parametrize(
+    ("f", "side", "limit", "growth"),
+    [
+        (lambda x: math.sqrt(abs(x)), 1, INF, "infinite"),
+        (lambda x: math.sqrt(abs(x)), -1, -INF, "infinite"),
+        (lambda x: -math.sqrt(abs(x)), 1, -INF, "infinite"),
+        (lambda x: float(x > 0), 1, NAN, "jump"),
+        (lambda x: float(x > 0), -1, NAN, ""),
+        (lambda x: x + 1e-7 * (x > 0), 1, NAN, "jump"),
+        (lambda x: x + 8e-10 * (x > 0), 1, NAN, ""),  # less than a kink that close would change x by
+        (lambda x: x, 1, NAN, ""),
+        (lambda x: x * x, 1, NAN, ""),
+        (lambda x: 3.0, 1, NAN, ""),
+        (lambda x: NAN if x else 3.0, 1, NAN, ""),
+    ],
+)
+def test_slopes_on_one_side_may_grow_without_limit(f, side, limit, growth):
+    line = sampler_of(f, 0.0).line(np.ones(1))
+    (value, error), found = limit_from_side(line, side, 0, 0.0, 1e-13)
+    assert (value == limit or math.isnan(limit)) and found == growth
+    assert error == (0.0 if math.isinf(limit) else INF)
+
+
+@pytest.mark.parametrize(("least", "growth"), [(1e-7, "steep"), (1e-13, "")])
+def test_a_singularity_closer_than_the_fits_is_steep(least, growth):
+    """sqrt(x + 1e-9) grows like a root further away than 1e-9, and like a line closer to 0."""
+    line = sampler_of(lambda x: math.sqrt(x + 1e-9) - math.sqrt(1e-9) if x >= 0 else NAN, 0.0).line(np.ones(1))
+    assert limit_from_side(line, 1, 0, 0.0, least)[1] == growth
+
+
+def test_noise_hides_how_slopes_grow():
+    line = sampler_of(lambda x: math.sqrt(abs(x)), 0.0).line(np.ones(1))
+    assert limit_from_side(line, 1, 0, 1.0, 1e-13) == ((pytest.approx(NAN, nan_ok=True), INF), "")
+
+
+@pytest.mark.parametrize(
+    ("f", "enough", "slope", "quick"),
+    [
+        (lambda x: abs(x) + math.sin(x), 0.0, 2.0, True),
+        (lambda x: -abs(x), 0.0, -1.0, True),
+        (lambda x: abs(x) + 1e8, 0.0, 1.0, False),  # rounding of 1e8 leaves an error of 1e-2 over 1e-6
+        (lambda x: abs(x) + 1e8, 10.0, 1.0, True),
+    ],
+)
+def test_the_slope_to_the_right_takes_four_calls_if_these_suffice(f, enough, slope, quick):
+    line = sampler_of(f, 0.0).line(np.ones(1))
+    before = line.sampler.calls
+    value, error = slope_to_the_right(line, np.array([enough]))
+    assert abs(value[0] - slope) <= error[0] <= max(enough, 1e-5)
+    assert (line.sampler.calls - before == 4) == quick

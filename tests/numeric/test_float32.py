@@ -1,9 +1,11 @@
 """Functions that compute in float32 are recognized by their values."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from gradcli.numeric.float32 import AS_FLOAT32, note_on_digits
+from gradcli.numeric.float32 import AS_FLOAT32, note_on_digits, note_on_float32
 from gradcli.numeric.verdict import FAIL
 
 from .lines import entries_of
@@ -58,3 +60,49 @@ def test_values_rounded_to_few_digits_are_not_called_float32():
         entries.compare_elements([0])
         assert note_on_digits(entries) in ("", AS_FLOAT32)
     assert note_on_digits(estimated(lambda x: 3.0)) == ""
+
+
+def note_of(f):
+    """Return the note on a function that changes by about as much as its first element."""
+    return note_on_digits(estimated(f, (1.0, 0.0)))
+
+
+def test_rounding_of_large_float64_values_is_not_float32():
+    """At 1e8, float64 resolves 1.5e-8: more than a move of 1e-9, less than one of 5e-7."""
+    assert note_of(lambda x: x[0] + 1e8) == ""
+
+
+def test_sums_in_float32_are_recognized_by_their_numbers():
+    """At 100, float32 resolves 7.6e-6, less than in its arguments."""
+
+    def offset(x):
+        return np.float64(np.float32(x[0]) + np.float32(100))
+
+    assert note_of(offset).startswith("the function computes in float32")
+
+
+def test_values_of_few_digits_are_compared_as_float32_if_their_rounding_is_unknown():
+    assert note_of(lambda x: round(float(x[0]), 5)) == AS_FLOAT32
+    assert note_of(lambda x: np.round(x[0], 5)) == ""  # in long double, too: these steps are real
+
+
+def cast(x):
+    y = 2 * x
+    return y.astype(np.float32)
+
+
+def through_another(x):
+    return cast(x)
+
+
+@pytest.mark.parametrize("function", [cast, through_another])
+def test_the_first_line_that_shows_float32_is_named(function):
+    line = cast.__code__.co_firstlineno + 2
+    note = note_on_float32(SimpleNamespace(functions=(np.sin, function)))
+    assert note.startswith("the function computes in float32, which has 7.2 digits (")
+    assert note.endswith(f"test_float32.py:{line}: return y.astype(np.float32))")
+
+
+def test_float32_without_a_line_that_shows_it_is_recognized_by_the_steps_of_its_values():
+    note = note_on_float32(SimpleNamespace(functions=(np.sin, abs, SimpleNamespace())))
+    assert note.startswith("the function seems to compute in float32, which has 7.2 digits: its values change in steps")

@@ -1,5 +1,7 @@
 """The sampler, the only caller of a checked function: it caches and counts values at representable points."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -155,7 +157,7 @@ def test_weighted_values_have_the_rounding_of_the_largest_values_on_the_line():
 
 
 def test_rounding_that_cannot_be_measured_is_unknown():
-    line = sampler_of(lambda x: float(x), 0.3).line(np.ones(1))
+    line = sampler_of(math.sin, 0.3).line(np.ones(1))
     line.values(np.array([0.1]))
     assert not line.measure_rounding() and line.measured is None and line.measured_rounding is None
 

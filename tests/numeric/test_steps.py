@@ -22,8 +22,12 @@ def step(x):
     [
         (step, 3.0, 0.2, 0.5, True),
         (step, 3.0, 0.5, 0.2, True),
+        (lambda x: x + 100 * (x > 0.3), 1.0, 0.2, 0.5, True),
         (step, 0.0, 0.2, 0.5, True),  # 1.9 at first, and 1 at the end
+        (lambda x: 3 * x - (x > 0.3), 3.0, 0.2, 0.5, True),
         (lambda x: 3 * x + 0.25 * (x > 0.3), 3.0, 0.2, 0.5, True),
+        (lambda x: 5 + 0 * x, 0.0, 0.3, np.nextafter(0.3, 1), False),
+        (lambda x: 5 + (x > 0.3), 0.0, 0.3, np.nextafter(0.3, 1), True),
         (lambda x: 7 * x + 2.5e-7 * (x > 0.3), 7.0, 0.2, 0.5, True),
         (np.sin, 1.0, 0.0, 0.5, False),
         (lambda x: 3 * x, 0.0, 0.2, 0.5, False),
@@ -76,6 +80,10 @@ def differences(f, slope, j=0):
     return Differences(line_of(f), claimed, j)
 
 
+def test_slopes_are_compared_at_places_on_both_sides_of_the_point():
+    assert (np.diff(STARTS) > 0).all() and np.array_equal(STARTS, -STARTS[::-1])
+
+
 def test_differences_of_slopes_are_exact_for_polynomials_of_degree_four():
     """Two orders of the error of central differences are removed; rounding of 1 leaves about 2**-53 / 1e-4."""
     found = differences(lambda x: 1 + x**4 + 2 * x, lambda t: t)
@@ -102,9 +110,13 @@ def kinked(size, place=0.25):
         (kinked(0.125), lambda t: np.cos(t) - 0.01, 0.01, 0.125),
         (kinked(-0.125), lambda t: np.cos(t) - 0.01, 0.01, 0.125),
         (kinked(0.125, -0.4), lambda t: np.cos(t) - 0.01, 0.125 + 0.01, 0.125),
+        (kinked(0.125, -0.05), lambda t: np.cos(t) - 0.01, 0.125 + 0.01, 0.125),
+        (kinked(0.125, 0.28), lambda t: np.cos(t) - 5, 5.0, 0.125),
+        (lambda x: 100 * x**2 + kinked(0.125)(x), lambda t: 200 * t + np.cos(t) - 0.01, 0.01, 0.125),
         (kinked(0.125), lambda t: np.cos(t) - 0.01, 0.02, 0.0),  # another difference than at x
         (kinked(0.125), lambda t: np.cos(t) - 0.01, -0.01, 0.0),
         (kinked(0.125), lambda t: np.cos(t) - 0.01 + 0.125 * (t > 0.25), 0.01, 0.0),  # the claim jumps, too
+        (kinked(0.125), lambda t: np.cos(t) - 0.01 - 0.5 * t, 0.01, 0.125),  # the difference is another elsewhere
         (np.sin, lambda t: np.cos(t) - 0.01, 0.01, 0.0),
         (np.sin, lambda t: np.cos(t) * (1 - 0.01), 0.01, 0.0),
         (np.sin, lambda t: np.cos(t) - 0.01 * np.exp(t), 0.01, 0.0),
@@ -121,8 +133,17 @@ def test_the_slope_jumps_between_the_points_that_differ():
     gaps = found.gaps(STARTS)
     sizes = [found.jump_between(k, gaps) for k in range(len(STARTS) - 1)]
     places = [k for k in range(len(STARTS) - 1) if STARTS[k] < 0.25 < STARTS[k + 1]]
-    assert np.flatnonzero(sizes).tolist() == places
+    assert np.flatnonzero(np.array(sizes) > 1e-6).tolist() == places
     assert sizes[places[0]] == pytest.approx(0.125, abs=1e-5)
+
+
+@pytest.mark.parametrize(("left", "right"), [(1.0, 1.0), (1.0, 0.0), (-0.5, 1.0)])
+def test_the_size_of_a_jump_does_not_include_the_changes_next_to_it(left, right):
+    """The slope is left * t before 0.23, and 0.125 more, with another rate of change, from there on."""
+    f = lambda x: left * x**2 / 2 + np.maximum(x - 0.23, 0) * (0.125 + (right - left) * np.maximum(x - 0.23, 0) / 2)  # noqa: E731
+    found = differences(f, np.zeros_like)
+    k = int(np.flatnonzero(STARTS < 0.23)[-1])
+    assert found.jump_between(k, found.gaps(STARTS)) == pytest.approx(0.125, abs=2e-4 * abs(right - left) + 1e-8)
 
 
 def test_a_jump_of_the_slope_is_larger_than_its_noise():

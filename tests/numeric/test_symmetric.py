@@ -5,7 +5,10 @@ import pytest
 
 import gradcli
 from gradcli.check.declare import check_gradient
-from gradcli.numeric.symmetric import is_symmetric, move_elements
+from gradcli.claims.hand_written import claim_by_hand
+from gradcli.numeric.flat import Flat
+from gradcli.numeric.sampler import Sampler
+from gradcli.numeric.symmetric import is_symmetric, move_elements, restrict_to_symmetric, triangle_read
 
 A = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]])
 H = np.array([[4.0, 1 + 1j], [1 - 1j, 3.0]])
@@ -133,3 +136,88 @@ def test_products_with_vectors_are_symmetrized(way, factor):
     report = check_gradient(volume, at={"a": A}, **{way: claim[way]})
     assert report.verdict == ("pass" if factor == 1 else "fail")
     assert "symmetric changes only" in report.message or factor != 1
+
+
+def sampler_for(f, claim, **at):
+    return Sampler(Flat(claim_by_hand(f, {name: np.array(x) for name, x in at.items()}, claim, None, False)))
+
+
+def lower(a):
+    return (np.tril(a) * W).sum()
+
+
+LOWER = (np.tril(W) + np.tril(W).T) / 2  # the gradient of lower along symmetric changes
+NOT_READ = "the upper triangle is not read: checked along symmetric changes only"
+B = np.array([[0.5, 1.0, 2.0], [1.0, -1.0, 3.0], [2.0, 3.0, 0.25]]) + np.triu(W, 1)  # not symmetric
+
+
+def mean(x):
+    return (x + x.T) / 2
+
+
+def test_a_restricted_function_and_its_claim_are_those_of_symmetric_parts():
+    """The claim is not symmetric, but right along symmetric changes."""
+    slant = np.triu(W, 1) - np.triu(W, 1).T
+    sampler = sampler_for(
+        lambda a, b: lower(a) + 2 * b.sum(), {"grad": lambda a, b: (LOWER + slant, 2 + 0 * b)}, a=A, b=B
+    )
+    found = restrict_to_symmetric(sampler)
+    assert found.restriction == f"a: {NOT_READ}, and right only along those"
+    assert found.notes[-1] == found.restriction and found.names == ["a"]
+    assert found.here == pytest.approx(lower(A) + 2 * B.sum())
+    assert found.value({"a": B, "b": B}) == pytest.approx(lower(mean(B)) + 2 * B.sum())
+    like = np.zeros(())
+    np.testing.assert_allclose(
+        found.values({"a": np.stack([A, B]), "b": np.stack([B, B])}, 2, like),
+        [lower(A) + 2 * B.sum(), lower(mean(B)) + 2 * B.sum()],
+    )
+    whole = found.whole({"a": B, "b": B})
+    np.testing.assert_allclose(whole["a"], LOWER)
+    np.testing.assert_allclose(whole["b"], 2)
+    assert not found.capabilities.traced and not found.capabilities.second
+
+
+def test_products_of_a_restricted_claim_are_those_of_symmetric_parts():
+    claim = {"vjp": lambda g, a: g * LOWER * a, "jvp": lambda t, a: (LOWER * t[0] * a).sum()}
+    found = restrict_to_symmetric(sampler_for(lambda a: lower(a * a) / 2, claim, a=A))
+    (pulled,) = found.pulls({"a": B}, [np.array(3.0)])
+    np.testing.assert_allclose(pulled["a"], 3 * LOWER * mean(B))
+    assert found.push({"a": B}, {"a": B}) == pytest.approx((LOWER * mean(B) ** 2).sum())
+    assert restrict_to_symmetric(sampler_for(lower, {"grad": lambda a: LOWER}, a=A)).restriction == f"a: {NOT_READ}"
+
+
+def test_a_function_is_not_restricted_if_its_claim_raises_or_is_about_the_other_triangle():
+    def broken(g, a):
+        raise ValueError("no gradient")
+
+    for claim in ({"vjp": broken}, {"grad": lambda a: np.tril(W).T}):
+        assert restrict_to_symmetric(sampler_for(lower, claim, a=A)) is None
+
+
+def test_all_symmetric_inputs_are_restricted_together():
+    claim = {"grad": lambda a, b: (LOWER, LOWER)}
+    found = restrict_to_symmetric(sampler_for(lambda a, b: lower(a) + lower(b), claim, a=A, b=2 * A))
+    assert found.restriction == f"a: {NOT_READ}; b: {NOT_READ}" and len(found.notes) == 2
+
+
+@pytest.mark.parametrize(
+    ("f", "read", "word"),
+    [(lower, "lower", "upper"), (lambda a: lower(a.T), "upper", "lower"), (strict, "both", ""), (np.trace, "none", "")],
+)
+def test_the_triangle_that_is_read_is_found(f, read, word):
+    found = triangle_read(sampler_for(f, {"grad": lambda a: LOWER}, a=A), "a")
+    masks = {"lower": np.tri(3, k=-1) > 0, "upper": np.tri(3, k=-1).T > 0, "both": ~np.eye(3, dtype=bool)}
+    if read == "none":
+        assert found is None
+        return
+    mask, reason = found
+    assert mask.tolist() == masks[read].tolist()
+    only = "checked along symmetric changes only"
+    assert reason == (
+        f"the {word} triangle is not read: {only}" if word else f"only symmetric matrices are accepted: {only}"
+    )
+
+
+def test_triangles_of_all_matrices_of_a_stack_are_found():
+    mask, _ = triangle_read(sampler_for(volume, {"grad": np.linalg.inv}, a=np.stack([A, 2 * A])), "a")
+    assert mask.tolist() == [(np.tri(3, k=-1) > 0).tolist()] * 2
