@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from gradcli.numeric.chain import WIDE, Chain
-from gradcli.numeric.estimate import Estimate, estimate, estimate_from, limit_from_side, slope_to_the_right
+from gradcli.numeric.estimate import (
+    Estimate,
+    estimate,
+    estimate_from,
+    estimate_sides,
+    limit_from_side,
+    slope_to_the_right,
+)
 
 from .lines import sampler_of
 
@@ -227,7 +234,7 @@ def test_a_slope_is_known_if_it_is_a_single_finite_value():
 def test_the_error_of_a_constant_is_its_rounding_over_the_distance_where_it_is_seen(scale, width):
     """Values are equal out to a distance of about 1, or of the scale of x if that is larger."""
     found = estimate(sampler_of(lambda x: 8.0, scale).element(0))
-    assert found.value[0] == 0 and found.error[0] == pytest.approx(2.0**-50 / width)
+    assert found.value[0] == 0 and found.error[0] == pytest.approx(2.0**-50 / width, rel=1e-12, abs=0)
 
 
 INF, NAN = math.inf, math.nan
@@ -272,7 +279,14 @@ def test_slopes_are_found_on_both_sides_of_the_point(name):
         (lambda x: -math.sqrt(abs(x)), 1, -INF, "infinite"),
         (lambda x: float(x > 0), 1, NAN, "jump"),
         (lambda x: float(x > 0), -1, NAN, ""),
-        (lambda x: x + 1e-7 * (x > 0), 1, NAN, "jump"),
+        (lambda x: 5 + x + 1e-7 * (x > 0), 1, NAN, "jump"),
+        (lambda x: 5 + x + 1e-7 * (x < 0), -1, NAN, "jump"),
+        (lambda x: 100 * x + 8e-8 * (x > 0), 1, NAN, ""),
+        (lambda x: abs(x) ** 0.9, 1, INF, "infinite"),
+        (lambda x: abs(x) ** 0.03, 1, INF, "infinite"),
+        (lambda x: abs(x) ** 0.96, 1, NAN, ""),
+        (lambda x: abs(x) ** 0.01, 1, NAN, "jump"),
+        (lambda x: x + 1e-5 * math.sqrt(abs(x)), 1, INF, "infinite"),  # closer than 1e-10
         (lambda x: x + 8e-10 * (x > 0), 1, NAN, ""),  # less than a kink that close would change x by
         (lambda x: x, 1, NAN, ""),
         (lambda x: x * x, 1, NAN, ""),
@@ -287,9 +301,12 @@ def test_slopes_on_one_side_may_grow_without_limit(f, side, limit, growth):
     assert error == (0.0 if math.isinf(limit) else INF)
 
 
-@pytest.mark.parametrize(("least", "growth"), [(1e-7, "steep"), (1e-13, "")])
+@pytest.mark.parametrize(("least", "growth"), [(1e-7, "steep"), (1e-13, ""), (5e-4, "")])
 def test_a_singularity_closer_than_the_fits_is_steep(least, growth):
-    """sqrt(x + 1e-9) grows like a root further away than 1e-9, and like a line closer to 0."""
+    """sqrt(x + 1e-9) grows like a root further away than 1e-9, and like a line closer to 0.
+
+    Two rates of growth are needed. Between distances of 0.01 and 1e-3 there is only one.
+    """
     line = sampler_of(lambda x: math.sqrt(x + 1e-9) - math.sqrt(1e-9) if x >= 0 else NAN, 0.0).line(np.ones(1))
     assert limit_from_side(line, 1, 0, 0.0, least)[1] == growth
 
@@ -306,6 +323,7 @@ def test_noise_hides_how_slopes_grow():
         (lambda x: -abs(x), 0.0, -1.0, True),
         (lambda x: abs(x) + 1e8, 0.0, 1.0, False),  # rounding of 1e8 leaves an error of 1e-2 over 1e-6
         (lambda x: abs(x) + 1e8, 10.0, 1.0, True),
+        (lambda x: 1e-8 * abs(x) + 1, 0.0, 1e-8, False),
     ],
 )
 def test_the_slope_to_the_right_takes_four_calls_if_these_suffice(f, enough, slope, quick):
@@ -314,3 +332,52 @@ def test_the_slope_to_the_right_takes_four_calls_if_these_suffice(f, enough, slo
     value, error = slope_to_the_right(line, np.array([enough]))
     assert abs(value[0] - slope) <= error[0] <= max(enough, 1e-5)
     assert (line.sampler.calls - before == 4) == quick
+
+
+def test_a_settled_slope_has_no_kink_whatever_other_outputs_have():
+    """One-sided slopes of 1 - 1e-8 and 1 + 1e-8 differ by less than a slope has to be known to."""
+    found = estimate(sampler_of(lambda x: np.array([x + 1e-8 * abs(x), abs(x)]), 0.0).element(0))
+    assert found.settled.tolist() == [True, False] and found.kind.tolist() == ["smooth", "kink"]
+    assert found.value[0] == pytest.approx(1, abs=3e-7)
+
+
+def test_a_root_between_lines_is_steep_at_distances_where_it_dominates():
+    """x + 1e-4 sqrt(x + 1e-14) grows like x beyond 1e-8 and within 1e-14."""
+    line = sampler_of(lambda x: x + 1e-4 * (math.sqrt(x + 1e-14) - 1e-7) if x >= 0 else NAN, 0.0).line(np.ones(1))
+    assert limit_from_side(line, 1, 0, 0.0, 1e-11)[1] == "steep"
+
+
+def test_a_step_has_slope_0_to_within_the_rounding_of_its_values_if_that_is_known():
+    """At 1.2345, steps of 1/1000 end 0.0005 away: further than a width of 0.02 / 900, and closer than 30 times that."""
+    line = sampler_of(lambda x: np.floor(1000 * x) / 1000, 1.2345).line(np.ones(1))
+    before, width = estimate(line), 0.02 / 900
+    assert before.lost[0] and before.error[0] >= 1.234 * 2.0**-53 / width
+    line.measured = np.array([1e-15])
+    found = estimate(line)
+    assert found.lost[0] and found.value[0] == 0
+    assert found.error[0] == pytest.approx(1e-15 / width, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "replaced"), [(0.5, 0.5, True), (0.5, 1e-3, False), (5.0, 0.5, False), (math.cos(1), 0.0, False)]
+)
+def test_sides_that_agree_give_the_slope_if_they_are_more_precise_and_do_not_contradict(value, error, replaced):
+    line, result = sampler_of(lambda x: np.array([np.sin(x), abs(x - 1)]), 1.0).line(np.ones(1)), Estimate.unknown(2)
+    result.value[:], result.error[:], result.kind[:] = value, error, "smooth"
+    estimate_sides(line, result, np.array([True, False]))
+    assert result.value[0] == (pytest.approx(math.cos(1), rel=1e-9) if replaced else value)
+    assert result.kind.tolist() == ["smooth", "smooth"] and (result.error[0] < error) == replaced
+    assert [result.left[0], result.right[0]] == pytest.approx([math.cos(1)] * 2, rel=1e-9)
+    assert (result.value[1], result.error[1]) == (value, error) and np.isnan(result.left[1])  # not asked for
+    assert {fit.side for fit in result.side_fits} == {-1, 1}
+
+
+@pytest.mark.parametrize("noisy", [-1, 1])
+def test_the_more_precise_of_two_sides_that_agree_is_taken(noisy):
+    drawn = np.random.default_rng(0)
+    line = sampler_of(lambda x: np.sin(x) + 1e-6 * (noisy * x > 0) * drawn.uniform(-1, 1), 0.0).line(np.ones(1))
+    result = Estimate.unknown(1)
+    result.value[:], result.error[:] = 1.0, 0.5
+    estimate_sides(line, result, np.ones(1, bool))
+    assert result.value[0] == (result.left if noisy > 0 else result.right)[0]
+    assert result.error[0] < 1e-6 < result.side_error[0]

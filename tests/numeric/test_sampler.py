@@ -143,16 +143,16 @@ def test_weighted_values_have_the_rounding_of_the_largest_values_on_the_line():
     line = sampler_of(lambda x: np.array([x, 1e6 * x]), 1.0).line(np.ones(1))
     both = line.with_weights(np.array([[1.0, -2.0], [0.0, 0.5]]))
     unit = 2.0**-53
-    assert both.rounding(both.base[None]) == pytest.approx([(1 + 2e6) * unit, 5e5 * unit])
+    assert both.rounding(both.base[None]) == pytest.approx([(1 + 2e6) * unit, 5e5 * unit], rel=1e-9, abs=0)
     both.values(np.array([3.0, 1.0]))  # the values are up to 4 and 4e6
-    assert both.rounding(both.base[None]) == pytest.approx([4 * (1 + 2e6) * unit, 2e6 * unit])
+    assert both.rounding(both.base[None]) == pytest.approx([4 * (1 + 2e6) * unit, 2e6 * unit], rel=1e-9, abs=0)
     both.kept[7.0] = np.array([np.inf, np.nan])
-    assert both.rounding(both.base[None]) == pytest.approx([4 * (1 + 2e6) * unit, 2e6 * unit])
+    assert both.rounding(both.base[None]) == pytest.approx([4 * (1 + 2e6) * unit, 2e6 * unit], rel=1e-9, abs=0)
     both.measured = np.array([1.0, 2.0])
     assert both.rounding(both.base[None]) == pytest.approx([5.0, 1.0])
     assert both.measured_rounding.tolist() == [5.0, 1.0]
     line.measured = np.array([1.0, 1e-30])
-    assert line.rounding(np.array([[1.0, 5.0], [-8.0, 2.0]])) == pytest.approx([1.0, 5 * unit])
+    assert line.rounding(np.array([[1.0, 5.0], [-8.0, 2.0]])) == pytest.approx([1.0, 5 * unit], rel=1e-9, abs=0)
     assert line.measured_rounding.tolist() == [1.0, 1e-30]
 
 
