@@ -120,6 +120,7 @@ def test_every_element_moves_relative_to_the_largest(x):
 
 def test_symmetric_matrices_are_square_and_equal_to_their_adjoints():
     assert is_symmetric(A, 0.0) and is_symmetric(H, 0.0) and is_symmetric(np.stack([A, A]), 0.0)
+    assert is_symmetric(np.zeros((2, 2)), 0.0)
     assert not is_symmetric(np.triu(A), 0.0) and not is_symmetric(H.T * [[1], [2]], 0.0)
     assert not is_symmetric(A[:2], 0.0) and not is_symmetric(A[0], 0.0) and not is_symmetric(A[:1, :1], 0.0)
     rough = A + 1e-6 * np.triu(A, 1)
@@ -192,6 +193,20 @@ def test_a_function_is_not_restricted_if_its_claim_raises_or_is_about_the_other_
 
     for claim in ({"vjp": broken}, {"grad": lambda a: np.tril(W).T}):
         assert restrict_to_symmetric(sampler_for(lower, claim, a=A)) is None
+
+
+def test_a_restricted_function_starts_at_the_symmetric_part_of_its_input():
+    claim = {"grad": lambda a, b: (LOWER, 1 + 0 * b)}
+    near = A + 1e-13 * np.triu(A, 1)
+    found = restrict_to_symmetric(sampler_for(lambda a, b: lower(a) + b.sum(), claim, a=near, b=B))
+    assert np.array_equal(found.at["a"], mean(near)) and not np.array_equal(near, near.T)
+    assert np.array_equal(found.at["b"], B)
+
+
+@pytest.mark.parametrize("claimed", [0 * LOWER, LOWER, 1e6 * LOWER + 1e-3 * W])
+def test_a_claim_is_symmetric_to_within_rounding_of_its_largest_element(claimed):
+    found = restrict_to_symmetric(sampler_for(lower, {"grad": lambda a: claimed}, a=A))
+    assert found.restriction == f"a: {NOT_READ}"
 
 
 def test_all_symmetric_inputs_are_restricted_together():
