@@ -115,6 +115,7 @@ def test_a_narrow_fit_has_the_error_of_the_noise_that_it_misses():
         ([fit_of(FIRST, series=(5.0, 0.5)), fit_of(WIDE, series=(5.0, 0.5))], 0.5 / FIRST),
         ([fit_of(FIRST, series=(5.0, 0.5)), fit_of(WIDE, series=(5.0, 60.0))], 60 / WIDE),
         ([fit_of(FIRST, series=(5.0, 0.5), noise=0.5), fit_of(WIDE, series=(5.0, 0.5))], 0.5 / WIDE),
+        ([fit_of(FIRST, series=(5.0, 1e3), noise=0.1)], 1e3 / FIRST),
         ([fit_of(FIRST, series=(5.0, 0.5), error=INF)], 0.0),
         ([fit_of(2 * WIDE, series=(5.0, 0.5))], 0.0),
         ([fit_of(1e-4, series=(5.0, 0.5)), fit_of(1e-3, series=(5.0, 0.5))], 0.5 / 1e-3),
@@ -170,7 +171,8 @@ def test_close_points_are_those_on_both_sides():
         (np.abs, False),
         (lambda x: 0 * x, False),
         (lambda x: np.sqrt(x) if x >= 0 else np.nan, False),
-        (lambda x: 1e-17 * np.sign(x) + 1, False),
+        (lambda x: 1 + 1e-17 * np.sign(x), False),
+        (lambda x: 1 + 3e-14 * np.sign(x), False),  # some rounding units
     ],
 )
 def test_slopes_grow_towards_a_point_where_they_are_infinite(f, steepens):
@@ -184,6 +186,7 @@ def test_slopes_grow_towards_a_point_where_they_are_infinite(f, steepens):
     [
         (np.abs, 0.0, True),
         (lambda x: 3 * x - 0.125 * abs(x), 0.0, True),
+        (lambda x: 5 + abs(x), 0.0, True),
         (lambda x: x + x**2, 0.0, False),
         (np.sin, 0.0, False),
         (lambda x: abs(x) ** 1.5, 0.0, False),
@@ -204,12 +207,16 @@ def test_a_kink_shows_as_the_same_bend_between_all_close_points(f, x, kink):
     [
         (np.abs, True),
         (lambda x: x + 0.125 * abs(x), True),
+        (lambda x: 5 + abs(x), True),
+        (lambda x: 5 + x + x**2, False),
+        (lambda x: 1 + 2.0**-51 * (x != 0), False),  # two rounding units
         (lambda x: x + x**2, False),
         (np.sin, False),
         (lambda x: np.sqrt(x) if x >= 0 else np.nan, True),
         (lambda x: np.sqrt(-x) if x <= 0 else np.nan, True),
         (lambda x: 1.0 * (x > 0), True),
         (lambda x: x + 1e-3 * abs(x), False),  # less than a hundredth of the slope
+        (lambda x: 100 * x + 0.1 * abs(x), False),
         (lambda x: 1 + 1e-13 * abs(x), False),  # below rounding
         (lambda x: 0 * x, False),
     ],
@@ -218,15 +225,47 @@ def test_sides_differ_if_the_even_part_falls_no_faster_than_the_distance(f, side
     assert chain_of(f).has_sides(PAIRS).tolist() == [sides]
 
 
-@pytest.mark.parametrize(("side", "agrees"), [(0, False), (1, False), (-1, True)])
-def test_close_points_on_the_sides_of_a_fit_may_contradict_it(side, agrees):
-    """A fit of x has points as close as 0.02 * 0.01; the function is 0.001 larger up to there, to the right."""
-    chain = chain_of(lambda x: x + 1e-3 * (0 < x < 1.5e-4), side=side, low=1 - 1e-9, high=1 + 1e-9)
+@pytest.mark.parametrize(
+    ("side", "where", "agrees"),
+    [(0, 1, False), (0, -1, False), (1, 1, False), (1, -1, True), (-1, 1, True), (-1, -1, False)],
+)
+def test_close_points_on_the_sides_of_a_fit_may_contradict_it(side, where, agrees):
+    """A fit of x has points as close as 0.02 * 0.01; the function is 0.001 larger up to there, on one side."""
+    chain = chain_of(lambda x: x + 1e-3 * (0 < where * x < 1.5e-4), side=side, low=1 - 1e-9, high=1 + 1e-9)
     chain.fits = [fit(sampler_of(lambda x: x, 0.0).line(np.ones(1)), FIRST, 16, side)]
     chain.width, chain.noise = np.array([FIRST]), np.zeros(1)
     assert chain.agrees_with_close_points().tolist() == [agrees]
     chain.width = np.array([FIRST / 2])  # the interval is that of a narrower fit
     assert chain.agrees_with_close_points().all()
+
+
+@pytest.mark.parametrize("slope", [1.25, 0.75])
+def test_close_points_are_compared_with_the_curve_of_a_fit_and_the_slope_of_the_interval(slope):
+    """The function and the interval have slope 1, and the fit has another."""
+    chain = chain_of(lambda x: x, low=1 - 1e-9, high=1 + 1e-9, width=FIRST, noise=0.0)
+    chain.fits = [fit(sampler_of(lambda x: slope * x, 0.0).line(np.ones(1)), FIRST, 8)]
+    assert chain.agrees_with_close_points().all()
+    chain.low = chain.high = np.array([slope])
+    assert not chain.agrees_with_close_points().any()
+
+
+@pytest.mark.parametrize(
+    ("noise", "off", "agrees"),
+    [(1e-16, 2.0**-53, True), (1e-16, 1e-14, False), (1e-14, 1e-14, True), (1e-3, 1e-6, False)],
+)
+def test_close_points_agree_to_within_noise_but_not_to_within_structure(noise, off, agrees):
+    """Values of 1 have rounding of 1e-16; noise of 1e-3 may be structure that a narrower fit resolves."""
+    chain = chain_of(lambda x: 1 + x + off * (0 < abs(x) < 1.5e-4), low=1.0, high=1.0, width=FIRST, noise=noise)
+    chain.fits = [fit(sampler_of(lambda x: 1 + x, 0.0).line(np.ones(1)), FIRST, 8)]
+    assert chain.agrees_with_close_points().tolist() == [agrees]
+
+
+@pytest.mark.parametrize(("f", "constant"), [(lambda x: 5.0, True), (lambda x: 5.0 + (x > 0.2), False)])
+def test_equal_values_in_all_fits_are_compared_with_some_further_away(f, constant):
+    """At 0.001, the fit ends at 0.00102."""
+    chain = Chain(sampler_of(f, 1e-3).element(0), 0)
+    chain.fits = [fit_of(FIRST, constant=True)]
+    assert chain.constant().tolist() == [constant] and chain.seems_constant().tolist() == [not constant]
 
 
 def test_a_wide_fit_misses_what_is_between_its_points():
