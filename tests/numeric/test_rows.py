@@ -338,3 +338,32 @@ def test_combinations_of_outputs_that_do_not_change_have_random_signs():
     weights = combinations(np.random.default_rng(3), np.zeros(50))
     assert (np.abs(weights) >= 0.5).all() and (np.abs(weights) <= 1.5).all()
     assert (weights > 0).any() and (weights < 0).any()
+
+
+@pytest.mark.parametrize(
+    ("matrix", "weights", "product"),
+    [(MATRIX, None, "vjp"), (MATRIX, WEIGHTS, "vjp"), (MATRIX.T, None, "jvp")],
+    ids=["few outputs", "combined", "few inputs"],
+)
+def test_slopes_come_from_the_product_that_the_rows_came_from(matrix, weights, product):
+    """The product with a tangent is twice that with a cotangent; all rows take whichever is needed less often."""
+    x = np.linspace(1, 2, matrix.shape[1])
+    products = {"vjp": lambda g, x: g @ matrix, "jvp": lambda t, x: 2 * matrix @ t[0]}
+    claim = claim_by_hand(lambda x: matrix @ x, {"x": x}, products, None, False)
+    rows = ClaimedRows(Flat(claim), np.random.default_rng(0), weights=weights)
+    direction, combine = np.array([1.0, -3.0, 2.0])[: len(x)], np.eye(len(matrix)) if weights is None else weights
+    expected = combine @ matrix @ direction * (2 if product == "jvp" else 1)
+    np.testing.assert_allclose(rows.along(direction), expected)
+    np.testing.assert_allclose(rows.products_at({"x": x}, direction, range(len(combine))), expected)
+    assert claim.claims == product
+
+
+def test_a_product_with_a_unit_tangent_is_a_single_one():
+    assert squares("jvp").push_unit(1).tolist() == [[8.0, 20.0]]  # 2 MATRIX x of the second element, 2
+
+
+@pytest.mark.parametrize("sizes", [[1e-3, 1.0, 1.0], [0.5, 0.5, 0.5], [0.0, 1e6, 1e6]])
+def test_no_output_gets_an_enormous_weight(sizes):
+    weights = combinations(np.random.default_rng(3), np.array(sizes))
+    assert (np.abs(weights) < 1e3).all()
+    assert sizes[0] or (np.abs(weights[:, 0]) < 1).all()

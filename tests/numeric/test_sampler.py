@@ -182,3 +182,11 @@ def test_points_are_counted_and_reported():
     assert reported == [("call", 3, 0)]
     assert sampler.noise.tolist() == [0.0] and sampler.drift.tolist() == [0.0] and sampler.calls == 4
     assert sampler.drift.tolist() == [0.0] and sampler.calls == 4
+
+
+def test_the_rounding_of_a_complex_output_is_that_of_both_parts():
+    sampler = Sampler(flat_of(lambda x: np.exp(1j * x), x=0.5))
+    sampler.flat.claim.rounding = lambda points, values: np.array([0.25, np.nan, 0.125])[: len(points)]
+    line = sampler.line(np.ones(1))
+    line.values(np.array([0.25, -0.25]))
+    assert line.measure_rounding() and line.measured.tolist() == [0.25, 0.25]
