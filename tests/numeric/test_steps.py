@@ -140,7 +140,11 @@ def test_the_slope_jumps_between_the_points_that_differ():
 @pytest.mark.parametrize(("left", "right"), [(1.0, 1.0), (1.0, 0.0), (-0.5, 1.0)])
 def test_the_size_of_a_jump_does_not_include_the_changes_next_to_it(left, right):
     """The slope is left * t before 0.23, and 0.125 more, with another rate of change, from there on."""
-    f = lambda x: left * x**2 / 2 + np.maximum(x - 0.23, 0) * (0.125 + (right - left) * np.maximum(x - 0.23, 0) / 2)  # noqa: E731
+
+    def f(x):
+        after = np.maximum(x - 0.23, 0)
+        return left * x**2 / 2 + after * (0.125 + (right - left) * after / 2)
+
     found = differences(f, np.zeros_like)
     k = int(np.flatnonzero(STARTS < 0.23)[-1])
     assert found.jump_between(k, found.gaps(STARTS)) == pytest.approx(0.125, abs=2e-4 * abs(right - left) + 1e-8)
