@@ -1,0 +1,357 @@
+"""What is seen next to a kink: the range of the claims there, the curvature of the kink, and whether elements share it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gradcli.numeric.compare import MARGIN
+from gradcli.numeric.nearby import DISTANCE, FURTHER_POINTS, JUMPS_NEARBY, OUTSIDE, POINTS, WITHIN, Nearby
+from gradcli.numeric.probe import Probe
+from gradcli.numeric.verdict import FAIL, OPEN, PASS
+
+from .lines import entries_of
+
+ALL = np.ones(1, bool)
+
+
+def next_to(f, x, grad, h=None):
+    """Return what is seen next to a kink, and the entries at it. h: directional derivatives, instead of numeric ones."""
+    entries = entries_of(f, x, grad)
+    near = Nearby(Probe(entries, 1))
+    if h is not None:
+        near.right = lambda d: (np.array([float(h(d))]), np.zeros(1))
+    return near, entries
+
+
+def with_slopes(h):
+    return next_to(np.sum, np.ones(3), np.ones_like, h)[0]
+
+
+def one_apart(d):
+    return abs(d[0]) + max(d[1], d[2])
+
+
+def saddle(d):
+    return abs(d[0]) - abs(d[1])
+
+
+@pytest.mark.parametrize(
+    ("h", "elements", "some"),
+    [
+        (np.max, [True, True, True], True),
+        (one_apart, [False, True, True], True),
+        (lambda d: np.abs(d).sum(), [False, False, False], False),
+        (saddle, [False, False, False], False),
+        (np.sum, [False, False, False], False),
+    ],
+)
+def test_elements_share_a_kink_if_slopes_do_not_add_up(h, elements, some):
+    near = with_slopes(h)
+    assert [near.shares(0, i) for i in range(3)] == elements
+    assert near.shares_kinks(0) is some
+
+
+def test_halves_of_a_direction_make_up_the_whole():
+    near = with_slopes(lambda d: d @ [1.0, 10, 100])
+    halves = {near.slopes_of_halves(0, np.array([1.0, -1, 2])) for _ in range(40)}
+    assert {one + other for one, other in halves} == {191.0}
+    assert {one for one, _ in halves} == {0.0, 1, -10, 200, -9, 201, 190, 191}
+
+
+@pytest.mark.parametrize(("h", "sign"), [(np.max, 1), (np.min, -1), (saddle, 0), (np.sum, 0), (one_apart, 1)])
+def test_a_kink_bends_up_or_down_if_it_does_along_all_pairs_of_directions(h, sign):
+    for size in (1e-9, 1.0, 1e9):
+        assert with_slopes(lambda d, k=size: k * h(d)).curvature(0) == sign
+
+
+@pytest.mark.parametrize(("h", "falling", "growing"), [(np.max, 0, 1), (np.min, -1, 0)])
+def test_claims_nearby_confirm_the_curvature(h, falling, growing):
+    near = with_slopes(h)
+    near.claims = [-x[None] for x in near.points]
+    assert near.measure_curvature(0) == falling
+    near.claims = [x[None] for x in near.points]
+    assert near.measure_curvature(0) == growing
+
+
+@pytest.mark.parametrize(
+    ("claims", "up", "down"),
+    [([0, 1, 1], True, False), ([1, 0, 0], False, True), ([0, 1, 0.5], False, False), ([2, 2, 2], True, True)],
+)
+def test_claims_of_a_convex_function_grow_along_the_way_from_point_to_point(claims, up, down):
+    near = with_slopes(np.max)
+    near.points = [np.array([x, 7.0]) for x in (3.0, 4.0, 6.0)]
+    near.claims = [np.array([[5.0, 5.0], [claim, 1.0]]) for claim in claims]
+    assert (near.grows(1, 1), near.grows(1, -1)) == (up, down)
+    assert near.grows(0, 1) and near.grows(0, -1)
+
+
+@pytest.mark.parametrize(
+    ("sums", "sign", "bends"),
+    [
+        ([1.5] * 8, 1, True),
+        ([1.5, 0.95] * 4, 1, True),
+        ([1.05] * 8, 1, False),
+        ([1.5, 0.8] * 4, 1, False),
+        ([0.5] * 8, -1, True),
+        ([0.5, 1.2] * 4, -1, False),
+        ([1.5] * 8, -1, False),
+    ],
+)
+def test_halves_of_a_direction_confirm_the_curvature_beyond_the_tolerance(sums, sign, bends):
+    """The slope along the whole is 1, and known to 0.1; a convex function has larger sums."""
+    near, halves = with_slopes(np.max), iter(sums)
+    near.curvatures = {0: sign}
+    near.slopes_of_halves = lambda j, d: (0.25, next(halves) - 0.25)
+    assert near.bends(0, np.ones(3), 1.0, 0.1) is bends
+
+
+def test_the_range_of_claims_shows_jumps_relative_to_the_largest_claim():
+    near = with_slopes(np.max)
+    near.set_range([np.array([[1.0, 2.0, -4.0]]), np.array([[1.3, 1.9, -4.0]])])
+    assert near.low.tolist() == [[1, 1.9, -4]] and near.high.tolist() == [[1.3, 2, -4]]
+    assert near.jumps.tolist() == [[0.3 > JUMPS_NEARBY * 4, 0.1 > JUMPS_NEARBY * 4, False]] == [[True, False, False]]
+    assert near.constant.tolist() == [False]
+    near.set_range([np.ones((2, 3)), np.array([[1.0, 1, 1], [1, 1, 2]])])
+    assert near.constant.tolist() == [True, False]
+
+
+X = np.array([0.0, 2.0, -3.0])
+
+
+def hinge(x):
+    return max(x[0], 0) + x[1] * x[2]
+
+
+@pytest.mark.parametrize(("at_zero", "count"), [(0.5, POINTS), (1.5, POINTS + FURTHER_POINTS)])
+def test_more_points_are_looked_at_if_a_claim_lies_outside_those_nearby(at_zero, count):
+    near, entries = next_to(hinge, X, lambda x: np.array([at_zero if x[0] == 0 else x[0] > 0, x[2], x[1]]))
+    assert near.is_known and entries.nearby is near
+    assert len(near.points) == len(near.claims) == count
+    moves = np.abs(np.array(near.points) - X) / (DISTANCE * entries.flat.scales)
+    assert 0.5 <= moves.min() * (1 + 1e-9) and moves.max() <= 1.5 * (1 + 1e-9)
+    assert (near.low[0, 0], near.high[0, 0]) == (0, 1)
+
+
+def test_without_claims_at_all_points_nearby_the_range_is_that_at_the_point():
+    near, entries = next_to(hinge, X, lambda x: np.array([0.5, x[2] if x[0] <= 0 else np.nan, x[1]]))
+    assert not near.is_known and entries.nearby is None and near.bound_there is None
+    assert near.low.tolist() == near.high.tolist() == [[0.5, -3, 2]]
+
+
+def outside_of(claimed, low, high):
+    near = with_slopes(np.max)
+    entries = near.entries
+    entries.own_rounding, entries.least_accused = np.zeros((1, 3)), np.zeros((1, 3))
+    entries.claimed = np.array([claimed])
+    near.set_range([np.array([low]), np.array([high])])
+    return near
+
+
+def test_a_claim_may_lie_outside_those_nearby_by_what_a_smooth_one_changes_by():
+    """The first element jumps, so it may be off by OUTSIDE of the size; the second changes by 0.01, and may once more."""
+    near = outside_of([2.3, 1.03, np.nan], [1.0, 1.0, 0.0], [2.0, 1.01, 0.0])
+    assert near.outside[0, :2] == pytest.approx([0.3 - OUTSIDE * 2, 0.02 - 0.01]) and near.outside[0, 2] == np.inf
+    near.entries.claimed = np.array([[0.5, 0.985, -1e-3]])
+    assert near.outside[0] == pytest.approx([0.5 - OUTSIDE * 2, 0.015 - 0.01, 1e-3])
+    near.entries.own_rounding[:], near.entries.least_accused[:] = 1e-4, 2e-4
+    assert near.outside[0] == pytest.approx([0.5 - OUTSIDE * 2 - 3e-4, 0.005 - 3e-4, 7e-4])
+
+
+@pytest.mark.parametrize(
+    ("here", "curvature", "shares", "some_share", "explained"),
+    [
+        (0.5, 1, False, False, True),
+        (1.5, 0, True, False, True),
+        (1.5, 1, True, True, False),
+        (1.5, -1, True, True, False),
+        (1.5, 0, False, True, True),
+        (1.5, 0, False, False, False),
+        (2.5, 0, False, True, False),
+        (-0.5, 0, False, True, False),
+        (2.5, 0, True, False, True),
+    ],
+)
+def test_a_claim_beyond_both_sides_may_be_right_if_elements_share_a_kink(
+    here, curvature, shares, some_share, explained
+):
+    """Claims nearby are 0 to 1 for the first element of size 2, and 1 for the second of size 4: times sizes, 0 to 4."""
+    near, entries = next_to(np.sum, [2.0, 4.0], np.ones_like)
+    near.set_range([np.array([[0.0, 1.0]]), np.array([[1.0, 1.0]])])
+    entries.claimed = np.array([[here, 1.0]])
+    near.bound_there, near.curvatures = np.zeros((1, 2)), {0: curvature}
+    near.shares, near.shares_kinks = lambda j, i: shares, lambda j: some_share
+    assert near.explains(0, 0) is explained
+    near.bound_there = None
+    assert near.explains(0, 0) is False
+
+
+@pytest.mark.parametrize(
+    ("value", "failed", "explained"),
+    [
+        ([1.0, 1.0, 1.0], [True, False, False], True),
+        ([1.0, 1.0, 1.0], [False, False, False], False),
+        ([1.0, 1.0, 1.0], [True, True, False], False),
+        ([1.95, 1.0, 1.0], [True, False, False], False),
+        ([0.5, 1.0, 1.0], [True, False, False], False),
+        ([1.0, 1.0, 0.0], [True, False, True], False),
+    ],
+)
+def test_wrong_claims_are_explained_if_they_are_off_by_as_much_as_they_jump(value, failed, explained):
+    """Only the first element jumps nearby, from 1 to 2, and 2 is claimed: a gap of 0.1 to 1 is explained."""
+    near = outside_of([2.0, 1.0, 1.0], [1.0, 1.0, 1.0], [2.0, 1.0, 1.0])
+    near.entries.value, near.entries.error = np.array([value]), np.zeros((1, 3))
+    assert near.explains_jumps(np.array([failed])).tolist() == [explained]
+
+
+def test_the_tolerance_of_a_claimed_product_counts_the_elements_that_move():
+    near = outside_of([2.0, np.nan, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    found = near.tolerance(np.array([3.0, 0.0, -1.0]), np.array([-4.0]), np.array([0.1]))
+    assert found == pytest.approx(WITHIN * (6 + 1 + 4) + MARGIN * 0.1)
+
+
+def test_both_sides_of_a_direction_have_slopes():
+    near = with_slopes(lambda d: max(d[0], 3 * d[0]))
+    right, left, error = near.sides(np.array([2.0, 0, 0]))
+    assert (right[0], left[0], error[0]) == (6, 2, 0)
+    errors = iter([0.1, 0.3, 0.4, 0.2])
+    near.right = lambda d: (np.zeros(1), np.array([next(errors)]))
+    assert [near.sides(np.ones(3))[2][0] for _ in range(2)] == [0.3, 0.4]
+
+
+def test_directions_to_test_are_equal_moves_and_the_claims():
+    """The sizes are 2, 4 and 6, with median 4. The claims times the sizes are 2, -12 and 0, of which the largest is 1."""
+    near, entries = next_to(lambda x: x[:3].sum(), [2.0, -4.0, 6.0, np.inf], np.zeros_like)
+    entries.claimed = np.array([[1.0, -3.0, 0.0, 0.0]])
+    found = near.tests(ALL)
+    assert len(found) == 2 and found[0].tolist() == [4, 4, 4, 0]
+    assert found[1] == pytest.approx([2 / 6, -4, 0, 0])
+    assert len(near.tests(~ALL)) == 1
+    for nothing in (0.0, np.inf):
+        entries.claimed[0, 1:3], entries.claimed[0, 0] = 0.0, nothing
+        assert len(near.tests(ALL)) == 1
+
+
+@pytest.mark.parametrize(
+    ("sign", "left", "right", "bends", "slope"),
+    [
+        (1, 1.0, 1.5, True, 1.5),
+        (1, 2.5, 3.0, True, 2.5),
+        (1, 1.5, 2.5, True, None),
+        (-1, 1.5, 1.0, True, 1.5),
+        (-1, 3.0, 2.5, True, 2.5),
+        (-1, 2.5, 1.5, True, None),
+        (0, 1.0, 1.5, True, None),
+        (1, 1.0, 1.5, False, None),
+    ],
+)
+def test_a_claim_lies_between_the_slopes_of_a_kink_that_bends_one_way(sign, left, right, bends, slope):
+    """The claim along equal moves is 1 + 1 = 2."""
+    near, entries = next_to(np.sum, np.ones(2), np.ones_like)
+    near.curvatures, near.bends = {0: sign}, lambda *_: bends
+    near.tests = lambda rows: [np.ones(2)]
+    near.sides = lambda d: (np.array([right]), np.array([left]), np.zeros(1))
+    assert near.contradicts_slopes(ALL) is (slope is not None)
+    assert [note.partition("along")[2] for note in entries.notes] == (
+        [] if slope is None else [f" a direction the slope is {slope}, but 2 is claimed"]
+    )
+    assert (entries.state == FAIL).all() == (slope is not None)
+    assert not near.contradicts_slopes(~ALL)
+
+
+@pytest.mark.parametrize(
+    ("slopes", "wrong", "found", "compared"),
+    [
+        ((3.0, 3.0), True, True, True),
+        ((3.0, 3.0), True, False, True),
+        ((3.0, 3.0), False, True, True),
+        ((2.0, 2.0), True, True, False),
+        ((3.0, 2.5), True, True, False),
+    ],
+)
+def test_a_direction_without_a_kink_is_compared_if_the_claim_differs(slopes, wrong, found, compared):
+    near, asked = next_to(np.sum, np.ones(2), np.ones_like)[0], []
+    near.curvatures, near.tests = {0: 0}, lambda rows: [np.ones(2)]
+    near.sides = lambda d: (*(np.array([x]) for x in slopes), np.zeros(1))
+    near.directions.compare = lambda d, family: asked.append(family) or SimpleNamespace(wrong=np.array([wrong]))
+    near.probe.find_wrong = lambda probed: found
+    assert near.contradicts_slopes(ALL) is (compared and wrong and found)
+    assert asked == ["relative"] * compared
+
+
+@pytest.mark.parametrize(
+    ("claimed", "compared"), [(-0.5, [0]), (0.5, []), (1.5, [0]), (1 + 1e-5, []), (-1e-5, []), (1 + 1e-4, [0])]
+)
+def test_an_element_is_compared_alone_if_its_claim_lies_beyond_both_sides(claimed, compared):
+    """Its slopes times its size of 2 are 2 and 0; the claims nearby, which are only 0.4, make it a suspect."""
+    near, entries = next_to(np.sum, [2.0, 1.0], np.ones_like)
+    entries.claimed, asked = np.array([[claimed, 1.0]]), []
+    near.set_range([np.array([[0.4, 1.0]])])
+    entries.compare_element = asked.append
+    for slopes in ((2.0, 0.0), (0.0, 2.0)):
+        asked.clear()
+        near.sides = lambda d, s=slopes: (*(np.array([x]) for x in s), np.zeros(1))
+        assert not near.compare_suspects() and asked == compared
+    entries.state[0, 1] = FAIL
+    assert near.compare_suspects()
+
+
+def settling(there, rest=False, suspects=False, contradicts=False):
+    """Return a Nearby with given answers of its tests, of which `asked` collects the names."""
+    near, asked = outside_of([1.5, 1.0, 1.0], [1.0, 1.0, 1.0], [2.0, 1.0, 1.0]), []
+    near.bound_there = there
+    near.compare_rest = lambda: asked.append("rest") or rest
+    near.compare_suspects = lambda: asked.append("suspects") or suspects
+    near.contradicts_slopes = lambda rows: asked.append("slopes") or contradicts
+    return near, asked
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "accepted"),
+    [
+        ({}, ["rest", "suspects", "slopes"], True),
+        ({"rest": True}, ["rest"], False),
+        ({"suspects": True}, ["rest", "suspects"], False),
+        ({"contradicts": True}, ["rest", "suspects", "slopes"], False),
+    ],
+)
+def test_entries_near_a_kink_are_accepted_if_no_test_finds_a_mistake(answers, asked, accepted):
+    near, seen = settling(np.array([[0.1, np.nan, 0.2]]), **answers)
+    assert near.settles(ALL) and seen == asked
+    assert near.entries.bound.tolist() == [[1.1, np.inf, 0.2]]  # with the range of the claims nearby, 1 and 0
+    assert near.entries.state.tolist() == [[PASS, OPEN, PASS] if accepted else [OPEN] * 3]
+    assert near.entries.kinks == ({0: [0]} if accepted else {})
+
+
+@pytest.mark.parametrize("contradicts", [True, False])
+def test_without_a_check_nearby_only_slopes_at_the_kink_decide(contradicts):
+    near, seen = settling(None, contradicts=contradicts)
+    assert near.settles(ALL) is contradicts and seen == ["slopes"]
+    assert (near.entries.state == OPEN).all() and np.isinf(near.entries.bound).all()
+    near.entries.state[0, 1] = FAIL
+    seen.clear()
+    assert near.settles(ALL) is True and seen == []
+
+
+def test_a_claim_is_checked_at_a_point_nearby_while_elements_wait_for_no_answer():
+    near, entries = next_to(hinge, X, lambda x: np.array([x[0] > 0, x[2], x[1]]))
+    seen = []
+    near.check_at = lambda x: seen.append((x, entries.nearby)) or np.ones((1, 3))
+    assert near.bound_there.tolist() == [[1, 1, 1]] and near.bound_there is near.bound_there
+    assert len(seen) == 1 and seen[0][0] is near.points[0] and seen[0][1] is None and entries.nearby is near
+
+
+def test_bounds_of_a_point_nearby_are_small_where_the_claim_is_right():
+    """The slopes of this function of ten elements are about 1, and known to about 1e-9 at a point without a kink."""
+    near, entries = next_to(lambda x: np.abs(x).sum() + (x**2).sum(), np.zeros(10), lambda x: np.sign(x) + 2 * x)
+    calls = near.sampler.calls
+    bounds = near.check_at(near.points[0])
+    assert bounds.shape == (1, 10) and (bounds >= 0).all() and bounds.max() < 1e-3
+    assert near.sampler.calls > calls and entries.nearby is near
+
+
+def test_elements_that_are_wrong_nearby_are_compared_at_the_kink():
+    near, asked = outside_of([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]), []
+    near.entries.compare_element = asked.append
+    near.suspect_elements_of(SimpleNamespace(state=np.array([[PASS, FAIL, OPEN], [FAIL, FAIL, PASS]])))
+    assert asked == [0, 1]
