@@ -148,8 +148,12 @@ def test_elements_whose_derivatives_add_up_in_pairs_only_stay_together():
     assert [block.tolist() for block in row.blocks(np.arange(3))] == [[0, 1, 2]]
 
 
-def test_elements_whose_derivatives_add_up_are_apart_unless_there_are_too_many():
-    apart = row_of(lambda x: np.abs(x).sum(), np.zeros(3))
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_elements_whose_derivatives_add_up_are_apart_unless_there_are_too_many(size):
+    pair = row_of(lambda x: size * (max(x[0], x[2]) + abs(x[1])), np.zeros(3))
+    assert pair.meeting_columns().tolist() == [0, 1, 2]
+    assert [block.tolist() for block in pair.blocks(np.arange(3))] == [[0, 2], [1]]
+    apart = row_of(lambda x: size * np.abs(x).sum(), np.zeros(3))
     assert [block.tolist() for block in apart.blocks(np.arange(3))] == [[0], [1], [2]]
     assert [block.tolist() for block in apart.blocks(np.arange(MOST_MEETING + 1))] == [list(range(MOST_MEETING + 1))]
 
@@ -212,7 +216,9 @@ FORM = np.array([[2.0, 1.0, 0.0], [0.0, 1.0, 0.5], [1.0, 0.0, 3.0]])
 
 
 @pytest.mark.parametrize("unit", [*np.eye(3), np.array([2, -1, 2]) / 3, np.array([-6, 2, 3]) / 7], ids=str)
-@pytest.mark.parametrize("matrix", [FORM, np.diag([0.01, 1.0, 5.0])], ids=["any", "diagonal"])
+@pytest.mark.parametrize(
+    "matrix", [FORM, 1e-3 * FORM, 1e6 * FORM, np.diag([0.01, 1.0, 5.0])], ids=["any", "small", "large", "diagonal"]
+)
 def test_an_ellipsoid_ends_where_the_claim_is_the_image_of_a_unit_vector(matrix, unit):
     """The generalized gradient of |A x| at 0 is A' times the unit ball (chain rule), with A invertible."""
     row = row_of(lambda x: np.linalg.norm(matrix @ x), np.zeros(3), measured=False)
@@ -242,14 +248,15 @@ def test_a_large_ellipsoid_is_known_if_its_axes_are_those_of_the_elements():
 SEEN = np.array([[1.0, 3.0], [1.0, 1.0]])
 
 
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
 @pytest.mark.parametrize(
     ("claimed", "answer"),
     [([0.3, 0.2], None), ([2.5, 2], None), ([3.1, 2], False), ([1, -1.1], False), ([1, 4.9], None), ([1, 5.1], False)],
 )
-def test_a_claim_far_outside_the_gradients_seen_nearby_is_wrong_for_any_function(claimed, answer):
+def test_a_claim_far_outside_the_gradients_seen_nearby_is_wrong_for_any_function(claimed, answer, size):
     """The gradients seen are 2 apart, so a claim that is more than 2 outside them is wrong."""
-    row = row_of(lambda x: abs(x[0]) - abs(x[1]), [0, 0], measured=False)
-    assert row.by_supports(np.arange(2), np.array(claimed), SEEN) is answer
+    row = row_of(lambda x: size * (abs(x[0]) - abs(x[1])), [0, 0], measured=False)
+    assert row.by_supports(np.arange(2), size * np.array(claimed), size * SEEN) is answer
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -272,7 +279,7 @@ def test_supports_do_not_decide_after_too_many_directions(monkeypatch):
     assert row.by_supports(np.arange(3), np.full(3, 1 / 3), np.eye(3)[:2]) is None
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("sign", [1.0, -1.0, 1e-6, -1e6])
 @pytest.mark.parametrize(("part", "inside"), [(0.99, True), (1.01, False)])
 def test_supports_decide_for_the_larger_of_a_function_and_zero(part, inside, sign):
     """The generalized gradient of max(0, x + 2 y) is the segment from 0 to (1, 2)."""
