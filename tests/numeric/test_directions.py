@@ -5,10 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gradcli.numeric.chain import WANTED
 from gradcli.numeric.compare import COARSE, MARGIN, SLIGHT, Limits
 from gradcli.numeric.decide import Observation
 from gradcli.numeric.directions import ADDS_UP, MOST_SIGMAS, SCATTERED, Directions, Probed
-from gradcli.numeric.verdict import FAIL, NEGLIGIBLE, OPEN, PASS, UNDECIDED
+from gradcli.numeric.verdict import FAIL, NEGLIGIBLE, OPEN, PASS, SMALL_EFFECT, UNDECIDED, ZERO_UNITS, least_accused
 
 from .lines import entries_of
 
@@ -47,12 +48,13 @@ def test_elements_that_are_not_finite_do_not_move():
     assert families["array"] == pytest.approx([np.sqrt(12.5), np.sqrt(12.5), 0])
 
 
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize(("slope", "mixed"), [(1e3, False), (2e3, True)])
-def test_elements_of_mixed_units_move_by_their_own_sizes(slope, mixed):
-    """An element of 1e-6 of this slope would change the output up to 1000 times more than the other changes it."""
-    families = directions_of(lambda x: x[0] + slope * x[1], [1.0, 1e-6], lambda x: np.array([1.0, slope])).families
-    size = np.sqrt(0.5)
-    assert families["array"] == pytest.approx([1, 1e-6] if mixed and slope * size > 1e3 else [size, size])
+def test_elements_of_mixed_units_move_by_their_own_sizes(slope, mixed, size):
+    """If both move by the root of their mean square, 0.7, the second changes the output 0.7 times its slope as much."""
+    claimed = size * np.array([1.0, slope])
+    families = directions_of(lambda x: claimed @ x, [1.0, 1e-6], lambda x: claimed).families
+    assert families["array"] == pytest.approx([1, 1e-6] if mixed else [np.sqrt(0.5)] * 2)
 
 
 def test_only_elements_of_a_group_move():
@@ -122,6 +124,56 @@ def test_slight_differences_add_up_to_at_most_six_norms_or_the_sum_of_all_terms(
     assert directions.slight(np.array([1.0, 2.0]), np.array([50.0])) == pytest.approx([SLIGHT * MOST_SIGMAS * 50])
     directions.entries.strict = True
     assert directions.slight(np.array([1.0, 2.0]), np.array([50.0])).tolist() == [0]
+
+
+def test_limits_along_a_direction_follow_from_the_rounding_of_claim_and_point():
+    """The norm of the claim's own rounding is 3 * 1e-3, and the point's, of 1e-10 in a width of 1e-4, is 1e-6."""
+    directions = directions_of(np.sum, [1.0, 1.0], np.ones_like)
+    directions.entries.products_rounding, directions.entries.own_rounding = 1e-5, np.array([[1e-3, 0.0]])
+    changes = {
+        "values": lambda t: (t, np.array([[7.0], [7.0 + 0.02 * 5]])),
+        "rounding": lambda values: np.array([1e-9]),
+    }
+    line = SimpleNamespace(
+        direction=np.array([3.0, 4.0]), alone=False, unit_of_x=1e-10, base=np.array([7.0]), **changes
+    )
+    slopes, size, largest = SimpleNamespace(width=np.array([1e-4])), np.array([2.5]), np.array([4.0])
+    limits = directions.limits_of(size, largest, line, slopes)
+    assert limits.own == pytest.approx([3e-3 + 1e-6 * 2.5]) and limits.negligible.tolist() == [0]
+    assert limits.least == pytest.approx([least_accused(2.0**-53) * 4])
+    assert limits.zero == pytest.approx([SMALL_EFFECT**2 * 5])
+    line.rounding = lambda values: np.array([1.0])
+    assert directions.limits_of(size, largest, line, slopes).zero == pytest.approx([ZERO_UNITS])
+    directions.rows.known = False
+    assert directions.limits_of(size, largest, line, slopes).own == pytest.approx([(1e-5 + 1e-6) * 2.5])
+    line.alone = True
+    assert directions.limits_of(size, largest, line, slopes).own == pytest.approx([1e-5 * 2.5])
+
+
+def test_a_claim_is_integrated_along_relative_moves_only():
+    """Along the others, the rounding is measured if the numeric derivative does not agree."""
+    weights = np.array([3.0, -4.0])
+    for claimed, tried in ((weights, False), (2 * weights, True)):
+        directions, asked = directions_of(lambda x: weights @ x, np.ones(2), lambda x, c=claimed: c), []
+        directions.entries.look_again = lambda found, slight, asked=asked: asked.append(slight)
+        found = directions.compare(np.array([1.0, 0.5]), "array").found
+        assert (
+            found.tried is tried
+            and asked == []
+            and found.enough == pytest.approx([WANTED / 10 * np.abs(claimed * [1, 0.5]).max()])
+        )
+        directions.compare(np.array([1.0, 0.5]), "relative")
+        assert asked == [None] and len(directions.probed) == 2
+        directions.entries.slight = {0: 1e-7}
+        directions.compare(np.array([1.0, 0.5]), "relative")
+        assert asked[1] == pytest.approx([SLIGHT * np.abs(claimed * [1, 0.5]).sum()])
+
+
+def test_terms_that_a_claim_leaves_out_are_known_along_a_direction():
+    """The norm of 0.3 * 1 and 0.2 * 2 is 0.5."""
+    directions = directions_of(np.sum, np.ones(2), np.ones_like)
+    directions.entries.left_out, directions.flat.claim.left_out = np.array([[0.3, 0.2]]), {"x": 0.1}
+    assert directions.compare(np.array([1.0, 2.0]), "array").found.claimed.left_out == pytest.approx([0.5])
 
 
 def test_the_bound_of_a_direction_holds_for_each_element_that_moves():

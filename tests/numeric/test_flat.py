@@ -101,6 +101,23 @@ def test_a_jacobian_of_many_rows_is_computed_in_parts():
     assert np.array_equal(flat.matrix(), matrix)
 
 
+def test_a_point_without_inputs_has_the_unit_of_float64():
+    flat = flat_of(at={"a": A, "z": Z})
+    flat.parts = []
+    assert flat.input_unit == 2.0**-53 and flat_of(lambda x: x.sum(), {"x": np.zeros(0)}).scales.shape == (0,)
+
+
+def test_the_function_is_called_before_its_gradient():
+    """Programs do so, and a gradient may depend on it."""
+    seen = []
+    flat = flat_of(
+        lambda x: seen.append("f") or x.sum(), {"x": np.ones(2)}, vjp=lambda g, x: seen.append("vjp") or g * x
+    )
+    seen.clear()
+    flat.matrix({"x": np.zeros(2)})
+    assert seen == ["f", "vjp"]
+
+
 def test_medians_of_rows():
     assert medians_of(np.array([[3.0, 1, 2], [9, 7, 8]])).tolist() == [2, 8]
     assert medians_of(np.array([[3.0, 1, 2, 10]])).tolist() == [2.5]

@@ -69,6 +69,13 @@ def test_modes_that_are_nan_or_only_rounding_are_not_compared(jvp):
     assert np.isnan(digits) and least == ADJOINT_DIGITS[8]
 
 
+def test_complex_tangents_show_a_conjugate():
+    z = {"z": np.array([0.3 + 1j])}
+    for jvp, agree in ((lambda t, z: 2 * t[0], True), (lambda t, z: 2 * np.conj(t[0]), False)):
+        digits, least = adjoint_test(HandWritten(lambda z: 2 * z, z, vjp=lambda g, z: 2 * g, jvp=jvp), 0)
+        assert (digits >= least) is agree
+
+
 def test_the_worst_of_three_pairs_counts():
     seen: list[float] = []
 
@@ -190,8 +197,9 @@ def to_bfloat16(v):
     ],
 )
 def test_a_type_of_few_digits_makes_stairs(b, gap, stair):
-    found = is_stair(lambda vectors: np.array([b(v) for v in vectors]), np.array([1.1, 1.7]), gap * 1.7, 1.7)
-    assert found is stair
+    for size in (2.0**-10, 1.0, 2.0**10):
+        scaled = lambda vectors, k=size: np.array([k * b(v / k) for v in vectors])  # noqa: E731
+        assert is_stair(scaled, size * np.array([1.1, 1.7]), size * gap * 1.7, size * 1.7) is stair
 
 
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
@@ -199,6 +207,14 @@ def test_a_type_of_few_digits_makes_stairs(b, gap, stair):
 def test_values_are_equal_relative_to_their_size(size, factor, seen):
     claim = HandWritten(lambda x: size * np.sin(x), {"x": X}, vjp=lambda g, x: size * g * np.cos(x))
     claim.recorded = size * factor * np.sin(X)
+    assert (other_value(Flat(claim)) is not None) is seen
+
+
+@pytest.mark.parametrize(("off", "seen"), [(1e-9, False), (1e-6, True)])
+def test_values_of_0_are_equal_relative_to_their_change(off, seen):
+    """Between 0 and 0.05, the sine changes by 0.05, of which 1e-6 may be rounding."""
+    claim = HandWritten(np.sin, {"x": np.zeros(1)}, vjp=lambda g, x: g * np.cos(x))
+    claim.recorded = np.array([off])
     assert (other_value(Flat(claim)) is not None) is seen
 
 

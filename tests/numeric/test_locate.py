@@ -6,10 +6,25 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gradcli.claims.hand_written import HandWritten
 from gradcli.numeric.decide import Observation
 from gradcli.numeric.directions import Directions
-from gradcli.numeric.locate import ONE_BY_ONE, Locator, bisect, halves
-from gradcli.numeric.verdict import FAIL, OPEN, PASS
+from gradcli.numeric.flat import Flat
+from gradcli.numeric.locate import (
+    FAIL_CALLS,
+    MOST_LOCATED,
+    NO_ELEMENT,
+    ONE_BY_ONE,
+    PASS_CALLS,
+    SAMPLE,
+    Locator,
+    bisect,
+    halves,
+    locate_output,
+)
+from gradcli.numeric.rows import ClaimedRows
+from gradcli.numeric.sampler import Sampler
+from gradcli.numeric.verdict import FAIL, OPEN, PASS, UNDECIDED, Entries
 
 from .lines import entries_of
 
@@ -134,3 +149,196 @@ def test_few_elements_are_compared_alone_unless_they_may_have_kinks(words, count
     found = SimpleNamespace(words=words, reason=lambda j: Observation("noise", "why"))
     locator.compare_all_or_some(SimpleNamespace(found=found, agrees=np.zeros(1, bool), wrong=np.zeros(1, bool)))
     assert sorted(compared) == list(range(12 - count, 12))  # those with the largest effects
+
+
+def searching(claimed=RIGHT, off=1.0, tolerance=0.1, family="relative", exceeds=True, proves=True, size=4):
+    """Return a locator without a common factor, and a direction of ones along which it disagrees."""
+    at = np.linspace(0.5, 1.5, size)
+    locator = Locator(Directions(entries_of(np.sum, at, lambda x: np.resize(np.asarray(claimed, float), size)), 1))
+    locator.common_factor = lambda probed: None
+    seen = {"off": np.array([off]), "tolerance": np.array([tolerance]), "excess": np.array([abs(off / tolerance)])}
+    flags = {"exceeds_rounding": np.array([exceeds]), "proves": np.array([proves]), "may_be_slight": np.array([False])}
+    return locator, SimpleNamespace(family=family, line=SimpleNamespace(direction=np.ones(size)), **seen, **flags)
+
+
+@pytest.mark.parametrize(
+    ("family", "exceeds", "proves", "ends", "proven", "undecided"),
+    [
+        ("relative", True, True, True, True, False),
+        ("relative", True, False, False, False, True),
+        ("relative", False, False, False, False, False),
+        ("array", True, True, False, False, False),
+    ],
+)
+def test_a_disagreement_that_no_element_explains(family, exceeds, proves, ends, proven, undecided):
+    locator, probed = searching(family=family, exceeds=exceeds, proves=proves)
+    locator.locate = lambda *_: None
+    assert locator.search(probed) is ends and (locator.proven is probed) is proven
+    assert set(locator.entries.state[0].tolist()) == {UNDECIDED if undecided else OPEN}
+    assert {why.text for why in locator.entries.reasons.values()} == ({NO_ELEMENT} if undecided else set())
+
+
+def finding(locator, order, wrong):
+    """Let a search find elements in this order, of which some are off by as much as given."""
+    asked = []
+
+    def compare(i):
+        asked.append(i)
+        entries = locator.entries
+        entries.value[0, i], entries.error[0, i] = entries.claimed[0, i] - wrong.get(i, 0.0), 1e-3
+        entries.state[0, i] = FAIL if i in wrong else PASS
+
+    locator.entries.compare_element, remaining = compare, iter(order)
+    locator.locate = lambda probed, row, off, known: next(remaining, None)
+    locator.compare_sample = lambda probed, found: False
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("order", "wrong", "asked", "explained"),
+    [
+        ([1, 2, 3], {1: 1.0}, [1], True),
+        ([1, 2, 3], {1: 0.95}, [1], True),
+        ([1, 2, 3], {1: 0.5, 2: 0.5}, [1, 2], True),
+        ([1, 1, 3], {1: 0.5}, [1], False),
+        ([1], {1: 0.5}, [1], False),
+        ([3, 1], {1: 1.0}, [3], False),
+    ],
+)
+def test_wrong_elements_are_located_until_they_explain_the_disagreement(order, wrong, asked, explained):
+    """It is 1, and 0.1 may be rounding. An element that is right by itself ends the search."""
+    locator, probed = searching()
+    seen, told = finding(locator, order, wrong), []
+    locator.explained = lambda probed, found: told.append(found)
+    assert locator.search(probed) and seen == asked
+    assert told == ([asked] if explained else [])
+    assert (locator.proven is probed) is (seen == [3])
+
+
+def test_a_sample_may_end_the_search():
+    locator, probed = searching()
+    asked = finding(locator, [1, 2, 3], {1: 0.5, 2: 0.5})
+    locator.compare_sample = lambda probed, found: True
+    assert locator.search(probed) and asked == [1]
+
+
+def test_at_most_ten_wrong_elements_are_located():
+    locator, probed = searching(off=100.0, size=20)
+    asked = finding(locator, range(20), dict.fromkeys(range(20), 1.0))
+    assert locator.search(probed) and len(asked) == MOST_LOCATED
+
+
+def test_an_element_that_differs_slightly_ends_a_search_that_proves_nothing():
+    locator, probed = searching(proves=False)
+    finding(locator, [1], {1: 1.0})
+    locator.entries.slight = {1: 1e-7}
+    assert locator.search(probed) is False and locator.proven is None
+
+
+def test_elements_of_a_function_in_steps_are_undecided():
+    locator, probed = searching()
+    finding(locator, [1], {})
+    why = Observation("staircase", "steps")
+    locator.entries.in_steps = lambda row, i: why if (row, i) == (0, 1) else None
+    assert locator.search(probed) is False
+    assert locator.entries.state[0].tolist() == [UNDECIDED, PASS, UNDECIDED, UNDECIDED]
+    assert set(locator.entries.reasons.values()) == {why}
+
+
+@pytest.mark.parametrize("undecided", [False, True])
+def test_claims_that_are_not_finite_are_wrong_if_the_first_ones_are(undecided):
+    """Of twelve, ten are compared. If the function may be infinite at one of these, it may be at the others."""
+    locator, probed = searching([np.nan, 1.0], size=24)
+    entries, asked = locator.entries, []
+
+    def compare(bad):
+        asked.extend(bad.tolist())
+        entries.state[0, bad] = FAIL
+        entries.state[0, bad[3]] = UNDECIDED if undecided else FAIL
+
+    entries.compare_elements = compare
+    assert locator.search(probed) and asked == list(range(0, 20, 2))
+    states = [FAIL, OPEN] * 12
+    if undecided:
+        states[6], states[20], states[22] = UNDECIDED, OPEN, OPEN
+    assert entries.state[0].tolist() == states
+
+
+@pytest.mark.parametrize(
+    ("factor", "strict", "slight"), [(1 + 1e-7, False, True), (1 + 1e-7, True, False), (2.0, False, False)]
+)
+def test_a_common_factor_decides_all_elements(factor, strict, slight):
+    locator, probed = searching(proves=False, exceeds=False)
+    locator.common_factor, locator.entries.strict = lambda probed: factor, strict
+    locator.locate, asked = lambda *_: None, []
+
+    def compare_quickly(i, probed):
+        asked.append(i)
+        locator.entries.state[0, i] = FAIL
+
+    locator.compare_quickly = compare_quickly
+    assert locator.search(probed) is not slight
+    assert asked == ([] if slight else [0, 1, 2, 3])
+    assert locator.entries.slight == (dict.fromkeys(range(4), pytest.approx(1e-7)) if slight else {})
+    assert (locator.entries.sampled is None) is slight
+
+
+def test_a_kink_is_located_relative_to_the_size_of_its_output():
+    """The first output has the larger kink, along element 0, but that is the smaller part of its size."""
+    f = lambda x: np.array([1e3 + 1e-2 * abs(x[0] - 1), 1e-3 + 1e-4 * abs(x[1] - 2)])  # noqa: E731
+    locator = Locator(Directions(entries_of(f, [1.0, 2.0], lambda x: np.zeros((2, 2))), 1))
+    assert locator.locate_rough(np.ones(2)) == 1
+
+
+def test_the_calls_that_a_check_needs_depend_on_whether_a_direction_disagrees():
+    """20 more are needed for each doubling of the size: 40 for 4 elements."""
+    locator, probed = searching()
+    locator.directions.probed = [SimpleNamespace(wrong=np.array([False]))]
+    assert locator.calls_needed == PASS_CALLS + 40
+    locator.sampler.calls = PASS_CALLS + 30
+    assert locator.has_calls(10) and not locator.has_calls(11)
+    locator.directions.probed = [SimpleNamespace(wrong=np.array([False, True]))]
+    assert locator.calls_needed == FAIL_CALLS + 40
+    locator.directions.probed, locator.proven = [], probed
+    assert locator.calls_needed == FAIL_CALLS + 40
+    locator.sampler.calls = FAIL_CALLS + 30
+    assert locator.has_calls(10) and not locator.has_calls(11)
+    locator.flat.claim.budget.allowed = FAIL_CALLS + 40
+    assert locator.calls_needed is None
+
+
+def test_a_sample_has_elements_of_all_inputs():
+    locator, _ = searching(size=100)
+    assert locator.sample(np.arange(SAMPLE)).tolist() == list(range(SAMPLE))
+    locator.flat.edges = np.array([0, 2, 40, 40, 100])
+    found = locator.sample(np.arange(1, 100), 30)
+    assert found.tolist() == sorted(set(found.tolist())) and set(found.tolist()) <= set(range(1, 100))
+    counts = [((found >= a) & (found < b)).sum() for a, b in ((0, 2), (2, 40), (40, 100))]
+    assert counts == [1, 10, 10]
+
+
+def test_elements_are_divided_between_the_inputs_closest_to_the_middle():
+    first, second = halves(np.arange(10), [0, 2, 6, 10])
+    assert (len(first), len(second)) == (6, 4)
+    first, second = halves(np.arange(2, 10), [0, 2, 9, 10])
+    assert (first[-1], second[0]) == (8, 9)
+
+
+MANY_ROWS = np.random.default_rng(0).normal(size=(70, 3))
+
+
+@pytest.mark.parametrize("way", ["vjp", "jvp"])
+def test_the_output_of_a_combination_that_is_furthest_off_is_located(way):
+    """Output 50 is claimed to change 0.5 more along element 2 than it does, and output 3 by 0.1 more."""
+    wrong = MANY_ROWS.copy()
+    wrong[50, 2] += 0.5
+    wrong[3, 2] += 0.1
+    claim = {"vjp": lambda g, x: wrong.T @ g, "jvp": lambda t, x: wrong @ t[0]}[way]
+    flat = Flat(HandWritten(lambda x: MANY_ROWS @ x, {"x": np.array([1.0, 2, 4])}, **{way: claim}))
+    weights = None if way == "vjp" else np.ones((2, 70))
+    entries = Entries(flat, Sampler(flat), ClaimedRows(flat, np.random.default_rng(1), weights=weights))
+    j, claimed, numeric, error = locate_output(entries, 0, 2)
+    assert (j, claimed, numeric) == (50, pytest.approx(wrong[50, 2]), pytest.approx(MANY_ROWS[50, 2]))
+    assert error < 1e-9
+    entries.rows.weights = None
+    assert locate_output(entries, 0, 2) is None
