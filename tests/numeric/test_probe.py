@@ -9,7 +9,11 @@ import pytest
 
 from gradcli import check_gradient
 from gradcli.claims.claim import OutOfCallsError
+from gradcli.numeric.decide import Observation
+from gradcli.numeric.estimate import PER_ESTIMATE
+from gradcli.numeric.locate import ONE_BY_ONE
 from gradcli.numeric.probe import Probe
+from gradcli.numeric.verdict import FAIL, NEGLIGIBLE, OPEN, PASS, UNDECIDED
 
 from ..bank import hunt
 from .lines import entries_of
@@ -224,3 +228,272 @@ def test_without_calls_only_a_direction_of_relative_moves_proves_a_disagreement(
     assert (probe.proven is probed) is (proves and family == "relative")
     assert bool(accepted) is (family == "relative" and not ends)
     assert probe.directions.probed == ([probed] if family == "relative" else [])
+
+
+def probe_of(size=12, grad=np.ones_like):
+    """Return a probe of a sum, and a list in which stand-ins for its steps note their names."""
+    probe, asked = Probe(entries_of(np.sum, np.ones(size), grad), 1), []
+    probe.restrict = lambda: asked.append("symmetry")
+    probe.directions.leave_open = lambda *why: asked.append(("left", *why))
+    return probe, asked
+
+
+def seen_along(says, family="relative", size=12, words=("smooth",), steps=(), noisy=True, proves=False):
+    """Return a stand-in for a direction along which the claim agrees, is wrong, or is open."""
+    found = SimpleNamespace(words=words, in_steps=list(steps), reason=lambda j: Observation("staircase", f"row {j}"))
+    line = SimpleNamespace(direction=np.linspace(1, 2, size))
+    flags = {"wrong": np.array([says == "wrong"]), "agrees": np.array([says == "agrees"]), "proves": np.array([proves])}
+    return SimpleNamespace(family=family, found=found, line=line, is_noisy=noisy, **flags)
+
+
+ROUTES = [
+    (["agrees", "agrees"], 2, {}, ["relative", "bound", "array", "bound"]),
+    (["agrees"] * 3, 9, {}, ["relative", "bound", "array", "bound", "relative", "bound", "groups"]),
+    (["wrong"], 9, {"found": True}, ["relative", "find"]),
+    (["wrong", "agrees"], 2, {}, ["relative", "find", "array", "bound"]),
+    (["open"], 9, {"settled": True}, ["relative", "symmetry", "open"]),
+    (["open", "agrees", "agrees"], 2, {}, ["relative", "symmetry", "open", "array", "bound"]),
+    (["agrees", "open", "agrees"], 2, {}, ["relative", "bound", "array", "symmetry", "relative", "bound"]),
+]
+
+
+@pytest.mark.parametrize(("says", "enough", "answers", "route"), ROUTES)
+def test_directions_are_compared_until_every_element_has_a_bound(says, enough, answers, route):
+    """They are relative, of the typical sizes, and relative; one that is open of the typical sizes is forgotten."""
+    probe, asked = probe_of()
+    directions, remaining = probe.directions, iter(says)
+
+    def compare(direction, family):
+        asked.append(family)
+        directions.probed.append(seen_along(next(remaining), family))
+        return directions.probed[-1]
+
+    directions.compare, directions.bound_by = compare, lambda probed: asked.append("bound")
+    directions.settle = lambda: len(directions.probed) >= enough
+    probe.find_wrong = lambda probed: asked.append("find") or answers.get("found", False)
+    probe.settle_open = lambda probed: asked.append("open") or answers.get("settled", False)
+    probe.groups = lambda: asked.append("groups")
+    directions.families["array"] = directions.families["relative"] * 2
+    probe.along_directions()
+    assert asked == route
+    local = (directions.families["array"] == directions.families["relative"]).all()
+    assert local == (says == ["agrees", "open", "agrees"])
+
+
+def test_without_elements_that_move_no_direction_is_compared():
+    probe, asked = probe_of()
+    probe.directions.families["relative"] = np.zeros(12)
+    probe.groups = lambda: asked.append("groups")
+    probe.along_directions()
+    assert asked == ["groups"]
+
+
+@pytest.mark.parametrize(
+    ("count", "calls", "found", "asked"),
+    [
+        (0, 0, False, []),
+        (3, 0, False, ["element"] * 3 + ["negligible", ("left",)]),
+        (ONE_BY_ONE, 0, False, ["element"] * ONE_BY_ONE + ["negligible", ("left",)]),
+        (3, 10_000, False, ["direction", "bound", "settle"] * 3 + [("left",)]),
+        (9, 0, False, ["direction", "bound", "settle"] * 3 + [("left",)]),
+        (9, 0, True, ["direction", "find"]),
+    ],
+)
+def test_elements_without_a_tight_bound_are_compared_alone_or_as_a_group(count, calls, found, asked):
+    probe, seen = probe_of()
+    entries, directions = probe.entries, probe.directions
+    entries.state[0, count:], probe.sampler.calls = PASS, calls
+    entries.compare_element = lambda i: seen.append("element")
+    entries.mark_negligible = lambda: seen.append("negligible")
+
+    def compare(direction, family):
+        assert (direction != 0).tolist() == [i < count for i in range(12)] and family == "relative"
+        seen.append("direction")
+        return seen_along("wrong" if found else "agrees")
+
+    directions.compare, directions.bound_by = compare, lambda probed: seen.append("bound")
+    directions.settle = lambda: seen.append("settle")
+    probe.find_wrong = lambda probed: seen.append("find") or True
+    probe.groups()
+    assert seen == asked
+
+
+@pytest.mark.parametrize(
+    ("says", "state", "proves", "few", "ends", "asked"),
+    [
+        ("agrees", PASS, False, [1, 3], True, ["elements", "relative", "bound"]),
+        ("open", PASS, False, [1, 3], False, ["elements", "relative", "bound"]),
+        ("wrong", PASS, False, [1, 3], True, ["elements", "relative", "find"]),
+        ("agrees", PASS, False, range(12), True, ["elements"]),
+        ("agrees", FAIL, False, [1, 3], True, ["elements"]),
+        ("agrees", FAIL, True, [1, 3], True, ["elements"]),
+    ],
+)
+def test_elements_that_make_a_direction_undecided_are_taken_out_of_all(says, state, proves, few, ends, asked):
+    probe, seen = probe_of()
+    few, probed = np.array(few), seen_along("open", proves=proves)
+
+    def compare_elements(elements):
+        seen.append("elements")
+        probe.entries.state[0, elements] = state
+
+    def compare(direction, family):
+        seen.append(family)
+        assert np.flatnonzero(direction == 0).tolist() == [1, 3] and probed.line.direction.all()
+        return seen_along(says)
+
+    probe.entries.compare_elements = compare_elements
+    probe.directions.compare, probe.directions.bound_by = compare, lambda probed: seen.append("bound")
+    probe.find_wrong = lambda probed: seen.append("find") or True
+    assert probe.take_out(few, probed) is ends and seen == asked
+    assert (probe.proven is probed) is proves
+    if "relative" in asked:
+        for sizes in probe.directions.families.values():
+            assert np.flatnonzero(sizes == 0).tolist() == [1, 3]
+
+
+def opening(jumps, taken, settles, state=PASS, near=True, rough=()):
+    probe, asked = probe_of()
+    mask = np.isin(np.arange(12), jumps)[None]
+
+    def settle(rows):
+        asked.append(("settles", rows.tolist()))
+        return settles
+
+    def take_out(few, probed):
+        asked.append(("take", few.tolist()))
+        probe.entries.state[0, few] = state
+        return taken
+
+    seen = SimpleNamespace(jumps=mask, settles=settle)
+    seen.contradicts_slopes = lambda rows: asked.append(("slopes", rows.tolist()))
+    probe.near, probe.nearby, probe.take_out = near, lambda: seen, take_out
+    probe.rough_elements = lambda probed: np.array(rough, int)
+    probe.locator.compare_all_or_some = lambda probed: asked.append("all")
+    return probe, asked
+
+
+@pytest.mark.parametrize(
+    ("case", "noisy", "words", "asked", "ends"),
+    [
+        (([1, 2], True, False), False, ("kink",), [("take", [1, 2]), ("slopes", [True])], False),
+        (([1], True, False), False, ("kink",), [("take", [1])], False),
+        (([1, 2], True, False, FAIL), False, ("kink",), [("take", [1, 2])], True),
+        (([1, 2], False, True), False, ("kink",), [("take", [1, 2]), ("settles", [True]), ("left",)], True),
+        (([1, 2, 3, 4], True, True), False, ("kink",), [("settles", [True]), ("left",)], True),
+        (([1, 2, 3, 4], True, False), False, ("kink",), [("settles", [True]), "all"], True),
+        (([], True, False, PASS, True, [5]), False, ("noise",), [("take", [5])], False),
+        (([], True, False, PASS, True, [5]), False, ("kink",), [("settles", [True]), "all"], True),
+        (([1], True, False, PASS, True, [5]), True, ("noise",), [("take", [5])], False),
+        (([1], True, False, PASS, False, [5]), False, ("noise",), [("take", [5])], False),
+        (([1], True, True, PASS, False, []), False, ("noise",), ["all"], True),
+    ],
+)
+def test_a_direction_that_decides_nothing_is_settled_next_to_kinks_or_by_few_elements(case, noisy, words, asked, ends):
+    probe, seen = opening(*case)
+    assert probe.settle_open(seen_along("open", noisy=noisy, words=words)) is ends
+    assert seen == asked
+
+
+def test_elements_of_a_function_in_steps_are_undecided_for_that_reason():
+    probe, asked = probe_of()
+    assert probe.settle_open(seen_along("open", steps=[2, 1])) is True
+    assert asked == [("left", Observation("staircase", "row 2"))]
+
+
+def at_kinks(states, settled=None, known=True, constant=False, explained=False, close=True):
+    """Look next to kinks if entries have these states, of which undecided ones are at kinks."""
+    probe, asked = probe_of(len(states))
+    entries = probe.entries
+    entries.state[0], entries.proven, probe.locator.proven = states, True, "direction"
+    for i in np.flatnonzero(np.array(states) == UNDECIDED):
+        entries.reasons[0, int(i)] = Observation("kink", "why")
+
+    def settles(rows):
+        asked.append(entries.state[0].tolist())
+        entries.state[0] = settled
+
+    near = SimpleNamespace(explains_jumps=lambda failed: np.array([explained]), is_known=known, settles=settles)
+    near.constant = np.array([constant])
+    probe.nearby, probe.jumps_close = lambda: near, lambda failed: close
+    probe.look_next_to_kinks()
+    return probe, asked, entries.state[0].tolist()
+
+
+def test_entries_that_are_undecided_at_kinks_are_settled_by_a_look_next_to_them():
+    """What stays open is as before."""
+    probe, asked, states = at_kinks([PASS, UNDECIDED, UNDECIDED, NEGLIGIBLE], [PASS, PASS, OPEN, NEGLIGIBLE])
+    assert asked == [[PASS, OPEN, OPEN, NEGLIGIBLE]] and states == [PASS, PASS, UNDECIDED, NEGLIGIBLE]
+    assert probe.proven == "direction" and probe.entries.proven
+    for options in ({"known": False}, {"constant": True}):
+        probe, asked, states = at_kinks([PASS, UNDECIDED], [PASS, PASS], **options)
+        assert asked == [] and states == [PASS, UNDECIDED]
+
+
+@pytest.mark.parametrize("after", [PASS, FAIL])
+def test_wrong_claims_that_jump_next_to_a_kink_are_looked_at_again(after):
+    probe, asked, states = at_kinks([PASS, FAIL], [PASS, after], explained=True)
+    assert asked == [[PASS, OPEN]] and states == [PASS, after]
+    assert probe.entries.proven is (after == FAIL) and (probe.proven is None) is (after == PASS)
+    for options in ({"close": False, "explained": True}, {"explained": False}):
+        probe, asked, states = at_kinks([PASS, FAIL], [PASS, PASS], **options)
+        assert asked == [] and states == [PASS, FAIL] and probe.proven == "direction"
+
+
+def test_no_entry_of_a_row_is_looked_at_again_if_its_jumps_explain_no_wrong_one():
+    assert at_kinks([UNDECIDED, FAIL], [PASS, PASS], explained=False)[1] == []
+    assert at_kinks([UNDECIDED, FAIL], [PASS, PASS], explained=True)[1] == [[UNDECIDED, OPEN]]
+    assert at_kinks([UNDECIDED, FAIL], [PASS, FAIL], close=False)[1] == [[OPEN, FAIL]]
+
+
+def test_without_kinks_nothing_is_looked_at_again():
+    assert at_kinks([PASS, PASS])[1] == []
+
+
+@pytest.mark.parametrize(("places", "jump"), [([0], True), ([1], False), ([0, 1], False)])
+def test_claims_jump_close_to_a_kink_or_are_smooth(places, jump):
+    entries = entries_of(np.sum, [0.0, 2.0], lambda x: np.array([np.sign(x[0]), x[1]]))
+    assert Probe(entries, 1).jumps_close(np.isin(np.arange(2), places)[None]) is jump
+
+
+@pytest.mark.parametrize(
+    ("size", "every", "left", "alone"),
+    [(8, False, None, True), (9, False, None, False), (9, True, None, True), (8, False, 8 * PER_ESTIMATE - 1, False),
+     (8, False, 8 * PER_ESTIMATE, True), (1, False, 1, True)],
+)  # fmt: skip
+def test_few_elements_are_estimated_one_by_one_if_there_are_calls_for_that(size, every, left, alone):
+    probe, asked = probe_of(size)
+    budget = probe.flat.claim.budget
+    budget.allowed = None if left is None else budget.made + left
+    probe.along_directions = lambda: asked.append("directions")
+    words = f"element (about {PER_ESTIMATE * size} calls)" if every else "element"
+
+    def compare_elements(live, what):
+        assert len(live) == size and what == words
+        asked.append("elements")
+        probe.entries.state[:] = PASS
+
+    probe.entries.compare_elements = compare_elements
+    probe.run(every)
+    assert asked == ["elements" if alone else "directions"] and not probe.out_of_calls
+
+
+def test_symmetry_is_tested_once_if_an_element_does_not_pass():
+    probe, asked = probe_of(2)
+    probe.entries.compare_elements = lambda live, what: probe.entries.state.__setitem__((0, 1), FAIL)
+    probe.run()
+    probe.run()
+    assert asked == ["symmetry"]
+
+
+@pytest.mark.parametrize(("count", "settles", "out"), [(0, True, True), (1, True, False), (1, False, True)])
+def test_without_calls_a_check_ends_unless_a_direction_settles_all_elements(count, settles, out):
+    probe, _ = probe_of()
+
+    def along_directions():
+        raise OutOfCallsError(5)
+
+    probe.along_directions, probe.directions.settle = along_directions, lambda: settles
+    probe.directions.probed = [seen_along("agrees")] * count
+    probe.run()
+    assert probe.out_of_calls is out
