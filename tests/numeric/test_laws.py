@@ -207,7 +207,10 @@ def test_a_type_of_few_digits_makes_stairs(b, gap, stair):
 def test_values_are_equal_relative_to_their_size(size, factor, seen):
     claim = HandWritten(lambda x: size * np.sin(x), {"x": X}, vjp=lambda g, x: size * g * np.cos(x))
     claim.recorded = size * factor * np.sin(X)
-    assert (other_value(Flat(claim)) is not None) is seen
+    found = other_value(Flat(claim))
+    away = np.sin(X + 0.05 * (1 + np.abs(X)))
+    relative = (factor - 1) * np.abs(np.sin(X)).max() / (np.abs(np.sin(X)).max() + np.abs(away - np.sin(X)).max())
+    assert (found is not None and f"(relative error {relative:.2g})" in found.text) is seen
 
 
 @pytest.mark.parametrize(("off", "seen"), [(1e-9, False), (1e-6, True)])
@@ -259,6 +262,15 @@ def test_a_gradient_that_changes_without_another_input_is_reported(off, seen, si
     )
     text = "the gradient of b changes if requires_grad is False for a (needs_input_grad)"
     assert (found is not None) is seen and (found is None or found[:2] == ("partial gradients", text))
+
+
+def test_gradients_of_single_inputs_are_compared_only_if_the_claim_gives_them():
+    at = {"a": np.ones(2), "b": np.ones(2)}
+    for claims, seen, reported in (("vjp", None, True), ("vjp", ({}, []), False), ("grad", None, False)):
+        rule = {"vjp": lambda g, a, b: (a, b), "grad": lambda a, b: (np.eye(2), np.eye(2))}[claims]
+        claim = flat_of(lambda a, b: a + b, at, **{claims: rule})
+        claim.claim.pull_of, claim.claim.seen = lambda at, cotangent, names: {n: 5 * np.ones(2) for n in names}, seen
+        assert (gradients_apart(claim, 0) is not None) is reported
 
 
 def test_a_gradient_that_is_lost_next_to_that_of_another_input_is_not_compared():
@@ -368,6 +380,7 @@ G = np.array([[1.0, -2.0, 4.0]])
     ("first", "second", "other", "kind"),
     [
         (G, G + 1e-14, None, None),
+        (G * [1, np.nan, 1], G * [1, np.nan, 1], None, None),
         (G, 2 * G, None, "accumulated"),
         (3 * G, 4 * G, None, "accumulated"),
         (G + 5, 2 * G + 5, np.full((1, 3), 5.0), "accumulated"),

@@ -90,6 +90,8 @@ def test_a_common_factor_shows_along_two_directions(factor, common):
     found = locator.common_factor(None)
     assert found is None if common is None else found == pytest.approx(common, rel=1e-8)
     assert located(RIGHT * [2.0, 1, 1, 1])[0].common_factor(None) is None
+    locator.rows.known = False
+    assert locator.common_factor(None) is None
 
 
 def test_a_direction_that_is_more_precise_than_an_element_decides_it():
@@ -180,11 +182,13 @@ def test_a_disagreement_that_no_element_explains(family, exceeds, proves, ends, 
 
 def finding(locator, order, wrong):
     """Let a search find elements in this order, of which some are off by as much as given."""
-    asked = []
+    asked, filled = [], []
+    locator.rows.fill_column = filled.append
 
     def compare(i):
         asked.append(i)
         entries = locator.entries
+        assert filled == asked
         entries.value[0, i], entries.error[0, i] = entries.claimed[0, i] - wrong.get(i, 0.0), 1e-3
         entries.state[0, i] = FAIL if i in wrong else PASS
 
@@ -410,3 +414,16 @@ def test_the_output_of_a_combination_that_is_furthest_off_is_located(way):
     assert error < 1e-9
     entries.rows.weights = None
     assert locate_output(entries, 0, 2) is None
+
+
+@pytest.mark.parametrize(("strict", "state"), [(False, OPEN), (True, FAIL)])
+def test_few_points_decide_a_slight_difference_only_if_it_counts(strict, state):
+    """The fit of a few points to a parabola is exact, and the claim is off by 3e-7 of the slope."""
+    directions = Directions(
+        entries_of(lambda x: x**2 @ WEIGHTS, AT, lambda x: 2 * x * WEIGHTS * [1, 1 + 3e-7, 1, 1]), 1
+    )
+    locator, entries = Locator(directions), directions.entries
+    probed, entries.strict, entries.proven = directions.compare(directions.draw("relative"), "relative"), strict, True
+    entries.compare_element = lambda i: None
+    locator.compare_quickly(1, probed)
+    assert entries.state[0, 1] == state

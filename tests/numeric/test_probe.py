@@ -276,8 +276,11 @@ def test_directions_are_compared_until_every_element_has_a_bound(says, enough, a
     directions.families["array"] = directions.families["relative"] * 2
     probe.along_directions()
     assert asked == route
+    opened = says == ["agrees", "open", "agrees"]
+    kept = [name for name in route if name == "relative" or (name == "array" and not opened)]
+    assert [probed.family for probed in directions.probed] == kept
     local = (directions.families["array"] == directions.families["relative"]).all()
-    assert local == (says == ["agrees", "open", "agrees"])
+    assert local == opened
 
 
 def test_without_elements_that_move_no_direction_is_compared():
