@@ -287,5 +287,5 @@ def test_a_second_derivative_that_is_silently_zero_is_named(saved):
         report = check_gradient(f, at=at, engine="torch", order=2)
         assert report.verdict == ("pass" if saved == "right" else "fail")
         if saved != "right":
-            assert report.diagnosis[0].kind == "zero" and "of the second derivative are zero" in report.diagnosis[0].text
+            assert report.diagnosis[0].kind == "zero" and "second derivative are zero" in report.diagnosis[0].text
             assert "CubedBackward" in report.blame
