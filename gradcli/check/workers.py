@@ -218,8 +218,9 @@ def in_processes(
                 late = None if bound is None else bound.error().message
                 if dead := report is None:
                     code = worker.end(PARTING)
-                    killed = code is not None and code < 0
-                    how = f"died (signal {-code})" if killed else f"exited with status {code} before the check ended"
+                    how = f"exited with status {code} before the check ended"
+                    if code is not None and code < 0:
+                        how = f"died (signal {-code})"
                     message = (code == LATE and late) or f"the process {how}"
                     report = checks[place].error(message)
                 if report.verdict == "error" and worker.given > 1 and report.message != late:
