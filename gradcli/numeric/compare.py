@@ -357,6 +357,11 @@ class Comparison:
         noise = np.maximum(self.line.rounding(self.line.base[None]), self.slopes.noise)
         return value, PAIR_SIGMAS * noise / width + 10 * width**2 * np.abs(value)
 
+    def spread(self, j: int) -> float:
+        """Return by how much the known values of function j within its scale differ from that at the point, at most."""
+        values = [float(self.line.combine(row[None])[0, j]) for t, row in self.line.kept.items() if abs(t) <= 1]
+        return float(np.nanmax(np.abs(np.array(values) - float(self.line.base[j])), initial=0.0))
+
     def word(self, j: int, excluded: bool) -> str:
         """Return what the numeric derivative of function j says of the claim: a word of the table."""
         slopes, a = self.slopes, float(self.claimed.here[j])
@@ -368,7 +373,8 @@ class Comparison:
         if np.isinf(value):
             infinite = "the derivative is infinite at this point"
             return self.unknown(j, "infinite slope", infinite) if a == value else "contradicts"
-        if np.isinf(a) and MARGIN * error > COARSE * abs(value) and abs(value) + error > OVERFLOWING:
+        unknown = abs(value) + error > OVERFLOWING or error > MARGIN * self.spread(j)
+        if np.isinf(a) and MARGIN * error > COARSE * abs(value) and unknown:
             return self.unknown(j, "infinite slope", "the derivative overflows, or its size is unknown")
         if not np.isfinite(a):
             return "contradicts"

@@ -275,7 +275,7 @@ class KinkRow:
         form = np.diag(own**2)
         probes = self.slopes.random(PROBES, block)
         even, _, _ = self.even_and_odd(probes)
-        if not np.allclose(even**2, probes[:, block] ** 2 @ own**2, rtol=SLOPES_WITHIN):
+        if not np.allclose(even**2, probes[:, block] ** 2 @ own**2, rtol=SLOPES_WITHIN, atol=0.0):
             if k > MOST_MEETING:
                 return None
             pairs = list(itertools.combinations(range(k), 2))

@@ -130,7 +130,7 @@ class ClaimedRows:
         flat, claim = self.flat, self.flat.claim
         whole = claim.whole(at) if self.single else None
         if whole is not None:
-            return (flat.as_rows(whole) * (direction != 0))[chosen] @ direction
+            return np.where(direction != 0, flat.as_rows(whole)[chosen], 0.0) @ direction
         if self.forward or (claim.claims == "jvp" and claim.capabilities.push):
             return self.combine(flat.push([direction], at))[0][chosen]
         weights = np.eye(len(flat.f0)) if self.weights is None else self.weights

@@ -247,6 +247,11 @@ def test_slopes_along_a_line_are_those_of_the_claim_at_its_points():
     np.testing.assert_allclose(rows.slopes_at(line, offsets[:1], [0, 1])[0], MATRIX * 2 * NEXT @ direction)
 
 
+def test_an_infinite_claim_of_an_element_that_does_not_move_does_not_hide_the_others():
+    rows = ClaimedRows(sampler_of(np.sum, np.ones(2), lambda x: np.array([np.inf, 3.0])).flat, np.random.default_rng(0))
+    assert rows.products_at({"x": np.ones(2)}, np.array([0.0, 2.0]), [0]) == 6
+
+
 def test_slopes_do_not_include_elements_that_are_not_finite():
     rows = squares(grad=lambda x: MATRIX * np.where(np.isfinite(x), 2 * x, 7.0), at=np.array([1.0, np.inf, 3.0]))
     line = sampler_of(np.sum, AT).line(np.array([1.0, 1.0, 1.0]))

@@ -1,6 +1,7 @@
 """Verdicts on single elements, from the estimate with its error and the claim's own rounding."""
 
 import itertools
+import zlib
 
 import numpy as np
 import pytest
@@ -97,6 +98,20 @@ def test_reasons_are_named_after_their_pages(name):
 def test_the_reason_for_a_staircase_gives_both_slopes():
     entries = judged(lambda x: np.floor(1000 * x) / 1000, 1.2345, 1.0)
     assert entries.reason().text.startswith("a staircase: the slope is 0 on the step here and 1")
+
+
+def hashed(x):
+    """Return noise from -1 to 1 that depends on the point only."""
+    return zlib.crc32(np.float64(x).tobytes()) / 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("f", "noise", "state"),
+    [(np.sqrt, 1e-2, UNDECIDED), (np.cbrt, 1e-3, UNDECIDED), (np.sin, 1e-2, FAIL), (np.ones_like, 1e-2, FAIL)],
+)
+def test_an_infinite_claim_may_be_right_if_noise_hides_how_steep_the_function_is(f, noise, state):
+    """Over a distance of 1, sin and a constant change too little for the slopes that noise would hide."""
+    assert judged(lambda x: f(x) + noise * hashed(x), 0.0, np.inf).state[0, 0] == state
 
 
 def test_a_small_element_that_agrees_is_negligible_next_to_a_large_one():
