@@ -357,10 +357,14 @@ class Comparison:
         noise = np.maximum(self.line.rounding(self.line.base[None]), self.slopes.noise)
         return value, PAIR_SIGMAS * noise / width + 10 * width**2 * np.abs(value)
 
-    def spread(self, j: int) -> float:
-        """Return by how much the known values of function j within its scale differ from that at the point, at most."""
+    def may_be_steep(self, j: int) -> bool:
+        """Return whether the slope of function j overflows, or its error exceeds the slopes over the whole scale."""
+        value, error = float(self.slopes.value[j]), float(self.slopes.error[j])
+        if abs(value) + error > OVERFLOWING:
+            return True
         values = [float(self.line.combine(row[None])[0, j]) for t, row in self.line.kept.items() if abs(t) <= 1]
-        return float(np.nanmax(np.abs(np.array(values) - float(self.line.base[j])), initial=0.0))
+        change = np.nanmax(np.abs(np.array(values) - float(self.line.base[j])), initial=0.0)
+        return bool(error > MARGIN * change)
 
     def word(self, j: int, excluded: bool) -> str:
         """Return what the numeric derivative of function j says of the claim: a word of the table."""
@@ -373,8 +377,7 @@ class Comparison:
         if np.isinf(value):
             infinite = "the derivative is infinite at this point"
             return self.unknown(j, "infinite slope", infinite) if a == value else "contradicts"
-        unknown = abs(value) + error > OVERFLOWING or error > MARGIN * self.spread(j)
-        if np.isinf(a) and MARGIN * error > COARSE * abs(value) and unknown:
+        if np.isinf(a) and MARGIN * error > COARSE * abs(value) and self.may_be_steep(j):
             return self.unknown(j, "infinite slope", "the derivative overflows, or its size is unknown")
         if not np.isfinite(a):
             return "contradicts"
