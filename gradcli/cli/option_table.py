@@ -234,8 +234,7 @@ OPTIONS: dict[str, Callable] = {
         callback=as_finite,
     ),
     "check_strict": option(
-        "--strict",
-        "Fail for relative differences below 1e-6, too. Without --strict, an element may differ by that much.",
+        "--strict", "Do not allow a relative difference of 1e-6. Then only the error of the numeric derivative counts."
     ),
     "keyword": option(
         "-k PATTERN",
@@ -265,7 +264,7 @@ OPTIONS: dict[str, Callable] = {
     "bisect": option(
         "--bisect",
         "Exit with the codes that git bisect run expects. The code is 125 (skip) if no check failed, but one is "
-        "inconclusive, an error, or not in the file.",
+        "inconclusive or an error, or does not exist in this version of the file.",
         excludes="exit_zero",
     ),
     "config": option(

@@ -216,7 +216,7 @@ def is_close(then: Any, now: Any, tolerance: float = SAME_VALUE) -> bool:
 
 def describe_change(what: str, then: Any, now: Any) -> str:
     was, is_now = brief_array(then), brief_array(now)
-    return f"changed since the run: at this point the {what} gave {was} then and gives {is_now} now"
+    return f"the {what} has changed since the run: at these inputs, it gave {was} then and gives {is_now} now"
 
 
 def brief_array(x: Any) -> str:

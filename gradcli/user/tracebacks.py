@@ -69,7 +69,7 @@ def exit_text(code: Any) -> str:
     """Describe how a script exited: with a status, or with a message."""
     if isinstance(code, int):
         return f"exited with status {code}"
-    return f"ended: {text}" if (text := text_of(code)) else "ended with a message that has no text"
+    return f"ended: {text}" if (text := text_of(code)) else "called sys.exit() without a readable message"
 
 
 def raised_by_user(error: BaseException) -> bool:

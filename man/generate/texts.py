@@ -35,7 +35,8 @@ EXIT_STATUS_OF = {
         "3": "No check failed, but the function or derivative of at least one check raised an error, crashed or took "
         "too long.",
         "4": "At least one check is inconclusive; all others passed.",
-        "125": "With `--bisect`: no check failed, but at least one is inconclusive, an error, or not in the file.",
+        "125": "With `--bisect`: no check failed, but at least one is inconclusive or an error, or does not exist in "
+        "this version of the file.",
     },
     "lock": {
         "0": "Success. With `--verify`, no check has changed.",

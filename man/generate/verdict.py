@@ -44,8 +44,8 @@ number of elements that it could not decide. gradcli-gradcheck(1) explains the r
         "Cm fail",
         """At least one of these is true:
 
-- An element of the claim differs from the numeric derivative, and fails the integral test or does not fit its own
-  claimed values at points nearby.
+- An element of the claim differs from the numeric derivative. In addition, it fails the integral test, or its value
+  does not fit the values that the claim gives for it at points nearby.
 - An element fails the integral test, although the numeric derivative agrees or is not known.
 - An element differs from the numeric derivative, several estimates of the derivative agree with each other, and the
   integral test does not decide.

@@ -324,7 +324,11 @@ def adapter_of(engine: str) -> Any:
         return import_module(f"{__package__}.{engine}").Adapter
     except Exception as error:  # a broken installation can raise anything
         missing = isinstance(error, ModuleNotFoundError) and error.name == engine
-        hint = f"pip install {engine}" if missing else f"python -c 'import {engine}' fails, too: reinstall it"
+        hint = (
+            f"pip install {engine}"
+            if missing
+            else f"python -c 'import {engine}' fails, too: reinstall {FRAMEWORKS[engine]}"
+        )
         raise GradcliError(f"--engine {engine}: {describe_error(error)}", hint=hint) from error
 
 

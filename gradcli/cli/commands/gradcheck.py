@@ -46,7 +46,7 @@ EXIT_SKIP = 125
     "bisect",
     formats=(*TEXT, "csv", "github", "sarif", "concise", "gitlab", "html", *PICTURE_FORMATS),
     common=COMMON.replace("dtype", "check_dtype"),
-    metavar="TARGET... [NAME=VALUE]...",
+    metavar="[TARGET]... [NAME=VALUE]...",
 )
 def gradcheck(
     call: Call,
