@@ -303,7 +303,8 @@ class FormulaCheck(Check):
         item = next((item for item in report.inputs if item.verdict == "fail"), None)
         if item is None or item.worst is None or item.worst.sides is not None:
             return None
-        found = Finding("counterexample", describe_counterexample(item, at))
+        of = f" of d/d{self.claimed[0].names[0]}" if self.claimed[0].option == "hess" else ""
+        found = Finding("counterexample", describe_counterexample(item, at, of))
         return replace(report, diagnosis=(*report.diagnosis, found))
 
 
@@ -313,13 +314,14 @@ def with_words(report: CheckReport, words: str) -> CheckReport:
     return replace(report, diagnosis=(Finding("symbolic", words), *others))
 
 
-def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray]) -> str:
+def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray], of: str) -> str:
+    """Return the point and both derivatives of the worst element. of: what is differentiated; "" for the function."""
     assert item.worst is not None
     few = {name: x.tolist() if x.ndim else f"{x:g}" for name, x in at.items() if x.size <= MOST_SHOWN}
     place = ", ".join(f"{name} = {x}" for name, x in few.items()) or "small numbers"
     output, element = item.worst.output, label(item.name, item.worst.place)
-    derivative = f"d {label('out', output)}/d {element} is " if output else f"d/d{element} is "
-    if len(at) == 1 and not output and not item.worst.place:
+    derivative = f"d {label('out', output)}/d {element} is " if output else f"d/d{element}{of} is "
+    if len(at) == 1 and not output and not item.worst.place and not of:
         derivative = "the derivative is "
     digits = 6 if not np.isclose(item.worst.numeric, item.worst.claimed, rtol=1e-5) else 12
     return f"at {place}: {derivative}{item.worst.numeric:.{digits}g}, not {item.worst.claimed:.{digits}g}"

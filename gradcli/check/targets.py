@@ -175,7 +175,7 @@ def of_target(target: Target, request: Request) -> list[Check | CheckReport]:
     text, by_hand = target.text, bool(request.claims or request.value_and_grad or request.hess or request.stochastic)
     twice = next((option for option, x in request.claims.items() if isinstance(x, tuple)), None)
     if twice and (target.is_address or target.name is not None):
-        hint = "formulas for several inputs, x=FORMULA, are for expressions"
+        hint = "only for an expression can it be repeated, with x=FORMULA for each input"
         raise GradcliError(f"--{twice} is given twice", hint=hint)
     if target.is_address:
         return [of_address(target, request)]

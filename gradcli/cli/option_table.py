@@ -234,7 +234,9 @@ OPTIONS: dict[str, Callable] = {
         callback=as_finite,
     ),
     "check_strict": option(
-        "--strict", "Do not allow a relative difference of 1e-6. Then only the error of the numeric derivative counts."
+        "--strict",
+        "Let only the error of the numeric derivative count. By default, a difference below 1e-6 of an element passes, "
+        "too.",
     ),
     "keyword": option(
         "-k PATTERN",

@@ -17,8 +17,8 @@ def details(check: CheckReport) -> list[str]:
     """Return the lines of -v: the evidence for the verdict, and how well each input agrees."""
     lines = [f"{check.name}: {basis_line(check)}"] if basis_line(check) else []
     for item in check.inputs:
-        seen = "" if item.resolution is None else f", relative errors above {item.resolution:.1g} are seen"
-        lines.append(f"{check.name}: {item.name} {item.verdict}, {item.digits:.1f} digits agree{seen}")
+        seen = "" if item.resolution is None else f"; a relative error above {item.resolution:.1g} would have been seen"
+        lines.append(f"{check.name}: input {item.name}: {item.verdict}; {item.digits:.1f} digits agree{seen}")
     return [*lines, f"{check.name}: {check.seconds:.3g} s"]
 
 

@@ -265,10 +265,10 @@ verdict, and which errors it can miss.
 
 # Verdicts
 
-A check passes if every element of the claim agrees with the numeric derivative. The difference may be a few times the
-error of the numeric derivative, or 1e-6 of the element. gradcli-verdict(7) gives the exact limits, and explains the
-other tests that can decide, for example at a kink or if a numeric derivative is hard to compute. If only the limit of
-1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
+A check passes if every element of the claim agrees with the numeric derivative. A difference is allowed if it is at
+most a few times the error of the numeric derivative, or at most 1e-6 of the element. gradcli-verdict(7) gives the exact
+limits, and explains the other tests that can decide, for example at a kink or if a numeric derivative is hard to
+compute. If only the limit of 1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
 
 If a check passes, the report gives the resolution, such as 1e-9: an error above this number would have been detected.
 If the inputs have more than eight elements in total, the resolution is relative to the largest slope (the largest

@@ -44,8 +44,8 @@ number of elements that it could not decide. gradcli-gradcheck(1) explains the r
         "Cm fail",
         """At least one of these is true:
 
-- An element of the claim differs from the numeric derivative. In addition, it fails the integral test, or its value
-  does not fit the values that the claim gives for it at points nearby.
+- An element of the claim differs from the numeric derivative, and also fails one of two other tests: the integral test,
+  or the comparison of its claimed value with its claimed values at points nearby.
 - An element fails the integral test, although the numeric derivative agrees or is not known.
 - An element differs from the numeric derivative, several estimates of the derivative agree with each other, and the
   integral test does not decide.
@@ -239,10 +239,9 @@ about functions whose values form steps. Its result is one of these:
                                different widths contradict each other
     not computed               the test was not made
 
-`bound` says how large an error of the element can still be if the claim agrees along random directions. `kink` says
+`bound` is the largest error that the element can still have if the claim agrees along random directions. `kink` says
 where the claimed value lies if the point is a kink. `tolerances` compares the claim with the tolerances of `--rtol` and
-`--atol`.
-"""
+`--atol`."""
 DECISIONS_ON_CHECKS = """
 The check as a whole has test results, too. `elements` sums up the verdicts on the elements. Again, the first decision
 that matches gives the verdict. A check that reaches the time limit of `--timeout` does not get this far: its verdict is
