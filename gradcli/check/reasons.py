@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from ..errors import count_of
 from ..numeric.flat import Flat
 from ..numeric.sampler import TINY
 from ..numeric.verdict import FAIL, Entries, differ_by
@@ -65,9 +66,9 @@ def text_of_jump(entries: Entries) -> str:
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
     for item in inputs:
         if item.negligible:
-            one = item.negligible == 1
-            count = "1 element is" if one else f"{item.negligible} elements are"
-            reason = f"{'its' if one else 'their'} effect is smaller than the rounding error of the output"
+            verb, whose = ("is", "its") if item.negligible == 1 else ("are", "their")
+            count = f"{count_of(item.negligible, 'element')} {verb}"
+            reason = f"{whose} effect is smaller than the rounding error of the output"
             any_claim = f"any claimed value of up to {item.negligible_below:.2g} agrees"
             yield f"{item.name}: {count} not decidable, because {reason}; {any_claim}"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:

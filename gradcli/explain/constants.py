@@ -72,7 +72,7 @@ def constant_factor(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[
         return
     for named in constants_near(block, c, bool(evidence.in_shapes(block))):
         yield Hypothesis(named.kind, named.text, divided(named.of), fitted=fitted)
-    text = f"the claim is {c:.9g} times the derivative"
+    text = multiple_of_derivative(f"{c:.9g}")
     yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
 
 
@@ -184,8 +184,8 @@ def words_of_length(word: str, n: int, name: str, c: float) -> tuple[str, str]:
             mean_for_sum = "probably a mean instead of a sum (or a missing sum over a broadcast axis)"
             return "factor", f"too small by a factor of {n}, {name}; {mean_for_sum}"
         case "-N" | "-1/N":
-            return "factor", f"the claim is {readable_factor(c)} times the derivative; {n} is {name}"
-    return "factor", f"the claim is {readable_factor(c)} times the derivative; this is {word} for N = {n}, {name}"
+            return "factor", f"{multiple_of_derivative(readable_factor(c))}; {n} is {name}"
+    return "factor", f"{multiple_of_derivative(readable_factor(c))}; this is {word} for N = {n}, {name}"
 
 
 def constants_typed_short(c: float) -> Iterator[NamedConstant]:
@@ -212,13 +212,11 @@ def plain_numbers(c: float) -> Iterator[NamedConstant]:
     for value, word in KNOWN_CONSTANTS.items():
         for number, name in ((value, word), (1 / value, f"1 / ({word})")):
             if abs(c - number) <= RELATIVE * number:
-                yield NamedConstant(
-                    functools.partial(constantly, number), "factor", f"the claim is {name} times the derivative"
-                )
+                yield NamedConstant(functools.partial(constantly, number), "factor", multiple_of_derivative(name))
     simple = nearest_fraction(c, LARGEST_NUMERATOR)
     if simple and abs(simple.numerator) <= LARGEST_NUMERATOR and abs(c - simple) <= RELATIVE * abs(c):
         value = float(simple)
-        text = f"the claim is {readable_factor(value)} times the derivative"
+        text = multiple_of_derivative(readable_factor(value))
         yield NamedConstant(functools.partial(constantly, value), "factor", text)
 
 
@@ -231,7 +229,7 @@ def numbers_of_code(block: InputBlock, c: float) -> Iterator[NamedConstant]:
                 value = scale * number**power
                 if abs(c - value) <= RELATIVE * abs(value):
                     name = before + way.format(f"{number:.12g}")
-                    text = f"the claim is {name} times the derivative ({number:.12g} is a number in the code)"
+                    text = f"{multiple_of_derivative(name)} ({number:.12g} is a number in the code)"
                     yield NamedConstant(functools.partial(constantly, value), "factor", text)
 
 
@@ -259,6 +257,10 @@ def nearest_fraction(c: float, most: int) -> Fraction:
     from fractions import Fraction  # with the decimal module that it needs, importing it takes 2 ms
 
     return Fraction(c).limit_denominator(most)
+
+
+def multiple_of_derivative(factor: str) -> str:
+    return f"the claim is {factor} times the derivative"
 
 
 def readable_factor(c: float) -> str:

@@ -13,7 +13,7 @@ from ..numeric.compare import MARGIN
 from ..numeric.verdict import entries_that_count
 from ..results.checks import Finding
 from .block import PARTS_OF_OUTPUT, RELATIVE, InputBlock
-from .constants import BlockNumber, common_ratio, constantly, constants_near, readable_factor
+from .constants import BlockNumber, common_ratio, constantly, constants_near, multiple_of_derivative, readable_factor
 from .evidence import DiagnosisEvidence, Hypothesis, random_direction
 
 MOST_LISTED = 5  # most places that are listed one by one: a choice
@@ -46,12 +46,8 @@ def part_hypotheses(block: InputBlock) -> Iterator[Hypothesis]:
         yield Hypothesis(named.kind, text, fixed, general=False, fitted=int(where.sum()) if named.kind != "sign" else 2)
     if int(where.sum()) > 2:
         fixed = functools.partial(divided_where, block.wrong, functools.partial(constantly, c))
-        yield Hypothesis(
-            "factor",
-            f"the claim is {readable_factor(c)} times the derivative {where_text(block)}",
-            fixed,
-            general=False,
-        )
+        text = f"{multiple_of_derivative(readable_factor(c))} {where_text(block)}"
+        yield Hypothesis("factor", text, fixed, general=False)
 
 
 def divided_where(wrong: np.ndarray, factor: BlockNumber, at: InputBlock) -> np.ndarray:
@@ -308,7 +304,7 @@ def times_claimed(block: InputBlock) -> str:
     digits = int(np.clip(-np.log10(error / abs(r) + 1e-300), 2, 6))
     if abs(a / r - 1) < 10.0 ** (1 - digits):
         return f" (relative error {abs(a / r - 1):.2g})"
-    return f" (the claim is {float(a / r):.{digits}g} times the derivative)"
+    return f" ({multiple_of_derivative(f'{float(a / r):.{digits}g}')})"
 
 
 def guessed_places(block: InputBlock, evidence: DiagnosisEvidence) -> list[Finding]:

@@ -11,7 +11,14 @@ import numpy as np
 
 from ..numeric.compare import MARGIN
 from .block import InputBlock
-from .constants import CLOSE_TO_ONE, common_ratio, constants_near, numbers_behind, readable_factor
+from .constants import (
+    CLOSE_TO_ONE,
+    common_ratio,
+    constants_near,
+    multiple_of_derivative,
+    numbers_behind,
+    readable_factor,
+)
 from .evidence import DiagnosisStatement, Hypothesis
 from .quantities import BlockValues, after_function, sources
 
@@ -81,7 +88,7 @@ def scaled_where(block: InputBlock, some: np.ndarray, condition: RegionCondition
     if c is None or abs(c - 1) < CLOSE_TO_ONE:
         return
     named = next(constants_near(block, c), None)
-    text = f"the claim is {readable_factor(c)} times the derivative" if named is None else named.text
+    text = multiple_of_derivative(readable_factor(c)) if named is None else named.text
     kind = "factor" if named is None else named.kind
     fixed = lambda at: np.where(condition.of(at), at.a / c, at.a)  # noqa: E731
     yield Hypothesis(kind, f"{text}, where {condition.text}", fixed, fitted=int(some.sum()), by_value=True)

@@ -362,8 +362,8 @@ class Comparison:
         value, error = float(self.slopes.value[j]), float(self.slopes.error[j])
         if abs(value) + error > OVERFLOWING:
             return True
-        values = [float(self.line.combine(row[None])[0, j]) for t, row in self.line.kept.items() if abs(t) <= 1]
-        change = np.nanmax(np.abs(np.array(values) - float(self.line.base[j])), initial=0.0)
+        values = np.array([*self.line.known_values(j, 1.0).values()])
+        change = np.nanmax(np.abs(values - float(self.line.base[j])), initial=0.0)
         return bool(error > MARGIN * change)
 
     def word(self, j: int, excluded: bool) -> str:

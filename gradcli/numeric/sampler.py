@@ -185,6 +185,10 @@ class Line:
         values = np.array([self.kept[t] for t in offsets.tolist()])
         return offsets, self.combine(values)
 
+    def known_values(self, j: int, reach: float) -> dict[float, float]:
+        """Return the values of row j that are known within a distance, by offset."""
+        return {t: float(self.combine(row[None])[0, j]) for t, row in self.kept.items() if abs(t) <= reach}
+
     def combine(self, values: np.ndarray) -> np.ndarray:
         return values if self.weights is None else values @ self.weights.T
 

@@ -31,7 +31,7 @@ def jumps(line: Line, j: int, slope: float, reach: float) -> bool:
 
     slope: that of the function between its jumps.
     """
-    rest = {t: float(line.combine(row[None])[0, j]) - slope * t for t, row in line.kept.items() if abs(t) <= reach}
+    rest = {t: value - slope * t for t, value in line.known_values(j, reach).items()}
     t = np.sort(np.array([t for t, value in rest.items() if np.isfinite(value)]))
     gaps = np.abs(np.diff([rest[x] for x in t.tolist()]))
     if not len(gaps):
