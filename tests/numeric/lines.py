@@ -1,4 +1,4 @@
-"""Samplers of plain functions, and windows of the integral test, for the tests of the numeric core."""
+"""Samplers, lines, fits and windows of plain functions, for the tests of the numeric core."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.claims.hand_written import claim_by_hand
+from gradcli.numeric.fit import Fit
 from gradcli.numeric.flat import Flat
 from gradcli.numeric.integral import Window
 from gradcli.numeric.rows import ClaimedRows
-from gradcli.numeric.sampler import Sampler
+from gradcli.numeric.sampler import Line, Sampler
 from gradcli.numeric.verdict import Entries
 
 
@@ -27,6 +28,24 @@ def sampler_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Sampler:
             return np.float64(np.nan)
 
     return Sampler(Flat(claim_by_hand(value, {"x": np.asarray(x, float)}, {"grad": grad}, None, False)))
+
+
+def line_of(f: Callable, x: Any = 0.0) -> Line:
+    """Return the line along a number, in units of 1."""
+    return sampler_of(f, x).line(np.ones(1))
+
+
+def fit_of(
+    width: float,
+    value: float = 0.0,
+    error: float = 0.0,
+    noise: float = 0.0,
+    constant: bool = False,
+    series: tuple[float, ...] = (0.0, 1.0),
+) -> Fit:
+    """Return a fit of one function, without its points."""
+    numbers = (np.array([x]) for x in (value, error, noise, constant))
+    return Fit(width, *numbers, np.array(series)[:, None], np.zeros(1), 0)
 
 
 def entries_of(f: Callable, x: Any, grad: Callable = np.zeros_like) -> Entries:

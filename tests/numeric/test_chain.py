@@ -4,25 +4,20 @@ import numpy as np
 import pytest
 
 from gradcli.numeric.chain import FIRST, PAIRS, RATIO, WANTED, WIDE, Chain
-from gradcli.numeric.fit import Fit, fit
+from gradcli.numeric.fit import fit
 
-from .lines import sampler_of
+from .lines import fit_of, line_of, sampler_of
 
 INF, NAN = np.inf, np.nan
 
 
 def chain_of(f=np.sin, x=0.0, fits=(), side=0, enough=0.0, **known):
     """Return the chain of some fits of a function of a number, along that number in units of 1."""
-    chain = Chain(sampler_of(f, x).line(np.ones(1)), side, enough)
+    chain = Chain(line_of(f, x), side, enough)
     chain.fits = list(fits)
     for name, number in known.items():
         setattr(chain, name, np.array([number]))
     return chain
-
-
-def fit_of(width, value=0.0, error=0.0, noise=0.0, constant=False, series=(0.0, 1.0)):
-    numbers = (np.array([x]) for x in (value, error, noise, constant))
-    return Fit(width, *numbers, np.array(series)[:, None], np.zeros(1), 0)
 
 
 # fits (value and error) from narrow to wide; the interval; the fit that contradicts, -1 if none does
@@ -232,7 +227,7 @@ def test_sides_differ_if_the_even_part_falls_no_faster_than_the_distance(f, side
 def test_close_points_on_the_sides_of_a_fit_may_contradict_it(side, where, agrees):
     """A fit of x has points as close as 0.02 * 0.01; the function is 0.001 larger up to there, on one side."""
     chain = chain_of(lambda x: x + 1e-3 * (0 < where * x < 1.5e-4), side=side, low=1 - 1e-9, high=1 + 1e-9)
-    chain.fits = [fit(sampler_of(lambda x: x, 0.0).line(np.ones(1)), FIRST, 16, side)]
+    chain.fits = [fit(line_of(lambda x: x, 0.0), FIRST, 16, side)]
     chain.width, chain.noise = np.array([FIRST]), np.zeros(1)
     assert chain.agrees_with_close_points().tolist() == [agrees]
     chain.width = np.array([FIRST / 2])  # the interval is that of a narrower fit
@@ -243,7 +238,7 @@ def test_close_points_on_the_sides_of_a_fit_may_contradict_it(side, where, agree
 def test_close_points_are_compared_with_the_curve_of_a_fit_and_the_slope_of_the_interval(slope):
     """The function and the interval have slope 1, and the fit has another."""
     chain = chain_of(lambda x: x, low=1 - 1e-9, high=1 + 1e-9, width=FIRST, noise=0.0)
-    chain.fits = [fit(sampler_of(lambda x: slope * x, 0.0).line(np.ones(1)), FIRST, 8)]
+    chain.fits = [fit(line_of(lambda x: slope * x, 0.0), FIRST, 8)]
     assert chain.agrees_with_close_points().all()
     chain.low = chain.high = np.array([slope])
     assert not chain.agrees_with_close_points().any()
@@ -256,7 +251,7 @@ def test_close_points_are_compared_with_the_curve_of_a_fit_and_the_slope_of_the_
 def test_close_points_agree_to_within_noise_but_not_to_within_structure(noise, off, agrees):
     """Values of 1 have rounding of 1e-16; noise of 1e-3 may be structure that a narrower fit resolves."""
     chain = chain_of(lambda x: 1 + x + off * (0 < abs(x) < 1.5e-4), low=1.0, high=1.0, width=FIRST, noise=noise)
-    chain.fits = [fit(sampler_of(lambda x: 1 + x, 0.0).line(np.ones(1)), FIRST, 8)]
+    chain.fits = [fit(line_of(lambda x: 1 + x, 0.0), FIRST, 8)]
     assert chain.agrees_with_close_points().tolist() == [agrees]
 
 
@@ -269,7 +264,7 @@ def test_equal_values_in_all_fits_are_compared_with_some_further_away(f, constan
 
 
 def test_a_wide_fit_misses_what_is_between_its_points():
-    wide = fit(sampler_of(np.sin, 0.0).line(np.ones(1)), 0.5, 8)
+    wide = fit(line_of(np.sin, 0.0), 0.5, 8)
     near = np.array([1e-3, -1e-3, 2e-3])
     assert not chain_of(np.sin).misses(wide, near).any()
     assert chain_of(lambda x: np.sin(x) + 1e-3 * (abs(x) < 3e-3) * (x != 0)).misses(wide, near).all()

@@ -1,7 +1,6 @@
 """What a numeric derivative and the integral of a claim say of it together, and the reasons that reports give."""
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from gradcli.numeric.decide import Observation
 from gradcli.numeric.estimate import Estimate
 from gradcli.numeric.integral import Answer, Claimed
 
-from .lines import sampler_of, window
+from .lines import fit_of, line_of, sampler_of, window
 
 INF, NAN = np.inf, np.nan
 LATE = len(USUAL)  # as many windows as every claim in doubt is tested in
@@ -20,7 +19,7 @@ LATE = len(USUAL)  # as many windows as every claim in doubt is tested in
 def compared(f=np.sin, x=1.0, **known):
     """Return a comparison for a function of a number, along that number in units of 1, of which only this is known."""
     found = object.__new__(Comparison)
-    line = sampler_of(f, x).line(np.ones(1))
+    line = line_of(f, x)
     rest = {"line": line, "scale": 1.0, "strict": False, "tried": True, "looked": LATE, "tolerance_of": None}
     vars(found).update(rest, windows=[], answers={}, reasons={}, claimed=claimed(1.0), slopes=slopes(), limits=limits())
     vars(found).update(known)
@@ -42,10 +41,6 @@ def slopes(fits=(), **known):
 
 def limits(own=0.0, least=0.0, zero=0.0, negligible=0.0):
     return Limits(*map(array, (own, least, zero, negligible)))
-
-
-def fit_of(width, value, error, noise=0.0, constant=False):
-    return SimpleNamespace(width=width, **{k: array(x) for k, x in locals().items() if k != "width"})
 
 
 AGREES = [window(2e-2, 0.0), window(0.6, 0.0)]
@@ -696,7 +691,7 @@ def test_more_has_to_be_known_of_a_claim_if_there_is_structure_near_the_point(wo
 
 @pytest.mark.parametrize(("factor", "says", "verdict"), [(1.0, "agrees", "pass"), (1.5, "disagrees", "fail")])
 def test_a_claim_is_integrated_until_it_is_decided(factor, says, verdict):
-    line = sampler_of(np.sin, 1.0).line(np.ones(1))
+    line = line_of(np.sin, 1.0)
     slope = factor * np.cos(1.0)
     claim = Claimed(lambda t, _: factor * np.cos(1 + t)[:, None], np.array([slope]), np.abs([slope]))
     found = Comparison(line, claim, lambda *_: limits())
@@ -709,7 +704,7 @@ def test_a_claim_is_integrated_until_it_is_decided(factor, says, verdict):
 
 
 def test_rounding_is_measured_once():
-    line = sampler_of(np.sin, 1.0).line(np.ones(1))
+    line = line_of(np.sin, 1.0)
     found = Comparison(line, claimed(np.cos(1.0)), lambda *_: limits())
     assert not found.tried
     line.measure_rounding = lambda: setattr(line, "measured", np.array([1e-16]))

@@ -224,7 +224,7 @@ def test_a_claimed_zero_is_settled_by_a_small_bound(bound, changes, rounding, st
 
 @pytest.mark.parametrize(("bound", "state"), [(0.027, PASS), (0.029, OPEN)])
 def test_elements_whose_claims_are_unknown_have_a_typical_size(bound, state):
-    """Of a product of 4 with two elements of size 2, each slope is about 4 / sqrt(2) / 2, of which 2 % are 0.028."""
+    """The claim changes by 4 along two elements of size 2. Slopes are about 4 / sqrt(2) / 2, of which 2 % is 0.028."""
     assert settled([1.0, 1.0], [bound, bound], (2.0, 2.0), known=False) == (state == PASS, [state] * 2)
 
 

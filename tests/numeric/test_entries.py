@@ -205,13 +205,13 @@ def test_a_claim_that_scatters_too_much_agrees_with_nothing():
 
 @pytest.mark.parametrize(("wrong", "text"), [([], None), ([0], "x"), ([2], "y"), ([1, 2], "x and y")])
 def test_inputs_with_wrong_elements_are_reported_while_a_check_runs(wrong, text):
-    at, told = {"x": np.ones(2), "y": np.ones(1)}, []
+    at, reported = {"x": np.ones(2), "y": np.ones(1)}, []
     entries = entries_by(lambda x, y: x.sum() + y.sum(), at, lambda x, y: (x, y))
-    entries.flat.claim.progress.callback = lambda *words: told.append(words)
+    entries.flat.claim.progress.callback = lambda *words: reported.append(words)
     entries.compare_element = lambda i: entries.state.__setitem__((0, i), FAIL if i in wrong else PASS)
     entries.compare_elements(range(3), "part")
-    assert [words[:3] for words in told if words[0]] == [("part", k, 3) for k in range(3)]
-    partial = [words[3] for words in told if not words[0]]
+    assert [words[:3] for words in reported if words[0]] == [("part", k, 3) for k in range(3)]
+    partial = [words[3] for words in reported if not words[0]]
     assert partial[-1:] == ([] if text is None else [f"elements wrong so far in {text}"])
 
 

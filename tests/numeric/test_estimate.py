@@ -17,7 +17,7 @@ from gradcli.numeric.estimate import (
     slope_to_the_right,
 )
 
-from .lines import sampler_of
+from .lines import fit_of, line_of, sampler_of
 
 
 def noisy(f, size):
@@ -193,10 +193,6 @@ def test_the_limit_of_an_estimate_is_the_width_of_the_first_fit_that_contradicts
     assert estimate_from(chain).limit.tolist() == [math.inf, 0.1, 0.5]
 
 
-def fit_of(width, value, error, constant=False):
-    return SimpleNamespace(width=width, value=np.array([value]), error=np.array([error]), constant=np.array([constant]))
-
-
 @pytest.mark.parametrize(
     ("fit", "own", "margin", "lost", "count"),
     [
@@ -295,7 +291,7 @@ def test_slopes_are_found_on_both_sides_of_the_point(name):
     ],
 )
 def test_slopes_on_one_side_may_grow_without_limit(f, side, limit, growth):
-    line = sampler_of(f, 0.0).line(np.ones(1))
+    line = line_of(f, 0.0)
     (value, error), found = limit_from_side(line, side, 0, 0.0, 1e-13)
     assert (value == limit or math.isnan(limit)) and found == growth
     assert error == (0.0 if math.isinf(limit) else INF)
@@ -307,12 +303,12 @@ def test_a_singularity_closer_than_the_fits_is_steep(least, growth):
 
     Two rates of growth are needed. Between distances of 0.01 and 1e-3 there is only one.
     """
-    line = sampler_of(lambda x: math.sqrt(x + 1e-9) - math.sqrt(1e-9) if x >= 0 else NAN, 0.0).line(np.ones(1))
+    line = line_of(lambda x: math.sqrt(x + 1e-9) - math.sqrt(1e-9) if x >= 0 else NAN, 0.0)
     assert limit_from_side(line, 1, 0, 0.0, least)[1] == growth
 
 
 def test_noise_hides_how_slopes_grow():
-    line = sampler_of(lambda x: math.sqrt(abs(x)), 0.0).line(np.ones(1))
+    line = line_of(lambda x: math.sqrt(abs(x)), 0.0)
     assert limit_from_side(line, 1, 0, 1.0, 1e-13) == ((pytest.approx(NAN, nan_ok=True), INF), "")
 
 
@@ -327,7 +323,7 @@ def test_noise_hides_how_slopes_grow():
     ],
 )
 def test_the_slope_to_the_right_takes_four_calls_if_these_suffice(f, enough, slope, quick):
-    line = sampler_of(f, 0.0).line(np.ones(1))
+    line = line_of(f, 0.0)
     before = line.sampler.calls
     value, error = slope_to_the_right(line, np.array([enough]))
     assert abs(value[0] - slope) <= error[0] <= max(enough, 1e-5)
@@ -343,13 +339,13 @@ def test_a_settled_slope_has_no_kink_whatever_other_outputs_have():
 
 def test_a_root_between_lines_is_steep_at_distances_where_it_dominates():
     """x + 1e-4 sqrt(x + 1e-14) grows like x beyond 1e-8 and within 1e-14."""
-    line = sampler_of(lambda x: x + 1e-4 * (math.sqrt(x + 1e-14) - 1e-7) if x >= 0 else NAN, 0.0).line(np.ones(1))
+    line = line_of(lambda x: x + 1e-4 * (math.sqrt(x + 1e-14) - 1e-7) if x >= 0 else NAN, 0.0)
     assert limit_from_side(line, 1, 0, 0.0, 1e-11)[1] == "steep"
 
 
 def test_a_step_has_slope_0_to_within_the_rounding_of_its_values_if_that_is_known():
     """At 1.2345, steps of 1/1000 end 0.0005 away: further than a width of 0.02 / 900, and closer than 30 times that."""
-    line = sampler_of(lambda x: np.floor(1000 * x) / 1000, 1.2345).line(np.ones(1))
+    line = line_of(lambda x: np.floor(1000 * x) / 1000, 1.2345)
     before, width = estimate(line), 0.02 / 900
     assert before.lost[0] and before.error[0] >= 1.234 * 2.0**-53 / width
     line.measured = np.array([1e-15])
@@ -362,7 +358,7 @@ def test_a_step_has_slope_0_to_within_the_rounding_of_its_values_if_that_is_know
     ("value", "error", "replaced"), [(0.5, 0.5, True), (0.5, 1e-3, False), (5.0, 0.5, False), (math.cos(1), 0.0, False)]
 )
 def test_sides_that_agree_give_the_slope_if_they_are_more_precise_and_do_not_contradict(value, error, replaced):
-    line, result = sampler_of(lambda x: np.array([np.sin(x), abs(x - 1)]), 1.0).line(np.ones(1)), Estimate.unknown(2)
+    line, result = line_of(lambda x: np.array([np.sin(x), abs(x - 1)]), 1.0), Estimate.unknown(2)
     result.value[:], result.error[:], result.kind[:] = value, error, "smooth"
     estimate_sides(line, result, np.array([True, False]))
     assert result.value[0] == (pytest.approx(math.cos(1), rel=1e-9) if replaced else value)
@@ -375,7 +371,7 @@ def test_sides_that_agree_give_the_slope_if_they_are_more_precise_and_do_not_con
 @pytest.mark.parametrize("noisy", [-1, 1])
 def test_the_more_precise_of_two_sides_that_agree_is_taken(noisy):
     drawn = np.random.default_rng(0)
-    line = sampler_of(lambda x: np.sin(x) + 1e-6 * (noisy * x > 0) * drawn.uniform(-1, 1), 0.0).line(np.ones(1))
+    line = line_of(lambda x: np.sin(x) + 1e-6 * (noisy * x > 0) * drawn.uniform(-1, 1), 0.0)
     result = Estimate.unknown(1)
     result.value[:], result.error[:] = 1.0, 0.5
     estimate_sides(line, result, np.ones(1, bool))

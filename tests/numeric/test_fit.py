@@ -5,7 +5,7 @@ import pytest
 
 from gradcli.numeric.fit import ABOVE_NOISE, TAILS, chebyshev_matrix, fit, nodes
 
-from .lines import sampler_of
+from .lines import line_of, sampler_of
 
 
 @pytest.mark.parametrize("degree", [4, 8, 16])
@@ -34,10 +34,6 @@ def test_the_error_covers_noise_and_truncation(f, slope, noise):
         found = fit(line, width, 8)
         assert abs(found.value[0] - slope) <= found.error[0], (width, found.value, found.error)
         assert found.error[0] <= 0.01 + 200 * noise / width
-
-
-def line_of(f, x=0.0):
-    return sampler_of(f, x).line(np.ones(1))
 
 
 def test_only_coefficients_above_the_noise_count():

@@ -20,7 +20,7 @@ from gradcli.numeric.integral import (
     without_gaps,
 )
 
-from .lines import sampler_of, window
+from .lines import line_of, sampler_of, window
 
 WIDTHS = (2e-2, 2e-2 / 30, 2e-2 / 900, 2e-2 / 27e3)
 NO_NOISE = np.zeros(1)
@@ -77,7 +77,7 @@ def test_noise_makes_the_interval_wider_and_not_wrong(seed):
 
 
 def test_noise_between_calls_is_part_of_the_error():
-    line = sampler_of(np.sin, 0.7).line(np.ones(1))
+    line = line_of(np.sin, 0.7)
     claimed = Claimed(lambda t, chosen: np.cos(0.7 + t)[:, None], np.cos([0.7]), np.cos([0.7]))
     quiet, noisy = (look(line, 1e-2, claimed, np.array([noise]), [0]) for noise in (0.0, 1e-6))
     assert quiet.error[0] < 1e-9 and 1e-4 < noisy.error[0] < 1e-2

@@ -212,10 +212,10 @@ def finding(locator, order, wrong):
 def test_wrong_elements_are_located_until_they_explain_the_disagreement(order, wrong, asked, explained):
     """It is 1, and 0.1 may be rounding. An element that is right by itself ends the search."""
     locator, probed = searching()
-    seen, told = finding(locator, order, wrong), []
-    locator.explained = lambda probed, found: told.append(found)
+    seen, sets = finding(locator, order, wrong), []
+    locator.explained = lambda probed, found: sets.append(found)
     assert locator.search(probed) and seen == asked
-    assert told == ([asked] if explained else [])
+    assert sets == ([asked] if explained else [])
     assert (locator.proven is probed) is (seen == [3])
 
 

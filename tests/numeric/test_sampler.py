@@ -9,7 +9,7 @@ from gradcli.claims.hand_written import claim_by_hand
 from gradcli.numeric.flat import Flat
 from gradcli.numeric.sampler import Sampler, rounding_of
 
-from .lines import sampler_of
+from .lines import line_of, sampler_of
 
 
 def test_values_are_cached_and_counted():
@@ -140,7 +140,7 @@ def test_offsets_are_rounded_in_the_type_of_the_input():
 
 
 def test_weighted_values_have_the_rounding_of_the_largest_values_on_the_line():
-    line = sampler_of(lambda x: np.array([x, 1e6 * x]), 1.0).line(np.ones(1))
+    line = line_of(lambda x: np.array([x, 1e6 * x]), 1.0)
     both = line.with_weights(np.array([[1.0, -2.0], [0.0, 0.5]]))
     unit = 2.0**-53
     assert both.rounding(both.base[None]) == pytest.approx([(1 + 2e6) * unit, 5e5 * unit], rel=1e-9, abs=0)
@@ -157,7 +157,7 @@ def test_weighted_values_have_the_rounding_of_the_largest_values_on_the_line():
 
 
 def test_rounding_that_cannot_be_measured_is_unknown():
-    line = sampler_of(math.sin, 0.3).line(np.ones(1))
+    line = line_of(math.sin, 0.3)
     line.values(np.array([0.1]))
     assert not line.measure_rounding() and line.measured is None and line.measured_rounding is None
 
@@ -168,7 +168,7 @@ def test_the_measured_rounding_is_the_largest_of_values_that_are_finite():
     def f(x):
         return np.where(x > 2, np.nan, np.floor(8 * x) / 8 if x.dtype == np.float64 else x)
 
-    line = sampler_of(f, 0.5).line(np.ones(1))
+    line = line_of(f, 0.5)
     line.values(np.array([0.0625, 0.03125, -0.015625, 5.0]))
     assert line.measure_rounding()
     assert line.measured[0] == 0.125 - 0.015625  # just below 0.5, values are 0.375

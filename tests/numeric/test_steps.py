@@ -6,11 +6,7 @@ import pytest
 from gradcli.numeric.integral import Claimed
 from gradcli.numeric.steps import STARTS, Differences, jumps, keeps_its_size
 
-from .lines import sampler_of
-
-
-def line_of(f, x=0.0):
-    return sampler_of(f, x).line(np.ones(1))
+from .lines import line_of
 
 
 def step(x):
