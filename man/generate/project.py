@@ -62,6 +62,9 @@ not need any of this. `gradcli --version -v` prints which Pythons are used in th
 
 gradcli-watch(1) and gradcli-mutate(1) run their COMMAND as in an activated environment: they first look for its program
 in the folder of that Python. The pytest plugin runs in the Python of pytest.
+
+Unless OPENBLAS_THREAD_TIMEOUT is set, gradcli sets it to 20. Threads of NumPy's BLAS that wait for work then sleep
+after 0.3 ms instead of 0.1 s, so that a short command uses less CPU. Results and the number of threads stay the same.
 """
 
 
