@@ -92,7 +92,8 @@ def test_numbers_of_other_checkers_are_those_that_were_measured():
     words = (
         f"On {measured['functions']} right gradients of random functions, PyTorch's gradcheck with its defaults "
         f"reports {others[0]} as wrong, and gradcli none. check_grad and numdifftools give no verdict of their own. "
-        f"With limits that we chose, they reject {others[1]} and {others[2]}."
+        f"With limits that we chose, check_grad rejects {others[1]} of these right gradients, and numdifftools "
+        f"{others[2]}."
     )
     text = " ".join(TEXT.split())
     assert words in text and accused["gradcli"] == 0

@@ -28,7 +28,7 @@ from ..results.checks import CheckReport
 from ..user.frameworks import FRAMEWORKS, cuts_graph, engine_of, framework_of
 from .claim_check import Place, observe, run_check
 from .complaints import complaints
-from .points import are_points, draw_point, is_random, points_of
+from .points import MOST_SHOWN, are_points, draw_point, is_random, points_of
 
 OWN_ENGINE = (
     "this is a check of the engine that the file defines or imports; for gradcli's engine, pass --engine gradcli"
@@ -36,7 +36,6 @@ OWN_ENGINE = (
 BY_HAND = "to check a hand-written gradient, pass --grad NAME (grad= in a declaration); f then gets plain arrays"
 WHOLE_NUMBERS = "for integers, pass --arg NAME='[2, 0]', or annotate the parameter with int or NDArray[np.int64]"
 LEAST_SPARSE = 2000  # with fewer elements of inputs, a sparse Jacobian is small enough to be made dense: a choice
-MOST_SHOWN = 12  # most elements of an array that a report, or the command line that repeats it, writes out
 
 
 @contextlib.contextmanager
@@ -400,6 +399,7 @@ class Check:
         """Return where the check was declared, and the command line that repeats it."""
         claims = tuple(filter(callable, [*self.request.claims.values(), self.request.stochastic]))
         if (replay := self.command) is not None:
+            seed = seed if self.random else self.request.seed  # points that are not drawn are all checked again
             replay += f" --seed {seed}" if self.random or seed else ""
             replay += f" -- {shlex.join(self.request.argv)}" if self.request.argv else ""
         return Place(self.name, self.file, self.line, replay, claims, self.origin)
@@ -462,20 +462,12 @@ def refuse_foreign(framework: str | None, name: str, engine: str = "gradcli") ->
         raise CallError(message, f"use --grad or --vjp to check the derivative that {theirs} computes")
 
 
-def values_text(at: Mapping[str, Any]) -> str:
-    words = []
-    for name, x in at.items():
-        raw = np.asarray(x)
-        words.append(f"{name}={raw.tolist()}" if raw.size <= MOST_SHOWN else f"{name} of shape {raw.shape}")
-    return ", ".join(words)
-
-
 def replay_command(target: Target, request: Request) -> str:
     """Return the command line that repeats a check, without the seed. Large arrays are read or drawn again."""
     words = ["-e", target.text] if target.inline else [target.text]
     several = sum("rand" in text for text in request.typed.values()) > 1  # each draw depends on the ones before
-    for name, x in request.values.items():
-        typed = request.typed.get(name, "")
+    for name in [name for name in request.values if name not in request.constants]:  # --arg is an option, with a value
+        x, typed = request.values[name], request.typed.get(name, "")
         drawn = "rand" in typed
         again = typed and (np.size(x) > MOST_SHOWN or (several and drawn)) and not (request.shapes and drawn)
         words.append(f"{name}={typed if again else np.asarray(x).tolist()}")

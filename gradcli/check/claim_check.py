@@ -244,7 +244,7 @@ def leave_open(
     return report(seen, reason.text, diagnosis=(reason,), **more)
 
 
-REPEAT = "seed random numbers inside the function; in PyTorch call .eval(), which disables dropout and running averages"
+REPEAT = "seed random numbers inside the function; in PyTorch, call .eval(), which stops dropout and fixes batch norm"
 
 
 def as_random(checked: CheckReport, claim: Claim, request: Request) -> CheckReport | None:

@@ -110,6 +110,7 @@ def input_check(entries: Entries, probe: Probe, k: int) -> InputCheck:
         negligible_below=below,
         of_largest=largest,
         counts=count(block, entries.rows.single),
+        is_tangent=name in flat.claim.manifolds,
     )
     wrong = np.flatnonzero(block.wrong.any(axis=0)) // (2 if flat.arrays[k].dtype.kind == "c" else 1)
     if len(wrong) > 1:

@@ -17,6 +17,8 @@ from ..program.arguments import is_named, is_number, map_leaves, takes_whole
 from ..request import SHORT_TYPES, Request
 from .complaints import is_whole
 
+MOST_SHOWN = 12  # most elements of an array that a report, or the command line that repeats it, writes out
+
 
 def are_points(at: Any) -> bool:
     return isinstance(at, list) and bool(at) and all(isinstance(point, Mapping) for point in at)
@@ -130,3 +132,11 @@ def in_type(x: Any, dtype: np.dtype) -> Any:
     """Return floating-point numbers as an array of another type, and any other value unchanged."""
     is_number = isinstance(x, float | list | np.ndarray | np.floating)
     return np.asarray(x, dtype) if is_number and np.asarray(x).dtype.kind == "f" else x
+
+
+def values_text(at: Mapping[str, Any]) -> str:
+    words = []
+    for name, x in at.items():
+        raw = np.asarray(x)
+        words.append(f"{name}={raw.tolist()}" if raw.size <= MOST_SHOWN else f"{name} of shape {raw.shape}")
+    return ", ".join(words)

@@ -30,11 +30,11 @@ from ..results.checks import CheckReport, Finding
 from ..results.inputs import InputCheck
 from ..tape.tensor import Tensor
 from ..user.frameworks import framework_imported
-from .check import MOST_SHOWN, Check, error_report, refuse_foreign, replay_command, surroundings_of
+from .check import Check, error_report, refuse_foreign, replay_command, surroundings_of
 from .claim_check import observe, run_check
 from .cross_checks import MOST_SINGLE, HighPrecision, directions_of
-from .points import draw_numbers
-from .reasons import TRIVIAL
+from .points import MOST_SHOWN, draw_numbers
+from .reasons import TRIVIAL, undecided_notes
 
 
 def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, Any]) -> Claim:
@@ -280,9 +280,12 @@ class FormulaCheck(Check):
             jumps = any(finding.kind == "jump" for finding in report.diagnosis)  # sympy leaves jumps out of derivatives
             if report.verdict == "inconclusive" and known and not jumps:  # a proof needs no values
                 inputs = tuple(replace(item, verdict="pass") for item in report.inputs)
-                notes = (*report.notes, f"numeric derivatives alone are inconclusive: {report.message}")
+                undecided = {*undecided_notes(report.inputs)}  # the proof has decided
+                notes = [note for note in report.notes if note not in undecided]
+                notes.append(f"numeric derivatives could not decide: {report.message}")
                 equal = "SymPy proves the claim"
-                return observe(report, {"exact": "proves"}, inputs=inputs, message=equal, notes=notes)
+                seen = {"exact": "proves"}
+                return observe(report, seen, inputs=inputs, message=equal, notes=tuple(notes), diagnosis=())
             return replace(report, message="; ".join(filter(None, (report.message, "SymPy proves the claim"))))
         if proof.words and (wrong or (self.by_sympy and report.verdict != "pass")):
             report = with_words(report, proof.words)

@@ -36,7 +36,7 @@ def too_few(allowed: int, needed: int | None) -> Finding:
 
 def reason_of(entries: Entries, seen: Mapping[str, str]) -> Finding:
     if seen["elements"] == "below rounding":
-        text = "no element is decidable: the effect of every element is smaller than the rounding error of the function"
+        text = "no element is decidable: each one changes the output by less than its rounding error"
         return Finding("below rounding", text)
     if seen.get("repeat") == "differs":
         relative = entries.rows.between_calls / np.maximum(np.abs(entries.claimed), TINY)
@@ -60,17 +60,18 @@ def text_of_jump(entries: Entries) -> str:
     place = float(entries.flat.coordinate(i)) + float(t[k + 1]) * float(entries.flat.scales[i])
     by = abs(values[k + 1, j] - values[k, j])
     what = f"{name}{list(index) or ''}"
-    return f"the function jumps by {by:.2g} near {what} = {place:.9g}: move the point, or check each part separately"
+    return (
+        f"the function jumps by {by:.2g} near {what} = {place:.9g}, so it has no derivative there: move the point away"
+    )
 
 
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
     for item in inputs:
         if item.negligible:
-            verb, whose = ("is", "its") if item.negligible == 1 else ("are", "their")
-            count = f"{count_of(item.negligible, 'element')} {verb}"
-            reason = f"{whose} effect is smaller than the rounding error of the output"
-            any_claim = f"any claimed value of up to {item.negligible_below:.2g} agrees"
-            yield f"{item.name}: {count} not decidable, because {reason}; {any_claim}"
+            verb, change = ("is", "it changes") if item.negligible == 1 else ("are", "they change")
+            count = f"{count_of(item.negligible, 'element')} {verb} not decidable"
+            reason = f"because {change} the output by less than its rounding error"
+            yield f"{item.name}: {count}, {reason}; a claim between ±{item.negligible_below:.2g} passes"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
             yield f"{item.name}: {TRIVIAL}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -24,6 +25,7 @@ from ..results.checks import CheckReport, FoundPoint
 from ..results.inputs import InputCheck
 from .candidates import Point, candidate_points, compare_along_line, constants_in, constants_of_code, shrink
 from .claim_check import run_check
+from .points import values_text
 
 
 def plain_of(x: Any) -> Any:
@@ -279,8 +281,9 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
         note = "the claim fails at this point, so no other points were searched" if wrong else found
         return replace(report, notes=(*report.notes, note))
     where = "the declared point" if wrong else f"one of {count} points"
-    note = f"this is the simplest failing point that was found, starting from {where}"
-    return with_point(hunt, shrink(failing, hunt.fails, hunt.varied), report, note)
+    simplest = shrink(failing, hunt.fails, hunt.varied)
+    note = f"{values_text(simplest)} is the simplest failing point that was found, starting from {where}"
+    return with_point(hunt, simplest, report, note)
 
 
 def first_failing(hunt: PointSearch, report: CheckReport, count: int) -> Point | None:
@@ -307,7 +310,13 @@ def with_point(hunt: PointSearch, point: Point, before: CheckReport, how: str) -
 
 
 def declaration_of(check: Any, point: Point) -> str:
-    """Return the line that declares a check at a point: float64 as lists, other types as arrays with their dtype."""
+    """Return the line that declares a check at a point: float64 as lists, other types as arrays with their dtype.
+
+    For a formula, return the command that checks it there.
+    """
+    if check.source is not None:
+        words = [check.name, *(f"{name}={np.asarray(x).tolist()}" for name, x in point.items())]
+        return f"gradcli gradcheck {shlex.join(words)} {check.request.repeated}".rstrip()
     texts = []
     for name, x in point.items():
         raw = np.asarray(x)
@@ -316,4 +325,6 @@ def declaration_of(check: Any, point: Point) -> str:
     claims = check.request.claims.items()
     by_hand = [f"{key}={name}" for key, x in claims if (name := callable_name(x)).isidentifier()]
     by_hand += ["elementwise=True"] * check.request.elementwise
-    return f"@gradcli.check({', '.join(['at={' + ', '.join(texts) + '}', *by_hand])})"
+    address = json.dumps(check.name, ensure_ascii=False)
+    begin = "@gradcli.check(" if check.opens is None else f"gradcli.check({address}, "
+    return f"{begin}{', '.join(['at={' + ', '.join(texts) + '}', *by_hand])})"

@@ -164,8 +164,9 @@ OPTIONS: dict[str, Callable] = {
         "--on NAME=MANIFOLD",
         "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel or spd. It can also be "
         "a retraction of your own, written as FILE.py:NAME. SE3:left and similar words name the convention of the "
-        "claim; see gradcli-manifolds(7). The claim is the Jacobian with respect to the tangent, or a Riemannian "
-        "gradient. If the output lies on a manifold, write out=MANIFOLD. Repeatable.",
+        "claim; see gradcli-manifolds(7). The claim is the Jacobian with respect to a small move d on the "
+        "manifold, such as T exp(d), or a Riemannian gradient. If the output lies on a manifold, write out=MANIFOLD. "
+        "Repeatable.",
         complete="complete_manifold",
         targets="function library umbridge",
         excludes=EXCLUDES["on"],
@@ -199,8 +200,8 @@ OPTIONS: dict[str, Callable] = {
     "edited_samples": option("--samples K", "Check at K random points [1].", type=Count(1_000_000)),
     "order": option(
         "--order N",
-        "Check derivatives of order N [1]. In PyTorch, the name of order 2 is gradgradcheck. Not with --grad, --vjp "
-        "or --jvp. --hess checks second derivatives that are given as formulas.",
+        "Check derivatives of order N [1]. In PyTorch, the name of order 2 is gradgradcheck. The option cannot be "
+        "combined with --grad, --vjp or --jvp. For second derivatives that are formulas, there is --hess.",
         type=Count(2),
     ),
     "no_as_called": option(
@@ -235,8 +236,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "check_strict": option(
         "--strict",
-        "Let only the error of the numeric derivative count. By default, a difference below 1e-6 of an element passes, "
-        "too.",
+        "Do not allow small differences. Without this option, a difference below 1e-6 of the element passes.",
     ),
     "keyword": option(
         "-k PATTERN",
@@ -332,17 +332,16 @@ OPTIONS: dict[str, Callable] = {
     "stochastic": option(
         "--stochastic NAME",
         "Check the mean of a Monte-Carlo estimator. NAME(*inputs, rng, n) returns n samples of the gradient; "
-        "NAME(*inputs, rng) and NAME(*inputs) return one. TARGET is the objective, whose gradient the estimator "
-        "should have on average. TARGET(*inputs) returns the exact expectation. If you do not know it, TARGET(*inputs, "
-        "rng, n) may return n random values instead, whose mean is the objective.",
+        "NAME(*inputs, rng) and NAME(*inputs) return one. TARGET(*inputs) is the objective: the mean of the "
+        "estimator should be its gradient. If you can only draw samples of the objective, write TARGET(*inputs, rng, "
+        "n), which returns n of them.",
         complete="complete_function",
         targets="function",
         excludes=f"{EXCLUDES['stochastic']} save_points",
     ),
     "level": option(
         "--level X",
-        "Probability that a right estimator fails [1e-6]. The probability is for the whole check, not for each "
-        "element.",
+        "Probability that a right estimator fails [1e-6]. It is at most X for the whole check, not for each element.",
         callback=as_level,
         targets="function checks",
     ),

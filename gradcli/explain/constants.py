@@ -181,7 +181,7 @@ def words_of_length(word: str, n: int, name: str, c: float) -> tuple[str, str]:
             sum_for_mean = "1/N is probably missing (sum instead of mean)"
             return "missing 1/N", f"too large by a factor of {n}, {name}; {sum_for_mean}"
         case "1/N":
-            mean_for_sum = "probably a mean instead of a sum (or a missing sum over a broadcast axis)"
+            mean_for_sum = "probably because of a mean instead of a sum, or of a missing sum"
             return "factor", f"too small by a factor of {n}, {name}; {mean_for_sum}"
         case "-N" | "-1/N":
             return "factor", f"{multiple_of_derivative(readable_factor(c))}; {n} is {name}"
@@ -203,7 +203,7 @@ def constants_typed_short(c: float) -> Iterator[NamedConstant]:
 def plain_numbers(c: float) -> Iterator[NamedConstant]:
     special = {
         -1.0: ("sign", "the sign is wrong: the claimed values are minus the derivative"),
-        2.0: ("factor", "twice the derivative: accumulated twice, or 1/2 is missing"),
+        2.0: ("factor", "twice the derivative: probably accumulated twice, or 1/2 is missing"),
         0.5: ("factor", "half the derivative: a factor of 2 is missing"),
     }
     for value, (kind, text) in special.items():

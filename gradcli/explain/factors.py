@@ -148,6 +148,8 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
     for item in best(found, numbers.count):
         q = item.quantity
         word = "superfluous" if item.power > 0 else "missing"
+        if np.array_equal(np.abs(numbers.join(q.of)), np.ones(len(numbers.a))):  # its own inverse, such as a sign
+            word = "missing or superfluous"
         noun = "" if q.name.startswith("the ") else "a factor "
         text = q.name if q.place else f"{noun}{with_f(q.name)} is {word} (chain rule)"
         for constant, name in readings(block, item.constant):

@@ -152,11 +152,12 @@ def shortcut_hypotheses(runs: list[RecordedRun]) -> Iterator[Finding]:
     before, shapes = here.ancestors(), [shape_of_node(node) for node in here.nodes]
     pairs = [(early, late) for late in range(len(names)) for early in before[late] if shapes[early] == shapes[late]]
     pairs = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[1]))[:MOST_NODE_PAIRS]
-    for way, words in ((RecordedRun.left_out, "left out"), (RecordedRun.applied_twice, "applied twice")):
+    for way, words in ((RecordedRun.left_out, "{} is left out"), (RecordedRun.applied_twice, "{} is applied twice")):
         for early, late in pairs:
             if all(gives_claim(way(run, early, late), run) for run in runs):
                 between = [k for k in sorted(before[late]) if early in before[k]]
-                what = f"the derivative of {operations(here, *between, late)} is {words}"
+                of = operations(here, *between, late)
+                what = "in the claim, the derivative of " + words.format(of)
                 yield Finding("activation derivative", what + place_of_node(here, late))
     yield from wrong_axes(runs)
     yield from (finding for _, finding in parts)
@@ -237,4 +238,4 @@ def place_of_node(run: RecordedRun, i: int) -> str:
         return ""
     (file, line), _ = chain[0]
     code = "".join(lines_of_file(file)[line - 1 : line]).strip()
-    return f": {textwrap.shorten(code, 60, placeholder=' ...')} ({users_path(file)}:{line})"
+    return f"; see `{textwrap.shorten(code, 60, placeholder=' ...')}` ({users_path(file)}:{line})"

@@ -216,8 +216,8 @@ def is_close(then: Any, now: Any, tolerance: float = SAME_VALUE) -> bool:
 
 def describe_change(what: str, then: Any, now: Any) -> str:
     was, is_now = brief_array(then), brief_array(now)
-    return f"the {what} has changed since the run: at these inputs, it gave {was} then and gives {is_now} now"
+    return f"the {what} has changed: at these inputs, it returned {was} in the run, and returns {is_now} now"
 
 
 def brief_array(x: Any) -> str:
-    return np.array2string(np.asarray(x), precision=6, threshold=6, edgeitems=2)
+    return np.array2string(np.asarray(x), precision=6, threshold=6, edgeitems=2).removesuffix(".")

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..check.check import Check, values_text
+from ..check.check import Check
 from ..check.claim_check import Place, observe
+from ..check.points import values_text
 from ..check.workers import in_processes, in_turn
 from ..claims.claim import Claim
 from ..errors import lines_of_file
@@ -192,7 +193,7 @@ def worst_of(
     """
     checked = [pair for pair in reports if pair[1].seconds > 0]
     use, report = min(checked or reports, key=lambda pair: VERDICT_RANK.index(pair[1].verdict))
-    notes, points = report.notes, len(checked)
+    notes, points = report.notes, sum(r.verdict != "error" for _, r in checked)
     if report.verdict == "fail":
         place = "at a random point" if use.drawn else f"at {values_text(point_of_use(use))}"
         notes = (f"{place} (call {use.number})", *notes)
@@ -211,7 +212,7 @@ def worst_of(
     if derivative.caller is not None:
         notes = (*notes, f"used from {users_path(derivative.caller[0])}:{derivative.caller[1]}")
     if report.verdict == "error":
-        report = observe(report, NOT_CHECKED, message=f"seen, but not checked: {report.message}")
+        report = observe(report, NOT_CHECKED, message=f"seen, but the check stopped: {report.message}")
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
     report = report if calls is not None else without_calls(report)
     return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, shortened(report))

@@ -117,7 +117,7 @@ ELEMENT = (
     ),
     row(
         FAIL,
-        "the element differs from the numeric derivative, and does not fit the claim's values for it at points nearby",
+        "the claimed value differs from the numeric derivative, and does not fit the values of the claim nearby",
         values="disagrees | contradicts", integral="wrong at the point",
     ),
     row(FAIL, "several estimates of the derivative agree, and the claim differs by more than rounding explains",

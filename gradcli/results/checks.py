@@ -71,6 +71,10 @@ class FoundPoint(NamedTuple):
     at: Mapping[str, np.ndarray]
     line: str
 
+    @property
+    def text(self) -> str:
+        return f"to check this point every time: {self.line}"
+
 
 class TaylorRow(NamedTuple):
     """A step, its Taylor remainder, the rate since the step before, and whether rounding spoils it."""

@@ -126,9 +126,9 @@ class Accuracy(NamedTuple):
 
     @property
     def text(self) -> str:
-        own = f", the reference's own {self.own:.2g}" if self.own else ""
-        errors = f"rms error {self.error:.2g} ulps of {self.dtype}{own}"
-        return f"{errors}; largest {self.largest:.2g}; bias {self.bias:+.2g} ± {self.bias_error:.1g}"
+        own = f"; that of the reference is {self.own:.2g}" if self.own else ""
+        errors = f"the rms error is {self.error:.2g} ulps of {self.dtype}, the largest {self.largest:.2g}{own}"
+        return f"{errors}; the average relative error is {self.bias:+.2g} ± {self.bias_error:.1g}"
 
 
 class WrongPlaces(NamedTuple):
@@ -153,7 +153,8 @@ class InputCheck:
     rounding, so that they are neither right nor wrong; negligible_below: up to this size, any value agrees.
     counts: numbers of wrong and undecided elements. places: where wrong ones are, if only some are wrong. accuracy: for
     a check against a reference. If every element was asked for: elements; point, the input's value; line, the function
-    along the worst element. bias: for a check of an estimator, whose mean is the claimed derivative.
+    along the worst element. bias: for a check of an estimator, whose mean is the claimed derivative. is_tangent:
+    whether the elements are those of a tangent, because the input is on a manifold.
     """
 
     json = (
@@ -178,6 +179,12 @@ class InputCheck:
     accuracy: Accuracy | None = None
     places: WrongPlaces | None = None
     bias: "Bias | None" = None
+    is_tangent: bool = False
+
+    @property
+    def array_name(self) -> str:
+        """The name of the array whose elements the derivatives belong to."""
+        return f"tangent of {self.name}" if self.is_tangent else self.name
 
     def __post_init__(self) -> None:
         """Raise ValueError for a pass with an unbounded error."""
@@ -200,7 +207,7 @@ class InputCheck:
         worst = self.worst
         if worst is None:
             return ""
-        place = label_part(self.name, worst.place, worst.part)
+        place = label_part(self.array_name, worst.place, worst.part)
         if worst.output or worst.output_part:
             out = f"out{list(worst.output)}" if worst.output else "out"
             place = f"d {PARTS[worst.output_part]}{out}/d {place}"

@@ -194,7 +194,7 @@ def element_rows(item: InputCheck, every: Elements) -> str:
         row = every.element(*divmod(k, len(every.columns)))
         x = np.nan if item.point is None else item.point[row.place]
         x = np.imag(x) if row.part == "im" else np.real(x)
-        cells = [escape_markup(label_part(item.name, row.place, row.part)), f"{x:.8g}", f"{row.claimed:.12g}"]
+        cells = [escape_markup(label_part(item.array_name, row.place, row.part)), f"{x:.8g}", f"{row.claimed:.12g}"]
         cells += [f"{row.numeric:.12g} ± {row.numeric_error:.2g}", f"{ratios[k]:.6g}"]
         cells += [f'<span class="{row.verdict}">{PAGE_MARKS.get(row.verdict, "~")} {row.verdict}</span>']
         output = [escape_markup(label_part("out", row.output, row.output_part))] * several

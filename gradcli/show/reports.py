@@ -32,7 +32,7 @@ def annotate_check(check: CheckReport, style: Style) -> str:
     place = f"file={escape_command(os.path.normpath(file), True)}," if file else ""
     place += f"line={line}," if line else ""
     lines = [*reasons(check, style.precision), *([check.blame] if check.blame else [])]
-    lines += [*(check.trace or "").splitlines(), *([f"to keep this point: {check.found.line}"] if check.found else [])]
+    lines += [*(check.trace or "").splitlines(), *([check.found.text] if check.found else [])]
     title = escape_command("gradcheck " + check.name, True)
     return f"::{SEVERITIES[check.verdict]} {place}title={title}::{escape_command(chr(10).join(lines))}\n"
 

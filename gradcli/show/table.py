@@ -260,16 +260,27 @@ def details_text(check: CheckReport, style: Style) -> Text:
     lines += [(text, "yellow") for text in found]
     lines += [(line, "dim") for line in taylor_lines(check.taylor)] if check.taylor is not None else []
     if len(check.cross_checks) > 1:
-        words = [f"{name} {digits:.1f}" for name, digits in check.cross_checks]
-        lines.append(("digits that agree with reverse mode: " + ", ".join(words), "dim"))
+        words = [f"{digits:.1f} with {full_name(name)}" for name, digits in check.cross_checks]
+        agreed = "reverse mode agrees to " + ", ".join(words)
+        lines.append((agreed.replace(" with", " digits with", 1), "dim"))
     lines += [("note: " + note, "dim") for note in check.notes if note not in reason]
-    lines += [("to keep this point: " + visible(check.found.line), "bold")] if check.found is not None else []
+    lines += [(visible(check.found.text), "bold")] if check.found is not None else []
     lines += [("hint: " + visible(check.hint), "cyan")] if check.hint else []
     if check.patch is not None:
         lines += [("fix: " + visible(check.patch.summary), "bold"), *diff_text(check.patch.diff)]
     lines += [("no fix: " + visible(check.no_patch), "dim")] if check.no_patch else []
     lines += [(text.replace("\n", indent), "") for text in (visible(check.trace or ""), check.blame) if text]
     return Text.assemble(*((indent + text, look) for text, look in lines))
+
+
+def full_name(cross_check: str) -> str:
+    """Return the name of a cross-check as in a sentence, such as 50-digit arithmetic."""
+    kind, _, of = cross_check.partition(" ")
+    if kind == "symbolic":
+        return f"SymPy's formula for {of}"
+    if kind == "numeric":
+        return "the numeric derivative"
+    return f"{kind} arithmetic" if kind.endswith("-digit") else cross_check
 
 
 def render_explanation(result: Explanation, style: Style) -> Group:
@@ -355,19 +366,20 @@ def again_text(check: CheckReport) -> list[Text]:
 
 VERDICT_COLOURS = {"fail": "bold red", "inconclusive": "yellow", "negligible": "dim", "pass": ""}
 VERDICT_WORDS = {"pass": "ok", "fail": "FAIL", "inconclusive": "inconclusive", "negligible": "not decidable"}
+TALLY_WORDS = {**VERDICT_WORDS, "fail": "wrong"}
 
 
 def tally(item: InputCheck) -> str:
-    """Return an input's verdict, with the number of its elements that have it: pi FAIL 1/3, A ok."""
+    """Return an input's verdict, with the number of its elements that have it, such as pi: 1 of 3 wrong; A: ok."""
     if item.elements is None or item.verdict == "pass":
-        return f"{item.name} {VERDICT_WORDS[item.verdict]}"
+        return f"{item.name}: {TALLY_WORDS[item.verdict]}"
     count = int((item.elements.verdicts == item.verdict).sum())
-    return f"{item.name} {VERDICT_WORDS[item.verdict]} {count}/{item.elements.verdicts.size}"
+    return f"{item.name}: {count} of {item.elements.verdicts.size} {TALLY_WORDS[item.verdict]}"
 
 
 def element_table(check: CheckReport, style: Style) -> Text:
-    text = Text("    " + ", ".join(map(tally, check.inputs)), "bold")
-    rows = [(row, row.name(item.name)) for item in check.inputs for row in item.rows()]
+    text = Text("    " + "; ".join(map(tally, check.inputs)), "bold")
+    rows = [(row, row.name(item.array_name)) for item in check.inputs for row in item.rows()]
     for digits, headings in looks(style):
         shown = [f"± {h}" if h == "error" and style.unicode else h for h in headings]
         cells = [tuple(shown), *(cells_of(row, name, digits, headings) for row, name in rows)]

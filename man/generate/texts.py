@@ -265,17 +265,18 @@ verdict, and which errors it can miss.
 
 # Verdicts
 
-A check passes if every element of the claim agrees with the numeric derivative. A difference is allowed if it is at
-most a few times the error of the numeric derivative, or at most 1e-6 of the element. gradcli-verdict(7) gives the exact
-limits, and explains the other tests that can decide, for example at a kink or if a numeric derivative is hard to
-compute. If only the limit of 1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
+Usually, a check passes if every element of the claim agrees with the numeric derivative. A difference is allowed if the
+errors of the two values explain it, or if it is at most 1e-6 of the element. gradcli-verdict(7) gives the exact limits,
+and explains the other tests that can decide, for example at a kink or if a numeric derivative is hard to compute. If
+only the limit of 1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
 
 If a check passes, the report gives the resolution, such as 1e-9: an error above this number would have been detected.
-If the inputs have more than eight elements in total, the resolution is relative to the largest slope (the largest
-element of the derivative), and a larger relative error of a small element can pass. Otherwise, or with `--show all`, it
-is relative to each element. If, in this second case, the elements of the derivative differ much in size, the report
-gives two numbers: one for errors relative to the largest slope, and a larger one for relative errors of the smallest
-elements. At a kink, or if the derivative is zero, the report gives no resolution.
+
+- If the inputs have more than eight elements in total, the number is relative to the largest slope (the largest element
+  of the derivative). A larger relative error of a small element can then pass.
+- If they have at most eight elements, or with `--show all`, the number is relative to each element. If the elements of
+  the derivative differ much in size, the report gives a second number, for errors relative to the largest slope.
+- At a kink, or if the derivative is zero, the report gives no resolution.
 
 A check fails if an element of the claim differs from the numeric derivative by clearly more than a passing check
 allows. The report names the worst element, with both values. If a known mistake explains all wrong elements, the report
@@ -295,7 +296,8 @@ together; see gradcli-verdict(7). If the slopes are not known accurately enough,
 
 Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (or Hermitian) matrix, or accept
 only symmetric matrices. If the matrix is symmetric, a claim for such a function passes if it is right for symmetric
-changes of the matrix. The report says so. A random matrix from `--shape` may be asymmetric.
+changes of the matrix. The report says so. The random matrices that `--shape` draws are not symmetric, so give such a
+function a value, as in A='[[2, 1], [1, 3]]'.
 
 A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, with
 their sum, with zeros, and with multiples of one vector: -1, 1024 and 1/1024 times the vector.
@@ -307,25 +309,26 @@ infinite are kept constant, and a note gives their number.
 
 # Cost and limits
 
-gradcheck changes all input elements together, along random directions. For a smooth scalar function of n input
-elements, a check that passes usually calls the function 20 to 100 times. It takes more than about 200 + 20 log2(n)
-calls only if the values are noisy, or if an element is wrong by less than 1e-6 of its size. A check that fails also
-searches for the wrong elements. It takes at most about 600 + 20 log2(n) calls, and usually 100 to 600.
+If the inputs have more than eight elements in total, gradcheck changes all of them together, along random directions.
+For a smooth scalar function of n input elements, a check that passes usually calls the function 20 to 100 times. It
+takes more than about 200 + 20 log2(n) calls only if the values are noisy, or if an element is wrong by less than 1e-6
+of its size. A check that fails also searches for the wrong elements. It takes at most about 600 + 20 log2(n) calls, and
+usually 100 to 600.
 
-If the inputs have at most eight elements in total, gradcheck checks each of them individually. With `--show all`, it
-always does so, with about 15 calls for each element.
+If there are at most eight elements, gradcheck checks each of them individually. With `--show all`, it always does so,
+with about 15 calls for each element.
 
 `--calls N` limits the number of calls; in `@gradcli.check`, write `calls=N`. Calls that a framework makes to compute
 vector products (vjp, jvp) also count. If N calls show a clear disagreement, the check fails. If N calls are too few for
-a verdict, the check is inconclusive. If N was below 200 + 20 log2(n), the report suggests this number of calls, or 600
-+ 20 log2(n) if a wrong element is suspected. In JSON, the number is `calls_needed`. Fewer calls are often enough.
+a verdict, the check is inconclusive, and the report suggests a larger N: 600 + 20 log2(n) if a wrong element is
+suspected, otherwise 200 + 20 log2(n). In JSON, this number is `calls_needed`. Fewer calls are often enough.
 
 `--timeout S` limits each check of a Python function to S seconds, and the import of a file to ten times S or 30
 seconds, whichever is more.
 
 Python functions are checked in a separate process, or in N processes with `-j N`. If a check crashes, exits or exceeds
-`--timeout`, its verdict is error, and the remaining checks continue. If the file imports PyTorch or JAX, the
-remaining checks continue only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
+`--timeout`, its verdict is error, and the remaining checks continue. There is one exception: if the file imports
+PyTorch or JAX, they continue only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
 
 # Element by element
 
@@ -358,9 +361,9 @@ uses PyTorch or JAX, it is a `torch.Generator` or a key. NAME(*inputs) returns o
 from the global generators of NumPy, Python or PyTorch, which gradcheck seeds before each call. In PyTorch and JAX, NAME
 may also return a loss. The gradients of this loss are then the samples.
 
-TARGET is the objective: the function whose gradient the estimator should have on average. TARGET(*inputs) returns the
-exact expectation. If you do not know it, TARGET(*inputs, rng, n) may return n random values instead, whose mean is the
-objective. The derivative then comes from differences of such values, computed with the same random numbers.
+TARGET is the objective: the mean of the estimator should be its gradient. TARGET(*inputs) returns the exact value of
+the objective. If you can only draw samples of this value, write TARGET(*inputs, rng, n), which returns n samples whose
+mean is the value. The derivative then comes from differences of such samples, computed with the same random numbers.
 
 The number of samples doubles until the verdict is clear, or until `--draws` is reached. The verdict is:
 
@@ -436,9 +439,9 @@ value, such as k=3. You may also give a value, such as n=3, to an int parameter 
 the size of the output does not follow from these rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
-hold the gradient of x. Arrays with other names hold the remaining gradients, in the order of the inputs. There must be
-exactly one such array for each remaining gradient. If the function returns an int, 0 means success. The library runs in
-a separate process, so if it crashes, only this check is an error.
+hold the gradient of x. Output arrays with other names hold the remaining gradients, in the order of the inputs. There
+must be exactly one such array for each remaining gradient. If the function returns an int, 0 means success. The library
+runs in a separate process, so if it crashes, only this check is an error.
 
 # Output for editors and CI
 
@@ -504,16 +507,13 @@ second input, in the order xx, yy, zz, yz, xz, xy. The claim for `strain` is the
 are not applied. If the calculator has a free energy, gradcheck uses that energy, because the forces are minus its
 derivative.
 
-In a symmetric structure, forces are zero even if the formula is wrong. gradcheck therefore first moves every atom at
-random, by about 0.05 Å along each axis. `--seed` selects different random moves, and `--samples` checks several.
-`positions=@FILE` gives the positions instead.
+In a symmetric structure, many forces are zero, even those of a wrong formula. gradcheck therefore first moves every
+atom at random, by about 0.05 Å along each axis. `--seed` selects different random moves, and `--samples` checks
+several. `positions=@FILE` gives the positions instead. """,
+    "eval": """ In tab-separated lines and in CSV, the value is
+always called `value`, and its elements are called `value[0,1]` and so on, even if the output has a name of its own.
 """,
-    "eval": """
-In tab-separated lines and in CSV, the value is always called `value`, and its elements are called `value[0,1]` and so
-on, even if the output has a name of its own.
-""",
-    "symbolic": """
-# Generated code
+    "symbolic": """ # Generated code
 
 `-f c`, `fortran`, `js`, `julia`, `matlab`, `python` and `rust` write the function `value_and_gradient`. The value comes
 from the operations of TARGET, and the gradient from a backward pass, both in the forms that `gradcli eval` and

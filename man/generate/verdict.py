@@ -33,19 +33,19 @@ VERDICTS = [
 1e-6 of the element. The claim also passed these tests:
 
 - Vector products with the claim (vjp, jvp) are linear in the vector.
-- A second call at the same point gives the same result.
+- A second call at the same point gives the same result, except for rounding.
 - The result does not depend on earlier calls at other points.
 
 The report gives the number of digits that agree, in the worst element or along random directions. It usually also
-gives the resolution: gradcheck would have seen a larger error in any element that it could decide. A note gives the
+gives the resolution: gradcheck should have seen a larger error in any element that it could decide. A note gives the
 number of elements that it could not decide. gradcli-gradcheck(1) explains the resolution.""",
     ),
     (
         "Cm fail",
-        """At least one of these is true:
+        """One of these is true, or one of the rarer cases in the sections below:
 
 - An element of the claim differs from the numeric derivative, and also fails one of two other tests: the integral test,
-  or the comparison of its claimed value with its claimed values at points nearby.
+  or a test whether the claim at this point fits the claim at points nearby.
 - An element fails the integral test, although the numeric derivative agrees or is not known.
 - An element differs from the numeric derivative, several estimates of the derivative agree with each other, and the
   integral test does not decide.
@@ -113,13 +113,14 @@ claimed value differs clearly between these points. At the point itself, gradche
 
 # Integrate
 
-If the numeric derivative and the claim disagree, or if the function changes its behaviour near the point, gradcheck
+If the numeric derivative and the claim disagree, or if intervals of different widths give different slopes, gradcheck
 makes the integral test. It computes the claim at eight points on the line, around the checked point, and integrates it.
 For each of these points, it computes the difference of two numbers: the change of the function from the checked point
 to there, and the integral of the claim over the same distance. If the claim is right, these differences do not grow or
 fall along the line, however noisy the values are. A regression gives their trend and its error. gradcheck repeats this
 on intervals of several widths, each up to 30 times narrower than the one before. A numeric derivative amplifies the
-noise of the values, and this test averages the noise. Therefore, one test often works where the other does not.
+noise of the values, and this test averages the noise. If the values are noisy, the integral test therefore often works
+where the numeric derivative does not.
 
 If the function jumps, or subtracts numbers that are almost equal, gradcheck also measures the rounding errors of the
 values. For NumPy functions, formulas and gradcli's own engine, it computes the function once more in long double. For
@@ -295,24 +296,24 @@ Each time, the t distribution of the means of the groups gives an interval for t
 large values may be rare. Therefore, a multiple of R / n is added to both sides of this interval, as in the empirical
 Bernstein bound of Maurer and Pontil (2009). Here n is the number of samples, and R is the largest sample minus the
 smallest one. The probability given by `--level` is divided equally among all intervals. An estimator without bias
-therefore fails with at most this probability.
+therefore fails with at most about this probability.
 
-An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if no bias in the
-interval exceeds a limit. At first, the limit is 1 % of the largest derivative with respect to the same input. After
-more samples it is 5 %, and in the end {most:.0f} %. If this derivative is zero, the standard deviation of a sample
-takes its place.
+An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if neither end of the
+interval is farther from zero than a limit. At first, the limit is 1 % of the largest derivative with respect to the
+same input. After more samples it is 5 %, and in the end {most:.0f} %. If this derivative is zero, the standard
+deviation of a sample takes its place.
 
 If a few samples account for much of the variance, gradcheck estimates how rare large samples are: it computes Hill's
 index from the samples with the largest values. The variance is infinite if the index is 2 or less. The computed index
 is uncertain, so up to {infinite}, the variance counts as infinite. No interval can then be stated, and the check is
 inconclusive.
 
-An estimator that takes the number of samples is also called with n = 2. If the mean of these calls differs from the
-derivative, the samples of one call depend on each other, for example through a baseline that contains the sample
+An estimator that takes the number of samples is also called with n = 2. If only the mean of these calls differs from
+the derivative, the samples of one call depend on each other, for example through a baseline that contains the sample
 itself.
 
-An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the
-differences is the derivative, except for a small error that depends on the displacement. A second difference measures
+An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the difference
+quotients is the derivative, except for a small error that depends on the displacement. A second difference measures
 this error, and the interval is widened by it.
 
 A check cannot see a bias below the stated resolution. It also cannot see the effect of events that did not occur in any
@@ -326,8 +327,8 @@ type of `--dtype`. If the reference is a NumPy function that gradcli cannot diff
 from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded to this type.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The errors of this backward pass are
-its differences from the derivative in float64. Their root mean square is the reference's own error. If it is less than
-half an ulp, half an ulp is used instead. Here, an ulp is the distance between two neighbouring numbers of this type
+its differences from the derivative in float64. Their root mean square is the reference's own error. For the limits
+below, it counts as at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type
 that are about as large as the root mean square of the derivative.
 
 Let C be the change of the derivative when the inputs change by one rounding unit. Let k be 4 in bfloat16, 8 in float16,

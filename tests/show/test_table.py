@@ -150,8 +150,8 @@ def test_a_report_shows_taylor_remainders_cross_checks_and_notes():
     ]
     assert lines[5:] == [
         "    rate of the Taylor remainder: 2.00 (2 if right, 1 if wrong)",
-        *["    digits that agree with reverse mode: forward mode 15.0, 50 digits 14.5", "    note: held constant"],
-        "    to keep this point: gradcli.check(f, at={})",
+        *["    reverse mode agrees to 15.0 digits with forward mode, 14.5 with 50 digits", "    note: held constant"],
+        "    to check this point every time: gradcli.check(f, at={})",
     ]
 
 
@@ -171,7 +171,7 @@ def every():
 
 def test_every_element_has_a_line():
     lines = table(every())
-    assert lines[-4] == "    x FAIL 1/2"
+    assert lines[-4] == "    x: 1 of 2 wrong"
     assert [line.split() for line in lines[-3:]] == [
         ["element", "claimed", "numeric", "±", "error", "ratio"],
         ["x[0]", "2", "2", "1e-09", "1"],
