@@ -36,7 +36,7 @@ def too_few(allowed: int, needed: int | None) -> Finding:
 
 def reason_of(entries: Entries, seen: Mapping[str, str]) -> Finding:
     if seen["elements"] == "below rounding":
-        text = "no element is decidable: each one changes the output by less than its rounding error"
+        text = "no element is decidable: each one changes the output by less than the output's rounding error"
         return Finding("below rounding", text)
     if seen.get("repeat") == "differs":
         relative = entries.rows.between_calls / np.maximum(np.abs(entries.claimed), TINY)
@@ -70,8 +70,8 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
         if item.negligible:
             verb, change = ("is", "it changes") if item.negligible == 1 else ("are", "they change")
             count = f"{count_of(item.negligible, 'element')} {verb} not decidable"
-            reason = f"because {change} the output by less than its rounding error"
-            yield f"{item.name}: {count}, {reason}; a claim between ±{item.negligible_below:.2g} passes"
+            reason = f"because {change} the output by less than the output's rounding error"
+            yield f"{item.name}: {count}, {reason}; values between ±{item.negligible_below:.2g} cannot be told apart"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
             yield f"{item.name}: {TRIVIAL}"
 

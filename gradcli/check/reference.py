@@ -47,7 +47,7 @@ FEWEST_IN_GROUP, LEAST_IN_GROUP = 4, 16
 WANTED_PRODUCTS = 8_192  # elements of products to compare; small gradients need more cotangents for it: a choice
 DIFFERENT_UNITS = 16.0  # values differ if by more than this many rounding units of the largest one (calibrated)
 NEARLY, NEARLY_ON_AVERAGE = 2 / 3, 1 / 2  # from this part of the limit on, a slope is undecided (calibrated)
-INACCURATE, ON_AVERAGE = "inaccurate", "its average relative error is"
+INACCURATE, ON_AVERAGE = "inaccurate", "the claim's average relative error is"
 MOST_ESTIMATED = 2_000  # elements up to which a reference's derivative is estimated from its values: a choice
 
 

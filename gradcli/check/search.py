@@ -280,9 +280,9 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
         found = f"searched {count} points: found none where the claim is wrong"
         note = "the claim fails at this point, so no other points were searched" if wrong else found
         return replace(report, notes=(*report.notes, note))
-    where = "the declared point" if wrong else f"one of {count} points"
     simplest = shrink(failing, hunt.fails, hunt.varied)
-    note = f"{values_text(simplest)} is the simplest failing point that was found, starting from {where}"
+    note = "this point" if wrong else f"one of {count} points"
+    note = f"{note} fails; simplified as far as possible, it is {values_text(simplest)}"
     return with_point(hunt, simplest, report, note)
 
 
@@ -325,6 +325,7 @@ def declaration_of(check: Any, point: Point) -> str:
     claims = check.request.claims.items()
     by_hand = [f"{key}={name}" for key, x in claims if (name := callable_name(x)).isidentifier()]
     by_hand += ["elementwise=True"] * check.request.elementwise
+    by_hand += [f"wrt={[*wrt]}"] if (wrt := check.request.wrt) is not None else []
     address = json.dumps(check.name, ensure_ascii=False)
     begin = "@gradcli.check(" if check.opens is None else f"gradcli.check({address}, "
     return f"{begin}{', '.join(['at={' + ', '.join(texts) + '}', *by_hand])})"

@@ -164,9 +164,9 @@ OPTIONS: dict[str, Callable] = {
         "--on NAME=MANIFOLD",
         "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel or spd. It can also be "
         "a retraction of your own, written as FILE.py:NAME. SE3:left and similar words name the convention of the "
-        "claim; see gradcli-manifolds(7). The claim is the Jacobian with respect to a small move d on the "
-        "manifold, such as T exp(d), or a Riemannian gradient. If the output lies on a manifold, write out=MANIFOLD. "
-        "Repeatable.",
+        "claim; see gradcli-manifolds(7). The claim is a Riemannian gradient, or the Jacobian with respect to "
+        "a small move d on the manifold, which takes T to T exp(d), for example. If the output lies on a manifold, "
+        "write out=MANIFOLD. Repeatable.",
         complete="complete_manifold",
         targets="function library umbridge",
         excludes=EXCLUDES["on"],
@@ -341,7 +341,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "level": option(
         "--level X",
-        "Probability that a right estimator fails [1e-6]. It is at most X for the whole check, not for each element.",
+        "Probability that a right estimator fails [1e-6]. It holds for the whole check, not for each element.",
         callback=as_level,
         targets="function checks",
     ),
@@ -398,7 +398,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "check_digits": option(
         "--digits N",
-        "Also compare with N-digit arithmetic. Not with --grad or --vjp or --jvp or --hess.",
+        "Also compare with N-digit arithmetic. The option cannot be combined with --grad, --vjp, --jvp or --hess.",
         type=Count(10_000),
         targets=LOCAL,
         excludes="grad vjp jvp hess value_and_grad",

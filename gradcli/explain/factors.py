@@ -17,7 +17,7 @@ import numpy as np
 from ..numeric.compare import MARGIN
 from ..numeric.flat import median_of, medians_of
 from .block import RELATIVE, SURE_ERROR, InputBlock
-from .constants import CLOSE_TO_ONE, KNOWN_CONSTANTS, BlockNumber, of_lengths, readable_factor
+from .constants import CLOSE_TO_ONE, KNOWN_CONSTANTS, BlockNumber, multiple_of_derivative, of_lengths, readable_factor
 from .evidence import DiagnosisEvidence, Hypothesis
 from .places import where_text
 from .quantities import BlockValues, Quantity, after_function, atoms, matrix_products, quantities, sources, to_power
@@ -154,7 +154,7 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
         text = q.name if q.place else f"{noun}{with_f(q.name)} is {word} (chain rule)"
         for constant, name in readings(block, item.constant):
             whole = divided_by(q.of, item.power, constant)
-            words = text if name == "1" else f"{text} (and a constant {name})"
+            words = text if name == "1" else f"{text}; apart from that, {multiple_of_derivative(name)}"
             hypothesis = Hypothesis(q.kind, words, whole, fitted=numbers.count)
             yield hypothesis
             if not block.wrong.all() and block.complete:

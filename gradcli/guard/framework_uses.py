@@ -91,4 +91,4 @@ def change_of_value(claim: Claim, then: Sequence[Any]) -> str:
     now = claim.value_here().reshape(-1)
     if now.shape != value.shape or is_close(value, now, MOST_ROOM if short else 1e3 * unit):
         return ""
-    return describe_change("function", value, now)
+    return describe_change("function", list(claim.at.values()), value, now)

@@ -200,7 +200,7 @@ def difference_from_run(use: Any) -> str:
         with failing_as(callable_name(function)):
             now = function(*with_point_replaced(use, args, xs))
         if then is not None and not is_close(then, now):
-            return describe_change(what, then, now)
+            return describe_change(what, xs, then, now)
     return ""
 
 
@@ -214,9 +214,9 @@ def is_close(then: Any, now: Any, tolerance: float = SAME_VALUE) -> bool:
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=tolerance, atol=atol, equal_nan=True))
 
 
-def describe_change(what: str, then: Any, now: Any) -> str:
-    was, is_now = brief_array(then), brief_array(now)
-    return f"the {what} has changed: at these inputs, it returned {was} in the run, and returns {is_now} now"
+def describe_change(what: str, xs: Sequence[Any], then: Any, now: Any) -> str:
+    where, was, is_now = ", ".join(map(brief_array, xs)), brief_array(then), brief_array(now)
+    return f"the {what} has changed: at {where}, it returned {was} in the run, and returns {is_now} now"
 
 
 def brief_array(x: Any) -> str:

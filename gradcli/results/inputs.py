@@ -126,9 +126,8 @@ class Accuracy(NamedTuple):
 
     @property
     def text(self) -> str:
-        own = f"; that of the reference is {self.own:.2g}" if self.own else ""
-        errors = f"the rms error is {self.error:.2g} ulps of {self.dtype}, the largest {self.largest:.2g}{own}"
-        return f"{errors}; the average relative error is {self.bias:+.2g} ± {self.bias_error:.1g}"
+        own = f" (reference: {self.own:.2g})" if self.own else ""
+        return f"rms error {self.error:.2g} ulps of {self.dtype}{own}, largest error {self.largest:.2g} ulps"
 
 
 class WrongPlaces(NamedTuple):
@@ -184,7 +183,7 @@ class InputCheck:
     @property
     def array_name(self) -> str:
         """The name of the array whose elements the derivatives belong to."""
-        return f"tangent of {self.name}" if self.is_tangent else self.name
+        return f"tangent({self.name})" if self.is_tangent else self.name
 
     def __post_init__(self) -> None:
         """Raise ValueError for a pass with an unbounded error."""

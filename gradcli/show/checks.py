@@ -30,7 +30,7 @@ def input_lines(check: CheckReport) -> list[str]:
         return []
     lines = {}
     for item in items:
-        text = {"fail": "wrong", "pass": "right"}.get(item.verdict, "undecided")
+        name, text = item.name, {"fail": "wrong", "pass": "right"}.get(item.verdict, "undecided")
         if item.verdict == "fail" and item.counts is not None and item.counts.of != 1:
             counts = item.counts
             undecided = f", {counts.undecided} undecided" if counts.undecided else ""
@@ -38,7 +38,8 @@ def input_lines(check: CheckReport) -> list[str]:
             if counts.undecided and counts.sampled < counts.of:
                 text = f"at least {counts.wrong} of {counts.of} elements wrong"
             text += places_text(item)
-        lines[item.name] = f"{item.name}: {text}"
+            name = name if counts.of == math.prod(item.shape) else f"d out/d {name}"  # elements of a Jacobian
+        lines[item.name] = f"{name}: {text}"
     along = check.evidence is not None and check.evidence.directions
     listed = check.replay and not along and items[0].accuracy is None
     if listed and sum(item.counts.wrong for item in items if item.counts is not None) > 1:

@@ -36,7 +36,10 @@ KEYS = [
         "commands and takes precedence over VIRTUAL_ENV. See gradcli-environment(7).",
     ),
     ("Cm allow-inconclusive", "If true, an inconclusive check does not change the exit code."),
-    ("Cm strict", "If true, no difference passes only because it is below 1e-6 of the element, as with `--strict`."),
+    (
+        "Cm strict",
+        "If true, small differences fail, as with `--strict`. Otherwise, they pass below 1e-6 of the element.",
+    ),
     (
         "Cm accept",
         'Known findings, each as "FILE:NAME finding": the file, the name of the check, and the name of the finding. '

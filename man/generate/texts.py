@@ -34,7 +34,7 @@ EXIT_STATUS_OF = {
         "2": "The command line or an input is invalid.",
         "3": "No check failed, but the function or derivative of at least one check raised an error, crashed or took "
         "too long.",
-        "4": "At least one check is inconclusive; all others passed.",
+        "4": "At least one check is inconclusive, and none failed or raised an error.",
         "125": "With `--bisect`: no check failed, but at least one is inconclusive or an error, or does not exist in "
         "this version of the file.",
     },
@@ -274,13 +274,14 @@ If a check passes, the report gives the resolution, such as 1e-9: an error above
 
 - If the inputs have more than eight elements in total, the number is relative to the largest slope (the largest element
   of the derivative). A larger relative error of a small element can then pass.
-- If they have at most eight elements, or with `--show all`, the number is relative to each element. If the elements of
-  the derivative differ much in size, the report gives a second number, for errors relative to the largest slope.
+- If the inputs have at most eight elements, or with `--show all`, the number is a relative error that holds for every
+  element of the derivative. If these elements differ much in size, the report gives a second number, for errors
+  relative to the largest slope.
 - At a kink, or if the derivative is zero, the report gives no resolution.
 
-A check fails if an element of the claim differs from the numeric derivative by clearly more than a passing check
-allows. The report names the worst element, with both values. If a known mistake explains all wrong elements, the report
-names it.
+Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than a passing
+check allows. The report names the worst element, with both values. If a known mistake explains all wrong elements, the
+report names it.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
 element in which an error of 2 % could not be detected. But not every element matters. The effect of an input element is
@@ -328,7 +329,8 @@ seconds, whichever is more.
 
 Python functions are checked in a separate process, or in N processes with `-j N`. If a check crashes, exits or exceeds
 `--timeout`, its verdict is error, and the remaining checks continue. There is one exception: if the file imports
-PyTorch or JAX, they continue only with `-j 2` or more. gradcheck terminates processes that a check leaves behind.
+PyTorch or JAX, the remaining checks continue only with `-j 2` or more. gradcheck terminates processes that a check
+leaves behind.
 
 # Element by element
 
@@ -605,7 +607,8 @@ If you give no NAME, `why` does not complain about gradients that are usually me
 - It leaves out frozen parameters of modules.
 - If the script has an optimizer, `why` leaves out a module's parameters that have no gradient and that no optimizer
   holds.
-- A bias that is added just before a normalization layer has no effect, so its gradient is zero. `why` calls it ok.
+- A bias that is added just before a batch normalization layer has no effect, so its gradient is zero. `why` calls it
+  ok.
 
 If the script raises an error because a gradient is missing, a hint gives the cause.
 

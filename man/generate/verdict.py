@@ -37,8 +37,8 @@ VERDICTS = [
 - The result does not depend on earlier calls at other points.
 
 The report gives the number of digits that agree, in the worst element or along random directions. It usually also
-gives the resolution: gradcheck should have seen a larger error in any element that it could decide. A note gives the
-number of elements that it could not decide. gradcli-gradcheck(1) explains the resolution.""",
+gives the resolution: in every element that gradcheck could decide, it would have seen an error above this number. A
+note gives the number of elements that it could not decide. gradcli-gradcheck(1) explains the resolution.""",
     ),
     (
         "Cm fail",
@@ -134,7 +134,7 @@ integral test give the same answer.
 gradcheck first changes all elements of the inputs together, along two or three random directions. The change of each
 element is a random number between 1/2 and 3/2, with a random sign, times a unit. There are two kinds of directions:
 
-- In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind proves
+- In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind shows
   that the claim is wrong.
 - In the second kind, the unit is the typical size of the elements in the array. Such a direction is sensitive to tiny
   elements. But it changes them by many times their size, and the function may behave differently there. A disagreement
@@ -194,13 +194,14 @@ Programs call a derivative in more ways than a check needs. Unless `--no-as-call
 gradcheck tries some of these ways:
 
 - For functions written by hand, which `--grad`, `--vjp` or `--jvp` names, it tests whether they change their
-  arguments. It also calls the function of `--vjp` with an incoming gradient in float32 and float16.
+  arguments. It also calls the function of `--vjp` with an incoming gradient in float32 and float16. It does not try
+  other memory layouts, such as transposed arrays.
 - For custom functions and operators of PyTorch, it tries inputs and incoming gradients in other memory layouts, such as
   transposed ones. If there are several outputs, it uses only some of them. It also runs the backward pass a second
   time, and tests whether arguments change.
 - For custom_vjp and custom_jvp functions of JAX, it uses only one of several outputs. If an output is an integer, JAX
   passes a placeholder of type float0 as its gradient, and gradcheck tests whether the function accepts this.
-- For all other derivatives, it tries no other ways. For example, it does not transpose NumPy arrays.
+- It calls all other derivatives in one way only.
 """
 DECISIONS = """
 Each element or direction has a few test results, such as `values: agrees`. At the end of this section is a list of
@@ -258,7 +259,7 @@ A check can pass in spite of these errors:
 - At a kink, a claim other than the intended one, if it lies in the generalized gradient.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
   these points, but not elsewhere.
-- Errors in several elements that cancel along every direction, to within the resolution.
+- Errors in several elements that cancel along all directions that gradcheck tries, to within the resolution.
 - The same mistake in the function and in the claim, because gradcheck compares the claim with values of the function.
 
 # False alarms
@@ -298,23 +299,23 @@ Bernstein bound of Maurer and Pontil (2009). Here n is the number of samples, an
 smallest one. The probability given by `--level` is divided equally among all intervals. An estimator without bias
 therefore fails with at most about this probability.
 
-An element is wrong if two successive intervals exclude zero, or if the last one does. It passes if neither end of the
-interval is farther from zero than a limit. At first, the limit is 1 % of the largest derivative with respect to the
-same input. After more samples it is 5 %, and in the end {most:.0f} %. If this derivative is zero, the standard
-deviation of a sample takes its place.
+An element is wrong if two successive intervals exclude zero. When no more samples may be drawn, one such interval is
+enough. It passes if neither end of the interval is farther from zero than a limit. At first, the limit is 1 % of the
+largest derivative with respect to the same input. After more samples it is 5 %, and in the end {most:.0f} %. If this
+derivative is zero, the standard deviation of a sample takes its place.
 
 If a few samples account for much of the variance, gradcheck estimates how rare large samples are: it computes Hill's
 index from the samples with the largest values. The variance is infinite if the index is 2 or less. The computed index
 is uncertain, so up to {infinite}, the variance counts as infinite. No interval can then be stated, and the check is
 inconclusive.
 
-An estimator that takes the number of samples is also called with n = 2. If only the mean of these calls differs from
-the derivative, the samples of one call depend on each other, for example through a baseline that contains the sample
-itself.
+An estimator that takes the number of samples is also called with n = 2. If the mean of these calls is wrong, but that
+of larger calls is right, the samples of one call depend on each other, for example through a baseline that contains the
+sample itself.
 
 An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the difference
-quotients is the derivative, except for a small error that depends on the displacement. A second difference measures
-this error, and the interval is widened by it.
+quotients is the derivative, except for a small error that depends on the displacement. A formula of lower order
+measures this error, and the interval is widened by it.
 
 A check cannot see a bias below the stated resolution. It also cannot see the effect of events that did not occur in any
 sample.
