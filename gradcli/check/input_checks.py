@@ -218,8 +218,10 @@ def text_of_disagreement(probe: Probe) -> str:
     if probed is None:
         return ""
     j = int(np.argmax(probed.excess))
-    numeric = f"{probed.slopes.value[j]:.9g} ± {probed.slopes.error[j]:.2g}"
-    return f"along a random direction the claimed product is {probed.claimed[j]:.9g}, the numeric one {numeric}"
+    claimed, value = f"along a random direction the claimed product is {probed.claimed[j]:.9g}", probed.slopes.value[j]
+    if np.isnan(value):
+        return f"{claimed}, which the values of the function contradict; no numeric product is known"
+    return f"{claimed}, the numeric one {value:.9g} ± {probed.slopes.error[j]:.2g}"
 
 
 def evidence(probe: Probe, verdict: str) -> Evidence:

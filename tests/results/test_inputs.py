@@ -71,6 +71,14 @@ def test_the_worst_element_in_words(worst, text):
 
 
 @pytest.mark.parametrize(
+    ("verdict", "words"), [("fail", ", which the values of the function contradict"), ("inconclusive", "")]
+)
+def test_an_element_without_a_numeric_derivative_in_words(verdict, words):
+    text = checked("x", verdict, element(1.0, math.nan, math.inf)).worst_text()
+    assert text == f"x: claimed 1{words}; no numeric derivative is known"
+
+
+@pytest.mark.parametrize(
     ("error", "resolution"), [(math.inf, 1e-8), (math.nan, 1e-8), (1e-9, math.inf), (1e-9, math.nan)]
 )
 def test_an_input_cannot_pass_with_an_unbounded_error(error, resolution):
