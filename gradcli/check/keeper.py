@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from ..lang.limits import Bound, bound, deadline, has_processes
 from ..results.checks import CheckReport
-from ..user.forks import control, flush_streams, handling, in_foreground
+from ..user.forks import control, ending_text, flush_streams, handling, in_foreground
 
 FORK_LOOK_SECONDS = 0.2  # seconds between looks for a fork that died while its own forks hold the pipe open
 PARENT_DEATH = 1  # Linux's prctl option: the signal sent to a process when its parent dies
@@ -99,7 +99,7 @@ def keep_alive() -> None:
         if begun is None:
             end_as(status)
         what, late = begun
-        how = late or ending_text(status)
+        how = late or f"the process {ending_text(status)}"
         if isinstance(what, str):
             found.died[what] = how
         else:
@@ -118,13 +118,6 @@ def become_fork(keeper: Keeper) -> None:
         os._exit(LATE)
 
     deadline.give_up = give_up
-
-
-def ending_text(status: int) -> str:
-    if status >= 0:
-        return f"the process ended with status {status}"
-    name = signal.strsignal(-status) or "unknown"
-    return f"the process was killed by signal {-status} ({name.lower()})"
 
 
 def end_as(status: int) -> NoReturn:

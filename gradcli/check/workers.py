@@ -23,7 +23,7 @@ from ..claims.claim import Progress, ProgressCallback
 from ..errors import TimeIsUp, describe_error
 from ..lang.limits import bound, deadline, has_processes, within
 from ..results.checks import CheckReport, Finding
-from ..user.forks import control, flush_streams
+from ..user.forks import control, ending_text, flush_streams
 from .check import Check
 from .claim_check import DEFECT, observe
 from .keeper import LATE, PARENT_DEATH, kept
@@ -176,7 +176,7 @@ class Worker:
             return message if isinstance(message, CheckReport | tuple) else None
         return None
 
-    def end(self, seconds: float) -> int | None:
+    def end(self, seconds: float) -> int:
         """Wait for the process to end, at most `seconds`, then end it; return its status."""
         late = time.monotonic() > self.end_by and self.status is None
         until = time.monotonic() + (0 if late else seconds)
@@ -218,10 +218,7 @@ def in_processes(
                 late = None if bound is None else bound.error().message
                 if dead := report is None:
                     code = worker.end(PARTING)
-                    how = f"exited with status {code} before the check ended"
-                    if code is not None and code < 0:
-                        how = f"died (signal {-code})"
-                    message = (code == LATE and late) or f"the process {how}"
+                    message = (code == LATE and late) or f"the process {ending_text(code)} before the check ended"
                     report = checks[place].error(message)
                 if report.verdict == "error" and worker.given > 1 and report.message != late:
                     if not dead:

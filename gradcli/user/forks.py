@@ -13,6 +13,14 @@ from typing import Any
 from ..errors import describe_error
 
 
+def ending_text(status: int) -> str:
+    """Say how a process ended. status: its exit status, or minus the number of the signal that killed it."""
+    if status >= 0:
+        return f"exited with status {status}"
+    name = next((known.name for known in signal.Signals if known == -status), "unknown")
+    return f"was killed by signal {-status} ({name})"
+
+
 @contextlib.contextmanager
 def end_forks() -> Any:
     process = os.getpid()

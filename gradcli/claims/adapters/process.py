@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import selectors
-import signal
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import visible
+from ...user.forks import ending_text
 from ..claim import GoneError
 
 LONGEST_ANSWER = 1 << 29  # bytes: a choice
@@ -168,10 +168,7 @@ class Process:
         self.close()
         if code is None:
             return f"it closed its standard output without an answer to {method}"
-        if code < 0:
-            name = next((known.name for known in signal.Signals if known == -code), "unknown")
-            return f"it died of signal {-code} ({name}) at {method}"
-        return f"it ended with status {code} at {method}"
+        return f"it {ending_text(code)} at {method}"
 
     def describe_end(self, what: str) -> str:
         printed = "\n".join(self.printed)

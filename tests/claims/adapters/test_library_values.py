@@ -83,7 +83,7 @@ def test_a_crash_is_reported_as_of_a_single_call(library):
     claim = claim_of(library, "double fragile(int n, const double *x)", {"x": np.ones(2)})
     like = claim.value_here()
     claim.seconds = 0.0
-    with pytest.raises(Exception, match="died of signal"):
+    with pytest.raises(Exception, match="killed by signal"):
         claim.values({"x": moved(claim.at["x"], [{0: 2.0}, {0: 6.0}])}, 2, like)
 
 

@@ -60,7 +60,7 @@ def test_a_process_that_ended_is_restarted(tmp_path):
     path.write_text("print('{\"pid\": %d}' % __import__('os').getpid(), flush=True); input(); input()")
     process = Process([sys.executable, str(path)], "once", 60)
     first = process.ask("a", {})["pid"]
-    with pytest.raises(GoneError, match="ended with status 0"):
+    with pytest.raises(GoneError, match="exited with status 0"):
         process.ask("b", {})
     assert process.ask("c", {})["pid"] != first
     process.close()
