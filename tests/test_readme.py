@@ -99,7 +99,7 @@ def test_numbers_of_other_checkers_are_those_that_were_measured():
     assert words in text and accused["gradcli"] == 0
     largest = next(row for row in measured["scales"] if row["checker"] == "gradcli")["sizes"][-1]
     assert (largest["n"], largest["finds"]) == (1_000_000, True)
-    assert f"With a million inputs, a right gradient passes after {largest['calls']} calls" in text
+    assert f"With a million inputs, gradcli passes a right gradient after {largest['calls']} calls" in text
 
 
 def test_files_named_in_the_readme_exist():

@@ -151,8 +151,8 @@ def reason_undecided(estimation: Estimation) -> Finding:
         tail = np.minimum(look.claimed.tail, look.truth.tail)
         own = look.claimed.tail[tail.argmin()] == tail.min()
         what = "samples" if own else f"samples of {estimation.claim.title}"
-        text = f"the variance seems infinite: at {place(look.heavy)}, large {what} follow a power law with index "
-        text += f"{tail.min():.2g}, and with a variance that is infinite, the probability of a false alarm is unknown"
+        text = "the variance seems infinite, so the probability of a false alarm is unknown: "
+        text += f"at {place(look.heavy)}, large {what} follow a power law with index {tail.min():.2g}"
         return Finding("heavy tail", text)
     open_ones = ~look.within(MOST_BIAS)
     with np.errstate(all="ignore"):

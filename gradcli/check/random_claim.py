@@ -19,7 +19,7 @@ RANDOM_CALLS = 8  # calls at one point that must all differ, without a trend: a 
 IS_RANDOM = {"claim": "is random"}
 DIFFERS = "the claimed derivative is random: two calls at the same point differ by {:.2g} (relative)"
 TAKEN = "{} takes random numbers ('{}'), so a single call does not show whether it is right"
-HINT = "if it is a Monte-Carlo estimator, --stochastic {} checks its mean (stochastic= in a declaration)"
+HINT = "if it is a Monte-Carlo estimator, check its mean with --stochastic {} (in a declaration, with stochastic=)"
 
 
 def find_random(claim: Claim, calls: tuple[np.ndarray, np.ndarray], allowed: float) -> tuple[Finding, str] | None:

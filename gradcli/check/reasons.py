@@ -71,7 +71,8 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             verb, change = ("is", "it changes") if item.negligible == 1 else ("are", "they change")
             count = f"{count_of(item.negligible, 'element')} {verb} not decidable"
             reason = f"because {change} the output by less than the output's rounding error"
-            yield f"{item.name}: {count}, {reason}; values between ±{item.negligible_below:.2g} cannot be told apart"
+            alike = f"claims between ±{item.negligible_below:.2g} cannot be told apart"
+            yield f"{item.counted_name}: {count}, {reason}; {alike}"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
             yield f"{item.name}: {TRIVIAL}"
 

@@ -281,8 +281,7 @@ def search(check: Any, report: CheckReport, count: int, saved: Sequence[Mapping[
         note = "the claim fails at this point, so no other points were searched" if wrong else found
         return replace(report, notes=(*report.notes, note))
     simplest = shrink(failing, hunt.fails, hunt.varied)
-    note = "this point" if wrong else f"one of {count} points"
-    note = f"{note} fails; simplified as far as possible, it is {values_text(simplest)}"
+    note = f"the numbers are for {values_text(simplest)}, the simplest point found where the claim is wrong"
     return with_point(hunt, simplest, report, note)
 
 

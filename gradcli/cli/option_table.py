@@ -164,9 +164,8 @@ OPTIONS: dict[str, Callable] = {
         "--on NAME=MANIFOLD",
         "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel or spd. It can also be "
         "a retraction of your own, written as FILE.py:NAME. SE3:left and similar words name the convention of the "
-        "claim; see gradcli-manifolds(7). The claim is a Riemannian gradient, or the Jacobian with respect to "
-        "a small move d on the manifold, which takes T to T exp(d), for example. If the output lies on a manifold, "
-        "write out=MANIFOLD. Repeatable.",
+        "claim. gradcli-manifolds(7) describes the conventions, and which derivative the claim must be. If the output "
+        "lies on a manifold, write out=MANIFOLD. Repeatable.",
         complete="complete_manifold",
         targets="function library umbridge",
         excludes=EXCLUDES["on"],

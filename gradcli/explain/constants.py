@@ -181,7 +181,7 @@ def words_of_length(word: str, n: int, name: str, c: float) -> tuple[str, str]:
             sum_for_mean = "1/N is probably missing (sum instead of mean)"
             return "missing 1/N", f"too large by a factor of {n}, {name}; {sum_for_mean}"
         case "1/N":
-            mean_for_sum = "probably because of a mean instead of a sum, or of a missing sum"
+            mean_for_sum = "probably a mean instead of a sum"
             return "factor", f"too small by a factor of {n}, {name}; {mean_for_sum}"
         case "-N" | "-1/N":
             return "factor", f"{multiple_of_derivative(readable_factor(c))}; {n} is {name}"

@@ -17,7 +17,7 @@ import numpy as np
 from ..numeric.compare import MARGIN
 from ..numeric.flat import median_of, medians_of
 from .block import RELATIVE, SURE_ERROR, InputBlock
-from .constants import CLOSE_TO_ONE, KNOWN_CONSTANTS, BlockNumber, multiple_of_derivative, of_lengths, readable_factor
+from .constants import CLOSE_TO_ONE, KNOWN_CONSTANTS, BlockNumber, of_lengths, readable_factor
 from .evidence import DiagnosisEvidence, Hypothesis
 from .places import where_text
 from .quantities import BlockValues, Quantity, after_function, atoms, matrix_products, quantities, sources, to_power
@@ -151,10 +151,10 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
         if np.array_equal(np.abs(numbers.join(q.of)), np.ones(len(numbers.a))):  # its own inverse, such as a sign
             word = "missing or superfluous"
         noun = "" if q.name.startswith("the ") else "a factor "
-        text = q.name if q.place else f"{noun}{with_f(q.name)} is {word} (chain rule)"
+        text = q.name if q.place else f"{noun}{with_f(q.name)} is {word}"
         for constant, name in readings(block, item.constant):
             whole = divided_by(q.of, item.power, constant)
-            words = text if name == "1" else f"{text}; apart from that, {multiple_of_derivative(name)}"
+            words = text if name == "1" else f"{text}, and {constant_fault(item.constant, name)}"
             hypothesis = Hypothesis(q.kind, words, whole, fitted=numbers.count)
             yield hypothesis
             if not block.wrong.all() and block.complete:
@@ -170,6 +170,13 @@ def readings(block: InputBlock, c: float) -> Iterator[tuple[BlockNumber, str]]:
             word = word if sign > 0 else f"-{word}"
             name = f"{word} for N = {length.of(block)}, {length.name}"
             yield functools.partial(signed, sign, value), name
+
+
+def constant_fault(c: float, name: str) -> str:
+    """Say that a constant factor of the claim, called `name`, is superfluous, or that its inverse is missing."""
+    if " for N = " in name or abs(c) >= 1:
+        return f"a factor {name} is superfluous"
+    return f"a factor {readable_factor(1 / c)} is missing"
 
 
 def signed(sign: float, value: BlockNumber, at: InputBlock) -> float:

@@ -237,5 +237,5 @@ def place_of_node(run: RecordedRun, i: int) -> str:
     if not chain:
         return ""
     (file, line), _ = chain[0]
-    code = "".join(lines_of_file(file)[line - 1 : line]).strip()
-    return f"; see `{textwrap.shorten(code, 60, placeholder=' ...')}` ({users_path(file)}:{line})"
+    code = textwrap.shorten("".join(lines_of_file(file)[line - 1 : line]).strip(), 60, placeholder=" ...")
+    return f"; this is the line of the function: `{code}` ({users_path(file)}:{line})"

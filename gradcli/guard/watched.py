@@ -212,7 +212,7 @@ def worst_of(
     if derivative.caller is not None:
         notes = (*notes, f"used from {users_path(derivative.caller[0])}:{derivative.caller[1]}")
     if report.verdict == "error":
-        report = observe(report, NOT_CHECKED, message=f"not checked: the check after the run stopped: {report.message}")
+        report = observe(report, NOT_CHECKED, message=f"not checked; in the check after the run, {report.message}")
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
     report = report if calls is not None else without_calls(report)
     return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, shortened(report))

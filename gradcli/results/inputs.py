@@ -185,6 +185,11 @@ class InputCheck:
         """The name of the array whose elements the derivatives belong to."""
         return f"tangent({self.name})" if self.is_tangent else self.name
 
+    @property
+    def counted_name(self) -> str:
+        """The name of what `counts` counts the elements of: the input, or the Jacobian."""
+        return self.name if self.counts is None or self.counts.of == math.prod(self.shape) else f"d out/d {self.name}"
+
     def __post_init__(self) -> None:
         """Raise ValueError for a pass with an unbounded error."""
         if self.verdict == "pass":

@@ -38,7 +38,7 @@ def input_lines(check: CheckReport) -> list[str]:
             if counts.undecided and counts.sampled < counts.of:
                 text = f"at least {counts.wrong} of {counts.of} elements wrong"
             text += places_text(item)
-            name = name if counts.of == math.prod(item.shape) else f"d out/d {name}"  # elements of a Jacobian
+            name = item.counted_name
         lines[item.name] = f"{name}: {text}"
     along = check.evidence is not None and check.evidence.directions
     listed = check.replay and not along and items[0].accuracy is None

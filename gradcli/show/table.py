@@ -261,7 +261,7 @@ def details_text(check: CheckReport, style: Style) -> Text:
     lines += [(line, "dim") for line in taylor_lines(check.taylor)] if check.taylor is not None else []
     if len(check.cross_checks) > 1:
         words = [f"{digits:.1f} with {full_name(name)}" for name, digits in check.cross_checks]
-        agreed = "reverse mode agrees to " + ", ".join(words)
+        agreed = "the claim (reverse mode) agrees to " + ", ".join(words)
         lines.append((agreed.replace(" with", " digits with", 1), "dim"))
     lines += [("note: " + note, "dim") for note in check.notes if note not in reason]
     lines += [(visible(check.found.text), "bold")] if check.found is not None else []

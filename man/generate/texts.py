@@ -275,8 +275,8 @@ If a check passes, the report gives the resolution, such as 1e-9: an error above
 - If the inputs have more than eight elements in total, the number is relative to the largest slope (the largest element
   of the derivative). A larger relative error of a small element can then pass.
 - If the inputs have at most eight elements, or with `--show all`, the number is a relative error that holds for every
-  element of the derivative. If these elements differ much in size, the report gives a second number, for errors
-  relative to the largest slope.
+  element of the derivative that gradcheck could decide. If these elements differ much in size, the report gives a
+  second number, for errors relative to the largest slope.
 - At a kink, or if the derivative is zero, the report gives no resolution.
 
 Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than a passing
@@ -372,7 +372,7 @@ The number of samples doubles until the verdict is clear, or until `--draws` is 
 - pass if the mean agrees with the derivative, and a bias above the stated resolution would have been seen. The
   resolution is relative to the largest derivative with respect to the same input, and at most 10 %.
 - fail if the mean differs from the derivative by more than chance explains. The probability that a right estimator
-  fails is at most `--level`. This is the probability for the whole check, with all elements and sample sizes.
+  fails is about `--level` at most. This is the probability for the whole check, with all elements and sample sizes.
 - inconclusive if there are too few samples, or if the variance seems to be infinite.
 
 If a check fails and gradcheck recognizes the mean, the report says what it is. The mean may be zero, a multiple of the

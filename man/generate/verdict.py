@@ -57,6 +57,7 @@ note gives the number of elements that it could not decide. gradcli-gradcheck(1)
 - The claim changes if it is called in another way; see Call in other ways.
 - SymPy or exact arithmetic gives a different derivative.
 - The derivative has a wrong shape or type.
+- The function or the claim changes its arguments.
 
 If one common mistake, such as a wrong sign, explains the wrong elements, the report names it.""",
     ),
@@ -131,18 +132,19 @@ integral test give the same answer.
 
 # Probe
 
-gradcheck first changes all elements of the inputs together, along two or three random directions. The change of each
-element is a random number between 1/2 and 3/2, with a random sign, times a unit. There are two kinds of directions:
+gradcheck first changes all elements of the inputs together, along two or three random directions, in steps of various
+sizes. The component of a direction for an element is a random number between 1/2 and 3/2, with a random sign, times a
+unit. There are two kinds of directions:
 
 - In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind shows
   that the claim is wrong.
 - In the second kind, the unit is the typical size of the elements in the array. Such a direction is sensitive to tiny
-  elements. But it changes them by many times their size, and the function may behave differently there. A disagreement
-  therefore counts only if gradcheck then finds a wrong element. If elements of the array differ too much in size for a
-  common unit, gradcheck does not use this kind.
+  elements. But a step may change them by many times their size, and the function may behave differently there. A
+  disagreement therefore counts only if gradcheck then finds a wrong element. If elements of the array differ too much
+  in size for a common unit, gradcheck does not use this kind.
 
-Every input element changes by at least half a unit. Agreement along a direction therefore gives a bound on the error of
-each element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %,
+Every component of a direction is at least half a unit. Agreement along a direction therefore gives a bound on the error
+of each element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %,
 gradcheck uses further directions, in which only these elements change.
 
 If the inputs have at most eight elements in total, gradcheck checks these one at a time, without random directions.
@@ -290,7 +292,7 @@ derivative.
 """
 CONSTANTS = {name: getattr(verdict, name) for name in ("ROUNDING", "OWN_NOISE", "LEAST_ACCUSED")}
 ESTIMATORS = """
-`--stochastic` draws samples of an estimator and compares their mean with the derivative of the expectation. The samples
+`--stochastic` draws samples of an estimator and compares their mean with the derivative of the objective. The samples
 form {blocks} groups of equal size. No call of the estimator belongs to two groups, so the means of the groups are
 independent. gradcheck computes the mean after at least {least} samples, and again each time their number has doubled.
 Each time, the t distribution of the means of the groups gives an interval for the bias of each element. Samples with
@@ -300,9 +302,9 @@ smallest one. The probability given by `--level` is divided equally among all in
 therefore fails with at most about this probability.
 
 An element is wrong if two successive intervals exclude zero. When no more samples may be drawn, one such interval is
-enough. It passes if neither end of the interval is farther from zero than a limit. At first, the limit is 1 % of the
-largest derivative with respect to the same input. After more samples it is 5 %, and in the end {most:.0f} %. If this
-derivative is zero, the standard deviation of a sample takes its place.
+enough. An element passes if both ends of its interval are closer to zero than a limit. At first, gradcheck aims at a
+limit of 1 % of the largest derivative with respect to the same input. If more samples do not reach it, the limit is 5
+%, and in the end {most:.0f} %. If this derivative is zero, the standard deviation of a sample takes its place.
 
 If a few samples account for much of the variance, gradcheck estimates how rare large samples are: it computes Hill's
 index from the samples with the largest values. The variance is infinite if the index is 2 or less. The computed index
@@ -314,8 +316,8 @@ of larger calls is right, the samples of one call depend on each other, for exam
 sample itself.
 
 An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the difference
-quotients is the derivative, except for a small error that depends on the displacement. A formula of lower order
-measures this error, and the interval is widened by it.
+quotients is the derivative, except for a small error that depends on the displacement. To estimate this error,
+gradcheck also computes difference quotients of lower order. The interval is widened by the difference.
 
 A check cannot see a bias below the stated resolution. It also cannot see the effect of events that did not occur in any
 sample.
@@ -332,8 +334,8 @@ its differences from the derivative in float64. Their root mean square is the re
 below, it counts as at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type
 that are about as large as the root mean square of the derivative.
 
-Let C be the change of the derivative when the inputs change by one rounding unit. Let k be 4 in bfloat16, 8 in float16,
-and 16 in float32. Each input has a verdict of its own:
+Let C be the array of the changes of all elements of the derivative when each input changes by one rounding unit. Let k
+be 4 in bfloat16, 8 in float16, and 16 in float32. Each input has a verdict of its own:
 
 - The claim passes if its root mean square error is below 2 times the reference's own error.
 - It fails if its root mean square error is more than k times the reference's own error, and also more than k times the
@@ -351,10 +353,10 @@ Even if its root mean square error is small enough, a claim fails in these cases
 - The errors in a row, column or other slice have a common part. This part is a constant, or it is proportional to the
   derivative, to the input or to the output.
 
-The report gives the error of the claim and the reference's own error in ulps. It also gives the bias, which is the
-slope of the fitted line. Without `--dtype`, the checked function and the reference run in float64. If one of them
-computes in a narrower type internally, gradcheck measures the errors in ulps of this type. An error below about one ulp
-cannot be detected.
+The report gives the error of the claim in ulps, and the reference's own error if it could be measured. If the slope of
+the fitted line is the reason for a fail, the report gives this slope as the average relative error. Without `--dtype`,
+the checked function and the reference run in float64. If one of them computes in a narrower type internally, gradcheck
+measures the errors in ulps of this type. An error below about one ulp cannot be detected.
 
 `make calibrate` checks {kernels} kernels for nine PyTorch functions. About half of them are right: they compute in
 float32 or in the checked type, round intermediate results to the checked type, or sum block by block. The others are

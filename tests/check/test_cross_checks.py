@@ -11,7 +11,7 @@ from gradcli.cli.main import cli
 def digits(*words: str) -> dict[str, float]:
     """Return the number of digits to which each cross-check agrees."""
     done = CliRunner().invoke(cli, ["gradcheck", *words, "-f", "table"], env={"COLUMNS": "200"})
-    line = re.search(r"reverse mode agrees to (.*)", done.output)
+    line = re.search(r"the claim \(reverse mode\) agrees to (.*)", done.output)
     assert line, done.output
     found = re.findall(r"([\d.]+)(?: digits)? with ([^,]+)", line.group(1))
     return {name: float(number) for number, name in found}

@@ -255,7 +255,7 @@ def test_without_the_option_a_random_claim_is_inconclusive(claim):
     report = check_gradient(square, at=AT, grad=claim)
     assert report.verdict == "inconclusive"
     assert [finding.kind for finding in report.diagnosis] == ["random"]
-    assert f"--stochastic {claim.__name__} checks its mean" in report.hint
+    assert f"check its mean with --stochastic {claim.__name__} " in report.hint
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1, "pass"), (2, "fail")])

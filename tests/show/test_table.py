@@ -150,7 +150,9 @@ def test_a_report_shows_taylor_remainders_cross_checks_and_notes():
     ]
     assert lines[5:] == [
         "    rate of the Taylor remainder: 2.00 (2 if right, 1 if wrong)",
-        *["    reverse mode agrees to 15.0 digits with forward mode, 14.5 with 50 digits", "    note: held constant"],
+        "    the claim (reverse mode) agrees to 15.0 digits with forward mode, 14.5 with",
+        "50 digits",
+        "    note: held constant",
         "    to check this point every time: gradcli.check(f, at={})",
     ]
 

@@ -422,7 +422,7 @@ class bilinear_field_transposed:
 
 class cubes_wrong_in_one_row:
     at = {"u": (4, 5)}
-    says = "a factor u is missing (chain rule), in row 2"
+    says = "a factor u is missing, in row 2"
 
     def f(u):
         return np.sum(u**3)
