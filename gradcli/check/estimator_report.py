@@ -152,7 +152,7 @@ def reason_undecided(estimation: Estimation) -> Finding:
         own = look.claimed.tail[tail.argmin()] == tail.min()
         what = "samples" if own else f"samples of {estimation.claim.title}"
         text = "the variance seems infinite, so the probability of a false alarm is unknown: "
-        text += f"at {place(look.heavy)}, large {what} follow a power law with index {tail.min():.2g}"
+        text += f"at {place(look.heavy)}, the largest {what} follow a power law with index {tail.min():.2g}"
         return Finding("heavy tail", text)
     open_ones = ~look.within(MOST_BIAS)
     with np.errstate(all="ignore"):

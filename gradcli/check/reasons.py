@@ -68,11 +68,11 @@ def text_of_jump(entries: Entries) -> str:
 def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
     for item in inputs:
         if item.negligible:
-            verb, change = ("is", "it changes") if item.negligible == 1 else ("are", "they change")
+            verb, whose = ("is", "its") if item.negligible == 1 else ("are", "their")
             count = f"{count_of(item.negligible, 'element')} {verb} not decidable"
-            reason = f"because {change} the output by less than the output's rounding error"
-            alike = f"claims between ±{item.negligible_below:.2g} cannot be told apart"
-            yield f"{item.counted_name}: {count}, {reason}; {alike}"
+            limit = f"{item.negligible_below:.2g}"
+            alike = f"any claim from -{limit} to {limit} would pass there"
+            yield f"{item.counted_name}: {count}, because rounding hides {whose} effect on the output; {alike}"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
             yield f"{item.name}: {TRIVIAL}"
 

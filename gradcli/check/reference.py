@@ -118,7 +118,7 @@ def check_by_reference(
         ReferenceBlock(flat, k, [part[:, flat.columns(k)] for part in rows], floor, kind) for k in range(len(claim.wrt))
     ]
     blame = "" if differs else None  # no search for a wrong part if values differ: parts are checked by their values
-    compared = f"(compared with the function {reference.title} in float64)"
+    compared = f"(compared with '{reference.title}', in float64)"
     other = partial(blocks_elsewhere, flat, right, names, cotangents, dtype)
     return report_on_blocks(blocks, flat, compared, notes, partial(report, blame=blame), other)
 

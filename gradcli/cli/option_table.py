@@ -164,8 +164,8 @@ OPTIONS: dict[str, Callable] = {
         "--on NAME=MANIFOLD",
         "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel or spd. It can also be "
         "a retraction of your own, written as FILE.py:NAME. SE3:left and similar words name the convention of the "
-        "claim. gradcli-manifolds(7) describes the conventions, and which derivative the claim must be. If the output "
-        "lies on a manifold, write out=MANIFOLD. Repeatable.",
+        "claim. gradcli-manifolds(7) describes the conventions, and the derivative that gradcheck expects. If the "
+        "output lies on a manifold, write out=MANIFOLD. Repeatable.",
         complete="complete_manifold",
         targets="function library umbridge",
         excludes=EXCLUDES["on"],
@@ -265,7 +265,8 @@ OPTIONS: dict[str, Callable] = {
     "bisect": option(
         "--bisect",
         "Exit with the codes that git bisect run expects. The code is 125 (skip) if no check failed, but one is "
-        "inconclusive or an error, or does not exist in this version of the file.",
+        "inconclusive or an error. It is also 125 if a check that you named does not exist in this version of "
+        "the file.",
         excludes="exit_zero",
     ),
     "config": option(

@@ -226,7 +226,7 @@ class InputCheck:
                 return f"{claimed}, which is possible at this kink, but not together with the other claimed values"
             return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
         if math.isnan(worst.numeric) and self.accuracy is None:
-            contradicted = ", which the values of the function contradict" * (self.verdict == "fail")
-            return f"{claimed}{contradicted}; no numeric derivative is known"
+            contradicted = ", but its integral does not follow the values of the function" * (self.verdict == "fail")
+            return f"{claimed}{contradicted}; no numeric derivative could be computed"
         word = "numeric" if self.accuracy is None else "reference"
         return f"{claimed}, {word} {float(worst.numeric):z.{digits}g} ± {worst.numeric_error:.2g}"

@@ -11,6 +11,7 @@ from typing import Any
 from gradcli.numeric import decide
 
 from .bench import MEASURED
+from .verdict import results_of
 
 PAGES = Path(__file__).parents[1] / "site/pages"
 PART = re.compile(r"(<!-- ([\w.]+), by `make man` -->\n).*?(<!-- end -->)", re.S)
@@ -24,9 +25,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 def decision_table(rows: Sequence[decide.Row]) -> str:
     def cells(row: decide.Row) -> tuple[str, str, str]:
-        seen = (
-            f"`{source}`: {' or '.join(word or 'not computed' for word in words)}" for source, words in row.seen.items()
-        )
+        seen = (f"`{source}`: {results}" for source, results in results_of(row))
         return "; ".join(seen) or "anything else", row.verdict, row.why
 
     return table(("results", "verdict", "why"), map(cells, rows))

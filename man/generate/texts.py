@@ -360,8 +360,8 @@ gives the details.
 NAME(*inputs, rng, n) returns n samples of the gradient, in an array of shape (n, *shape of the input), or one such
 array for each input. NAME(*inputs, rng) returns one sample. The argument rng is a `numpy.random.Generator`. If the file
 uses PyTorch or JAX, it is a `torch.Generator` or a key. NAME(*inputs) returns one sample, too, and takes random numbers
-from the global generators of NumPy, Python or PyTorch, which gradcheck seeds before each call. In PyTorch and JAX, NAME
-may also return a loss. The gradients of this loss are then the samples.
+from the global generators of NumPy, Python or PyTorch. gradcheck seeds them, so that a run can be repeated. In PyTorch
+and JAX, NAME may also return a loss. The gradients of this loss are then the samples.
 
 TARGET is the objective: the mean of the estimator should be its gradient. TARGET(*inputs) returns the exact value of
 the objective. If you can only draw samples of this value, write TARGET(*inputs, rng, n), which returns n samples whose
@@ -375,9 +375,9 @@ The number of samples doubles until the verdict is clear, or until `--draws` is 
   fails is about `--level` at most. This is the probability for the whole check, with all elements and sample sizes.
 - inconclusive if there are too few samples, or if the variance seems to be infinite.
 
-If a check fails and gradcheck recognizes the mean, the report says what it is. The mean may be zero, a multiple of the
-derivative, or the gradient of a different function in the file. It may also be zero or a multiple only in some elements
-or for some inputs. With the same `--seed`, a run gives the same numbers. `samples/estimators.py` has examples.
+If a check fails, the report says what the mean is instead, if gradcheck can tell. The mean may be zero, a multiple of
+the derivative, or the gradient of a different function in the file. It may also be zero or a multiple only in some
+elements or for some inputs. With the same `--seed`, a run gives the same numbers. `samples/estimators.py` has examples.
 gradcli-verdict(7) describes the test.
 
 In `@gradcli.check` and `gradcli.check_gradient`, write `stochastic=`, `level=` and `draws=`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gradcli.check import estimation, sequential
@@ -71,7 +71,8 @@ are:
   within a step then differs from the slope over many steps.
 - The claim differs a little, and the function seems to contain an iteration that stops at a tolerance. The inexact
   result of this iteration would explain the difference.
-- The claim fits the values of the function only very close to the point, for example next to a singularity.
+- The claim fits the values of the function only at distances that are too small for a numeric derivative, for example
+  next to a singularity.
 - The function or its derivative is not finite at the point.
 - The function is random: two calls at the same point return different values.
 - The claim is random, so no single call shows whether it is right. `--stochastic` checks a mean.
@@ -199,10 +200,11 @@ gradcheck tries some of these ways:
   arguments. It also calls the function of `--vjp` with an incoming gradient in float32 and float16. It does not try
   other memory layouts, such as transposed arrays.
 - For custom functions and operators of PyTorch, it tries inputs and incoming gradients in other memory layouts, such as
-  transposed ones. If there are several outputs, it uses only some of them. It also runs the backward pass a second
-  time, and tests whether arguments change.
-- For custom_vjp and custom_jvp functions of JAX, it uses only one of several outputs. If an output is an integer, JAX
-  passes a placeholder of type float0 as its gradient, and gradcheck tests whether the function accepts this.
+  transposed ones. If there are several outputs, it also tests programs that use only some of them. It also runs the
+  backward pass a second time, and tests whether arguments change.
+- For custom_vjp and custom_jvp functions of JAX with several outputs, it also tests a program that uses only one of
+  them. If an output is an integer, JAX passes a placeholder of type float0 as its gradient, and gradcheck tests whether
+  the function accepts this.
 - It calls all other derivatives in one way only.
 """
 DECISIONS = """
@@ -267,8 +269,9 @@ A check can pass in spite of these errors:
 # False alarms
 
 A right claim can fail if the function contains an integrator or a solver with a loose tolerance, and its error changes
-smoothly with the inputs. The slope of the computed values then differs from the exact slope, and the numeric derivative
-and the integral test see that. Tighten the tolerance inside the function, or allow the difference with `--rtol`.
+smoothly with the inputs. The slope of the computed values then differs from the exact slope. The numeric derivative and
+the integral test follow the computed values, so they contradict the claim. Tighten the tolerance inside the function,
+or allow the difference with `--rtol`.
 """
 TABLE = """
 The repository contains several test banks. A bank is a collection of right and wrong claims about functions whose
@@ -317,7 +320,8 @@ sample itself.
 
 An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the difference
 quotients is the derivative, except for a small error that depends on the displacement. To estimate this error,
-gradcheck also computes difference quotients of lower order. The interval is widened by the difference.
+gradcheck also computes the derivative with a less accurate difference formula. The interval is widened by the
+difference between the two results.
 
 A check cannot see a bias below the stated resolution. It also cannot see the effect of events that did not occur in any
 sample.
@@ -334,8 +338,9 @@ its differences from the derivative in float64. Their root mean square is the re
 below, it counts as at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type
 that are about as large as the root mean square of the derivative.
 
-Let C be the array of the changes of all elements of the derivative when each input changes by one rounding unit. Let k
-be 4 in bfloat16, 8 in float16, and 16 in float32. Each input has a verdict of its own:
+All elements of the inputs and of the incoming gradients are also changed at the same time, at random, by at most one
+rounding unit each. Let C be the resulting change of the derivative, element by element. Let k be 4 in bfloat16, 8 in
+float16, and 16 in float32. Each input has a verdict of its own:
 
 - The claim passes if its root mean square error is below 2 times the reference's own error.
 - It fails if its root mean square error is more than k times the reference's own error, and also more than k times the
@@ -369,8 +374,15 @@ HEADS = ("right", "accused", "open", "wrong", "found", "not decided", "within", 
 
 def described(row: decide.Row) -> tuple[str, str]:
     """Return a row of the table as an item of a list: the verdict, what matches, and why."""
-    seen = [f"{source}: {' or '.join(word or 'not computed' for word in words)}" for source, words in row.seen.items()]
+    seen = [f"{source}: {results}" for source, results in results_of(row)]
     return f"Cm {row.verdict}", f"`{'; '.join(seen)}`: {row.why}." if seen else f"Anything else: {row.why}."
+
+
+def results_of(row: decide.Row) -> Iterator[tuple[str, str]]:
+    """Yield each test of a row with the results that match, as in: disagrees, contradicts or unknown."""
+    for source, words in row.seen.items():
+        *others, last = (word or "not computed" for word in words)
+        yield source, f"{', '.join(others)} or {last}" if others else last
 
 
 def counted(counts: Sequence[int], heads: Sequence[str]) -> list[str]:

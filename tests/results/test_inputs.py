@@ -71,11 +71,12 @@ def test_the_worst_element_in_words(worst, text):
 
 
 @pytest.mark.parametrize(
-    ("verdict", "words"), [("fail", ", which the values of the function contradict"), ("inconclusive", "")]
+    ("verdict", "words"),
+    [("fail", ", but its integral does not follow the values of the function"), ("inconclusive", "")],
 )
 def test_an_element_without_a_numeric_derivative_in_words(verdict, words):
     text = checked("x", verdict, element(1.0, math.nan, math.inf)).worst_text()
-    assert text == f"x: claimed 1{words}; no numeric derivative is known"
+    assert text == f"x: claimed 1{words}; no numeric derivative could be computed"
 
 
 @pytest.mark.parametrize(
