@@ -94,7 +94,8 @@ def test_pages_list_the_options_of_help(name):
     shown = gradcli(*([name] if name else []), "--help", COLUMNS="200").stdout
     listed = re.findall(r"^(?:Options|Target and values|Output):\n((?:  .*\n|\n)+)", shown, re.M)
     assert listed, shown
-    told = {flag for line in "".join(listed).splitlines() for flag in re.findall(r"(?:^  |, )(--?[\w-]+)", line[:60])}
+    forms = re.findall(r"^  (-.*?)(?:  .*)?$", "".join(listed), re.M)  # without the texts
+    told = {flag for form in forms for flag in re.findall(r"(?:^|, )(--?[\w-]+)", form)}
     page = PAGES[f"gradcli-{name}.1" if name else "gradcli.1"]
     heads = re.findall(r"^\.It (Fl .*)$", page, re.M)
     assert {f"-{plain(flag)}" for head in heads for flag in re.findall(r"Fl (\S+)", head)} == told
