@@ -95,10 +95,10 @@ def test_pages_list_the_options_of_help(name):
     listed = re.findall(r"^(?:Options|Target and values|Output):\n((?:  .*\n|\n)+)", shown, re.M)
     assert listed, shown
     forms = re.findall(r"^  (-.*?)(?:  .*)?$", "".join(listed), re.M)  # without the texts
-    told = {flag for form in forms for flag in re.findall(r"(?:^|, )(--?[\w-]+)", form)}
+    shown_flags = set(re.findall(r"(?:^|, )(--?[\w-]+)", "\n".join(forms), re.M))
     page = PAGES[f"gradcli-{name}.1" if name else "gradcli.1"]
     heads = re.findall(r"^\.It (Fl .*)$", page, re.M)
-    assert {f"-{plain(flag)}" for head in heads for flag in re.findall(r"Fl (\S+)", head)} == told
+    assert {f"-{plain(flag)}" for head in heads for flag in re.findall(r"Fl (\S+)", head)} == shown_flags
     assert len(heads) == len(set(heads))
 
 

@@ -66,9 +66,10 @@ class Check:
     origin: what the user wrote, if f wraps that. source: its text, if it is a formula. opens: makes the claim at a
     point, instead of f; what it opens is closed after the check by `opened`. is_script: whether a script is run for
     every value. reference: the check of the function whose derivative this one is compared with. scope: where the
-    functions that a declaration names are looked up. declared: whether importing the file declares the check. replay:
-    the command that repeats it, without options. surroundings: the search path and modules of its file. bound: the
-    time limit, of each answer instead of the whole check if bounds_answers. saved: points to check as well.
+    functions that a declaration names are looked up. declared: whether importing the file declares the check. target:
+    what a command line names. replay: the command that repeats it, without options. surroundings: the search path and
+    modules of its file. bound: the time limit, of each answer instead of the whole check if bounds_answers. saved:
+    points to check as well.
     """
 
     f: Callable
@@ -84,6 +85,7 @@ class Check:
     reference: Check | None = None
     scope: Mapping[str, Any] = field(default_factory=dict)
     declared: bool = False
+    target: Target | None = None
     replay: str | None = None
     surroundings: Any = field(default_factory=contextlib.nullcontext)
     bound: Bound | None = None
@@ -107,7 +109,7 @@ class Check:
     def of_target(cls, target: Target, f: Callable, at: Any, request: Request, /, **fields: Any) -> Check:
         """Return the check of a target on a command line. fields: other fields of a Check."""
         fields = {"name": target.text, "origin": f, **fields}
-        fields |= {"replay": replay_command(target, request), "surroundings": surroundings_of(target)}
+        fields |= {"replay": replay_command(target, request), "surroundings": surroundings_of(target), "target": target}
         return cls(f, at, request, **fields)
 
     def point(self, rng: np.random.Generator, place: int = 0) -> dict[str, Any]:
@@ -395,6 +397,11 @@ class Check:
             return f"gradcli gradcheck {shlex.quote(str(self.file))} -k {shlex.quote(self.name)}"
         return self.replay
 
+    def replay_at(self, at: Mapping[str, Any]) -> str:
+        """Return the command line that checks the target at a point that nobody has typed."""
+        assert self.target is not None
+        return replay_command(self.target, self.request._replace(values=at, typed={}))
+
     def place(self, seed: int) -> Place:
         """Return where the check was declared, and the command line that repeats it."""
         claims = tuple(filter(callable, [*self.request.claims.values(), self.request.stochastic]))
@@ -466,8 +473,10 @@ def replay_command(target: Target, request: Request) -> str:
     """Return the command line that repeats a check, without the seed. Large arrays are read or drawn again."""
     words = ["-e", target.text] if target.inline else [target.text]
     several = sum("rand" in text for text in request.typed.values()) > 1  # each draw depends on the ones before
-    for name in [name for name in request.values if name not in request.constants]:  # --arg is an option, with a value
-        x, typed = request.values[name], request.typed.get(name, "")
+    for name, x in request.values.items():
+        if name in request.constants:  # --arg is among the options, with its value
+            continue
+        typed = request.typed.get(name, "")
         drawn = "rand" in typed
         again = typed and (np.size(x) > MOST_SHOWN or (several and drawn)) and not (request.shapes and drawn)
         words.append(f"{name}={typed if again else np.asarray(x).tolist()}")

@@ -161,7 +161,6 @@ def formula_check(formulas: FormulaProgram, claimed: list[Formula], target: Targ
         file=program.parsed.origin if target.text == program.parsed.origin else None,
         source=python_text(program),
         opens=functools.partial(open_formulas, formulas, claimed),
-        target=target,
         domain=domain,
         claimed=claimed,
         by_sympy=(bool(domain.shapes) or request.symbolic) and not request.elementwise,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -314,8 +313,7 @@ def declaration_of(check: Any, point: Point) -> str:
     For a formula, return the command that checks it there.
     """
     if check.source is not None:
-        words = [check.name, *(f"{name}={np.asarray(x).tolist()}" for name, x in point.items())]
-        return f"gradcli gradcheck {shlex.join(words)} {check.request.repeated}".rstrip()
+        return check.replay_at(point)
     texts = []
     for name, x in point.items():
         raw = np.asarray(x)

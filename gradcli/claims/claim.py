@@ -150,7 +150,7 @@ class Claim:
     tangents: Mapping[str, tuple[int, ...]] = MappingProxyType({})  # shapes of the tangents of inputs on manifolds
     out_tangent: tuple[int, ...] | None = None  # the shape of the output's tangent, if it is on a manifold
     by_tangent = False  # whether derivatives on manifolds are given by the tangent, and not by the entries
-    manifolds: Mapping[str, Any] = {}  # of inputs, by name: see `OnManifolds`
+    manifolds: Mapping[str, Any] = MappingProxyType({})  # of inputs, by name: see `OnManifolds`
     on_manifolds = False  # whether inputs or the output are moves on manifolds
     left_out: Mapping[str, float] = MappingProxyType({})  # part of an input's largest effect that a claim may leave out
     spread = 0.0  # distance at which the claim's rounding is measured, if that is more than a few rounding units
