@@ -155,11 +155,8 @@ def observe(report: CheckReport, seen: Mapping[str, str], **more: Any) -> CheckR
 
 
 RAISES, NOT_FINITE = {"run": "raises"}, {"point": "is not finite"}
-UNUSABLE: dict[type[Exception], Finding] = {  # derivatives that are wrong whatever their values
-    WrongShapeError: Finding("shape", "the gradient has the wrong shape"),
-    NotElementwiseError: Finding("not elementwise", "the function does not work element by element"),
-    ComplexError: Finding("complex", "the gradient of a real input must be real"),
-}
+UNUSABLE = {WrongShapeError: "shape", NotElementwiseError: "not elementwise", ComplexError: "complex"}
+"""Kinds of derivatives that are wrong whatever their values."""
 
 
 def report_error(
@@ -168,7 +165,8 @@ def report_error(
     """Return the report on a check that raised."""
     match error:
         case CallError() if type(error) in UNUSABLE:
-            checked = report({"shape": "is wrong"}, str(error), diagnosis=(UNUSABLE[type(error)],), hint=error.hint)
+            finding = Finding(UNUSABLE[type(error)], str(error))
+            checked = report({"shape": "is wrong"}, str(error), diagnosis=(finding,), hint=error.hint)
             blame = blame and isinstance(error, WrongShapeError)
         case CallError(__cause__=cause):
             known, hint = cause if isinstance(cause, Exception) else None, error.hint or getattr(cause, "hint", None)

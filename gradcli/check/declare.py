@@ -78,7 +78,8 @@ def check(f: Callable | str | None = None, *, at: Any = None, **options: Any) ->
 
     grad (Callable | str | None): the gradient, or its name in this file. It is called like f. It returns an array for
         one input, and a tuple or a dict by name for several, each of shape output.shape + input.shape.
-    vjp (Callable | str | None): a backward pass, vjp(cotangent, *arrays). Complex outputs of complex inputs need it.
+    vjp (Callable | str | None): a backward pass, vjp(cotangent, *arrays), or vjp(*arrays, cotangent) if its other
+        parameters have the names of f's. Complex outputs of complex inputs need it.
     jvp (Callable | str | None): a forward derivative, jvp(tangents, *arrays), where tangents is a tuple.
     engine (str | None): what differentiates f: torch, jax, autograd, or gradcli, which calls f with Tensors.
     value_and_grad (bool): f returns (value, gradient).

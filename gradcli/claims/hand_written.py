@@ -294,13 +294,21 @@ def value_and_gradient(f: Callable) -> tuple[Callable, Callable]:
 def with_cache(forward: Callable, backward: Callable, names: Sequence[str]) -> tuple[Callable, Callable]:
     """Return f and its vjp from forward(*inputs), which may return (out, cache), and backward(cotangent, cache).
 
-    Backward takes a cache if it has exactly one other parameter and this is not the only input.
+    Backward takes a cache if it has exactly one other parameter and this is not the only input. It takes the cotangent
+    last, as in backward(x, g), if the others have the names of the inputs, in order.
     """
     try:
-        parameters = list(inspect.signature(backward).parameters)[1:]
+        parameters = list(inspect.signature(backward).parameters)
     except (TypeError, ValueError):
-        parameters = list(names)
-    if len(parameters) != 1 or parameters == list(names):
+        parameters = ["", *names]
+    if parameters[:-1] == list(names):
+
+        @functools.wraps(backward)
+        def cotangent_last(cotangent: Any, *arguments: Any) -> Any:
+            return backward(*arguments, cotangent)
+
+        return forward, cotangent_last
+    if len(parameters) != 2 or parameters[1:] == list(names):
         return forward, backward
 
     def cache_in(result: Any) -> bool:

@@ -82,7 +82,10 @@ file_option = partial(option, complete="files")
 claim_option = partial(option, multiple=True, callback=one_or_all, complete="complete_function")
 
 
-VJP_FUNCTION = "function b(v, *arguments) of FILE.py, where v is the incoming gradient."
+VJP_FUNCTION = (
+    "function b(v, *arguments) of FILE.py, where v is the incoming gradient. v may also be the last argument, as in "
+    "b(x, v), if the others have the same names as in f."
+)
 JVP_FUNCTION = (
     "function j(tangents, *arguments) of FILE.py, where tangents is a tuple with one direction for each argument."
 )

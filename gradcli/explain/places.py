@@ -19,7 +19,7 @@ from .evidence import DiagnosisEvidence, Hypothesis, random_direction
 MOST_LISTED = 5  # most places that are listed one by one: a choice
 MOST_PATTERNS = 3  # most patterns that are compared along a direction of their own: a choice
 LARGEST_PART = 0.6  # largest part of an input that a pattern may cover: a choice
-NEAR_ONE = 1e-3  # relative errors below this are printed in place of factors: a choice
+NEAR_ONE = 1e-2  # relative errors below this are printed in place of factors: a choice
 MOSTLY = 0.9  # fraction of wrong elements with the wrong sign, if a few others are wrong in another way: a choice
 FEWEST_LOCATED = 3  # least number of wrong elements from which a pattern is guessed: a choice
 
@@ -416,6 +416,8 @@ def range_of_ratios(block: InputBlock) -> str:
         off = np.abs(ratios - 1)
         return f"the wrong elements have relative errors of {off.min():.2g} to {off.max():.2g}"
     everything = "all" if block.wrong.all() else "the wrong"
+    if f"{low:.3g}" == f"{high:.3g}":
+        return f"{everything} elements are off by nearly the same factor: the claim is {low:.3g} times the derivative"
     return (
         f"{everything} elements are off by different factors: the claim is {low:.3g} to {high:.3g} times the derivative"
     )

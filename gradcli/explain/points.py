@@ -6,6 +6,7 @@ matrices, evenly spaced grids.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -23,12 +24,15 @@ LONGER = 1  # how much longer an axis is in another shape
 def nearby(at: Arrays, wrt: Sequence[str], sign: float) -> dict[str, np.ndarray]:
     """Return other values for all inputs of floating-point numbers, each element moved by a different fraction.
 
-    Inputs that are not differentiated move, too, unless they are labels: a forgotten factor may be one of them.
+    The fractions of two inputs differ, too: otherwise x / y would be the same everywhere, and a claim that has x
+    instead of y would be off by a constant factor. Inputs that are not differentiated move, too, unless they are
+    labels: a forgotten factor may be one of them.
     """
     fixed = {name for name, x in at.items() if is_label(x, name in wrt)}
     if fixed.issuperset(wrt):
         fixed -= {name for name in wrt if at[name].dtype.kind in "fc"}
-    return {name: x if name in fixed else moved(x, sign, name in wrt) for name, x in at.items()}
+    starts = dict(zip(at, itertools.accumulate((x.size for x in at.values()), initial=0), strict=False))
+    return {name: x if name in fixed else moved(x, sign, name in wrt, starts[name]) for name, x in at.items()}
 
 
 def faraway(at: Arrays, wrt: Sequence[str]) -> dict[str, np.ndarray]:
@@ -56,9 +60,9 @@ def is_label(x: np.ndarray, differentiated: bool) -> bool:
     return whole and (not differentiated or bool(np.isin(x, (0.0, 1.0)).all() and x.any()))
 
 
-def moved(x: np.ndarray, sign: float, differentiated: bool = True) -> np.ndarray:
-    """Return an input moved some distance away, within its signs and structure."""
-    fractions = 1 + np.modf(SPREAD * np.arange(x.size))[0].reshape(x.shape)
+def moved(x: np.ndarray, sign: float, differentiated: bool = True, start: int = 0) -> np.ndarray:
+    """Return an input moved some distance away, within its signs and structure. start: number of its first element."""
+    fractions = 1 + np.modf(SPREAD * np.arange(start, start + x.size))[0].reshape(x.shape)
     with np.errstate(all="ignore"):
         if x.dtype.kind == "c":
             return np.asarray(x + sign * MOVE_STEP * (1 + np.abs(x)) * fractions, x.dtype)

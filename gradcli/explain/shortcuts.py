@@ -19,9 +19,11 @@ import numpy as np
 from ..claims.hand_written import HandWritten
 from ..claims.recorded import Traced
 from ..errors import lines_of_file
+from ..lang.operations import index_text
 from ..numeric.flat import real_view
 from ..numeric.rows import draw_signs
 from ..results.checks import Finding
+from ..rules.index import ArrayIndex
 from ..tape.backward import Plan, reachable
 from ..tape.record import Mode, recording
 from ..user.lines import users_chain
@@ -69,7 +71,7 @@ class RecordedRun:
         with recording(Lines()):
             record = traced.record_call(traced.at)
         (out,) = record.outputs
-        self.inputs = [(x._node, x._data) for x in record.inputs]
+        self.inputs, self.names = [(x._node, x._data) for x in record.inputs], claim.wrt
         self.explained = explained
         if place.rows.weights is None:
             self.claimed, cotangent = weights @ place.claimed, weights
@@ -227,9 +229,19 @@ def gives_claim(expected: np.ndarray, run: RecordedRun) -> bool:
 
 
 def operations(run: RecordedRun, *places: int) -> str:
-    names = [getattr(run.nodes[i].rule.primitive, "name", None) or run.nodes[i].name() for i in places]
+    names = [operation_name(run, i) for i in places]
     known = COMPOSED.get(frozenset(names))
     return f"{known} ({', '.join(names)})" if known else ", ".join(dict.fromkeys(names))
+
+
+def operation_name(run: RecordedRun, i: int) -> str:
+    """Return the name of a node's operation, or which elements it takes: a line may take several, as x[0] and x[1]."""
+    node = run.nodes[i]
+    name = getattr(node.rule.primitive, "name", None) or node.name()
+    if not isinstance(index := node.rule.params.get("index"), ArrayIndex):
+        return name
+    sources = [input_name for (leaf, _), input_name in zip(run.inputs, run.names, strict=True) if leaf in node.parents]
+    return f"{sources[0] if sources else name}[{index_text(index)}]"
 
 
 def place_of_node(run: RecordedRun, i: int) -> str:

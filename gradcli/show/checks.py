@@ -42,8 +42,9 @@ def input_lines(check: CheckReport) -> list[str]:
         lines[item.name] = f"{name}: {text}"
     along = check.evidence is not None and check.evidence.directions
     listed = check.replay and not along and items[0].accuracy is None
-    if listed and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
-        lines[next(item.name for item in items if item.verdict == "fail")] += " (--show all lists them)"
+    arrays = [item for item in items if item.verdict == "fail" and item.counts is not None and item.counts.of != 1]
+    if listed and arrays and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
+        lines[arrays[0].name] += " (--show all lists them)"
     return list(lines.values())
 
 

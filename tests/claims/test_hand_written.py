@@ -187,6 +187,13 @@ def test_forward_may_return_a_cache_for_backward():
     assert made.pull({"x": X}, np.ones(3))["x"].tolist() == [2, 4, 6]
 
 
+def test_the_cotangent_may_be_the_last_argument():
+    _, pull = with_cache(lambda x, w: x * w, lambda x, w, g: (g * w, g * x), ["x", "w"])
+    assert [y.tolist() for y in pull(np.ones(3), X, 2 * X)] == [(2 * X).tolist(), X.tolist()]
+    made = by_hand(lambda x: x**2, {"x": X}, vjp=lambda x, g: 2 * x * g)
+    assert made.pull({"x": X}, np.array([1.0, 0, 3]))["x"].tolist() == [2, 0, 18]
+
+
 class Layer(NamedTuple):
     w: np.ndarray
     b: np.ndarray

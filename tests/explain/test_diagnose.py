@@ -363,6 +363,13 @@ CASES = {
         {"a": X, "b": Y},
         "are swapped",
     ),
+    "two numbers swapped": (
+        lambda a, b: a**2 * b,
+        lambda a, b: (2 * a * b, a**2),
+        lambda a, b: (a**2, 2 * a * b),
+        {"a": 2.0, "b": 3.0},
+        "are swapped",
+    ),
 }
 
 
@@ -476,6 +483,27 @@ def test_the_mistake_is_named(name):
 @pytest.mark.parametrize("name", CASES)
 def test_the_right_gradient_passes(name):
     assert report_on(name, 0).verdict == "pass"
+
+
+def test_a_wrong_number_is_not_called_a_constant_factor():
+    """The claim has r instead of h: their ratio, 2/3 at this point, is another one at others."""
+    report = check_gradient(
+        lambda r, h: math.pi * r**2 * h,
+        at={"r": 2.0, "h": 3.0},
+        grad=lambda r, h: (2 * math.pi * r * r, math.pi * r**2),
+    )
+    assert report.verdict == "fail" and not report.diagnosis, report.diagnosis
+
+
+def test_an_element_that_a_line_takes_is_named():
+    def rosenbrock(x):
+        return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2
+
+    def gradient(x):
+        return np.array([-400 * x[0] * (x[1] - x[0] ** 2) - 2 * (1 - x[0]), 100 * (x[1] - x[0] ** 2)])
+
+    (finding,) = check_gradient(rosenbrock, at={"x": np.array([1.0, 2.0])}, grad=gradient).diagnosis
+    assert finding.text.startswith("the part of the derivative that goes through x[1] is 1/2 times as large")
 
 
 def test_a_coincidence_at_one_point_is_not_a_diagnosis():

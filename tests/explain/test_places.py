@@ -228,6 +228,20 @@ def test_wrong_claims_are_counted_by_zeros(a, r, words):
     assert bool(words) is bool(places.wrong_pattern(block))
 
 
+@pytest.mark.parametrize(
+    ("a", "words"),
+    [
+        ([2.0, 9.0], "all elements are off by different factors: the claim is 2 to 3 times the derivative"),
+        ([2.0, 6.000001], "all elements are off by nearly the same factor: the claim is 2 times the derivative"),
+        ([1.001, 3.009], "the wrong elements have relative errors of 0.001 to 0.003"),
+    ],
+)
+def test_ratios_in_words(a, words):
+    block = SimpleNamespace(a=np.array([a]), r=np.array([[1.0, 3.0]]), wrong=np.ones((1, 2), bool))
+    block.known = block.wrong
+    assert places.range_of_ratios(block) == words
+
+
 def test_only_square_jacobians_have_a_diagonal():
     text = lambda wrong: places.diagonal_text(SimpleNamespace(wrong=np.asarray(wrong)))  # noqa: E731
     assert text(np.eye(3, dtype=bool)) == "on the diagonal of the Jacobian"

@@ -141,6 +141,13 @@ def test_a_positive_sign_moves_numbers_away_from_0(x):
     assert (way * (points.moved(x, -0.3) - x) < 0).all()
 
 
+def test_inputs_move_by_different_fractions():
+    at = {"a": np.array(2.0), "b": np.array(3.0), "c": np.array([1.0, 4.0])}
+    moved = points.nearby(at, [*at], 1.0)
+    ratios = np.concatenate([np.ravel(moved[name] / at[name]) for name in at])
+    assert len(set(ratios.round(9))) == 4
+
+
 def test_an_evenly_spaced_grid_that_is_not_differentiated_stays_one():
     grid = np.linspace(0.5, 2.0, 4)
     moved = points.nearby({"t": grid, "x": np.array(0.3)}, ["x"], 1.0)["t"]
