@@ -28,6 +28,7 @@ MOST_MULTIPLIED = 16  # the same for products of two quantities, which are some 
 MOST_CONFIRMED = 40  # most factors, or terms, that are compared with other points: a choice
 FAMILIAR = 12  # characters by which the words of a common substitution count as shorter: a choice
 AWKWARD = 20  # characters by which a name with f, the function's value, counts as longer: a choice
+FIRST_NUMBERS = 8  # wrong numbers that are tried before the others, which saves time: a choice
 CONSTANT_SPREAD = 1e-5  # relative spread up to which ratios count as equal, before other points confirm it: a choice
 FRACTIONS = np.array([1, 2, 3, 4, 6, 8, 1 / 2, 1 / 3, 1 / 4, 1 / 6, 3 / 2, 2 / 3, *KNOWN_CONSTANTS])
 """Constants that people write in front of a product."""
@@ -68,14 +69,25 @@ class Numbers:
             values = values[np.isfinite(values)]
             return bool(values.size > 1 and np.ptp(values) > SURE_ERROR * np.abs(values).max())
 
+    @functools.cached_property
+    def spread(self) -> float:
+        """The relative spread up to which ratios count as equal."""
+        with np.errstate(all="ignore"):
+            errors = self.error[self.wrong] / np.abs(self.r[self.wrong])
+        return min(CONSTANT_SPREAD + 3 * MARGIN * median_of(errors), 1e-3)
+
     def constants(self, target: np.ndarray, candidates: np.ndarray) -> np.ndarray:
         """Return for each candidate, (K, N), the constant ratio of the target to it at wrong numbers; nan if none."""
         with np.errstate(all="ignore"):
             ratios = target[self.wrong] / candidates[:, self.wrong]
             middle = medians_of(ratios)
             spread = np.abs(ratios - middle[:, None]).max(axis=1)
-            tolerance = CONSTANT_SPREAD + 3 * MARGIN * median_of(self.error[self.wrong] / np.abs(self.r[self.wrong]))
-            return np.where((spread <= min(tolerance, 1e-3) * np.abs(middle)) & (middle != 0), middle, np.nan)
+            return np.where((spread <= self.spread * np.abs(middle)) & (middle != 0), middle, np.nan)
+
+    def may_be_constant(self, ratios: np.ndarray) -> np.ndarray:
+        """Return for each candidate whether some of its ratios, (K, few), differ so little that it may be constant."""
+        with np.errstate(all="ignore"):
+            return np.ptp(ratios, axis=1) <= 2 * self.spread / (1 - self.spread) * np.abs(ratios).max(axis=1)
 
 
 class FoundFactor(NamedTuple):
@@ -294,6 +306,8 @@ def product_hypotheses(block: InputBlock, numbers: Numbers) -> Iterator[Hypothes
     if not pairs:
         return
     first, second = np.array(pairs).T
+    few = np.flatnonzero(numbers.wrong)[:FIRST_NUMBERS]
+    start = table[:, few]
     made, values = [], []
     for words, combined in (
         ("{} * {}", lambda a, b: a * b),
@@ -302,12 +316,14 @@ def product_hypotheses(block: InputBlock, numbers: Numbers) -> Iterator[Hypothes
         ("1 / ({} * {})", lambda a, b: 1 / (a * b)),
     ):
         with np.errstate(all="ignore"):
-            table_of_pairs = combined(table[first], table[second])
+            ratios = numbers.gap[few] / combined(start[first], start[second])
+            places = np.flatnonzero(numbers.may_be_constant(ratios))
+            table_of_pairs = combined(table[first[places]], table[second[places]])
             inside = table_of_pairs[:, numbers.wrong]
             sizes = np.abs(inside)  # of equal sizes, a pattern of signs is left, which a few elements fit by chance
             varies = np.ptp(sizes, axis=1) > RELATIVE * sizes.max(axis=1, initial=0.0)
         for k in np.flatnonzero(varies & np.isfinite(numbers.constants(numbers.gap, table_of_pairs))):
-            made.append(pair_of(single[pairs[k][0]], single[pairs[k][1]], words, combined))
+            made.append(pair_of(single[first[places[k]]], single[second[places[k]]], words, combined))
             values.append(table_of_pairs[k])
     if made:
         yield from terms_in(block, numbers, made, np.array(values))

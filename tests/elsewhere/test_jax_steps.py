@@ -90,10 +90,8 @@ KINDS = {
 """The findings for each kind of training, and the batches of a step."""
 
 
-@pytest.fixture(scope="module", params=["1", "2"])
-def found(request, tmp_path_factory):
-    """Return the checks of a step of each kind."""
-    folder = tmp_path_factory.mktemp("optax")
+@pytest.mark.parametrize("step", ["1", "2"])
+def test_steps_of_optax(step, tmp_path):
     for name, text in (
         ("optax/__init__.py", FACADE),
         ("optax/_src/__init__.py", ""),
@@ -102,19 +100,15 @@ def found(request, tmp_path_factory):
         ("optax/transforms/_accumulation.py", MULTI_STEPS),
         ("train.py", TRAIN),
     ):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    given = {"options": ["--steps", request.param], "framework": "jax"}
-    checks = {}
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = {}
     for kinds in ([*KINDS][:-1], [*KINDS][-1:]):  # steps that are not compiled are those of one optimizer
-        done, reported = watch(folder, "train.py:full_loss", "train.py", ",".join(kinds), **given)
-        assert done.stdout == "trained\n" and len(reported) == len(kinds), (reported, done.stderr)
-        checks |= dict(zip(kinds, reported, strict=True))
-    return checks
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_steps_of_optax(kind, found):
-    check, (rules, batches) = found[kind], KINDS[kind]
-    said = [item["rule"] for item in check.get("diagnosis", ())]
-    assert (check["verdict"], said, check["batches"]) == ("fail" if rules else "pass", rules, batches), check
+        given = {"options": ["--steps", step], "framework": "jax"}
+        done, checks = watch(tmp_path, "train.py:full_loss", "train.py", ",".join(kinds), **given)
+        assert done.stdout == "trained\n" and len(checks) == len(kinds), (checks, done.stderr)
+        for kind, check in zip(kinds, checks, strict=True):
+            rules = [item["rule"] for item in check.get("diagnosis", ())]
+            assert check["verdict"] == ("fail" if rules else "pass"), check
+            found[kind] = (rules, check["batches"])
+    assert found == KINDS
