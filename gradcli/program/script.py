@@ -77,7 +77,9 @@ class ScriptProgram(Program):
         execution.execute()
         if unknown := [name for name in given if name not in execution.replaced]:
             self.refuse_foreign(execution)
-            check_known(unknown, execution.leaves(every_name=True), "value")
+            if not (known := execution.leaves(every_name=True)):
+                raise self.without_leaves(execution)
+            check_known(unknown, known, "value")
         return execution
 
     def run(self, given: Values, *, wrt: Names = None, out: str | None = None, prepare: Prepare = UNPREPARED) -> Run:
@@ -90,12 +92,7 @@ class ScriptProgram(Program):
             output = execution.output(out)
         leaves = execution.leaves(every_name=bool(wanted), output=output)
         if not leaves and wanted != []:
-            message = f"{self.path}: the script made no tensor that requires grad"
-            functions, example = functions_of_script(execution.module), "x = gradcli.tensor(2.0, requires_grad=True)"
-            hint = f"make one: {example}"
-            if functions:
-                hint = f"name one of its functions, such as {self.path}:{functions[0]}, or make a tensor: {example}"
-            raise GradcliError(message, hint=hint, kind="target")
+            raise self.without_leaves(execution)
         if wanted is not None:
             check_known(wanted, leaves, "--wrt")
             leaves = {name: leaves[name] for name in wanted}
@@ -105,6 +102,14 @@ class ScriptProgram(Program):
         modules = {n: x for n, x in vars(execution.module).items() if isinstance(n, str) and is_made_module(x)}
         ran_at = {n: execution.ran_at[t._node] for n, t in leaves.items() if t._node in execution.ran_at}
         return Run(leaves, output, names, out, line_of, modules=modules, backwards=backwards, ran_at=ran_at)
+
+    def without_leaves(self, execution: Execution) -> GradcliError:
+        message = f"{self.path}: the script made no tensor that requires grad"
+        functions, example = functions_of_script(execution.module), "x = gradcli.tensor(2.0, requires_grad=True)"
+        hint = f"make one: {example}"
+        if functions:
+            hint = f"name one of its functions, such as {self.path}:{functions[0]}, or make a tensor: {example}"
+        return GradcliError(message, hint=hint, kind="target")
 
     def refuse_foreign(self, execution: Execution) -> None:
         """Raise GradcliError if the script imports a framework and made no Tensors."""
