@@ -14,10 +14,8 @@ from ..results.checks import Finding, InputCheck
 
 FEW_DIGITS = 2.0**-25  # half of float32's rounding unit; above it, a check may be undecided for lack of digits
 UNCONVERGED = 1e-4  # relative differences up to this may be those of an iteration that stops early: a choice
-TRIVIAL = (
-    "it has no effect on the output at this point, so a wrong factor would go unnoticed: check a weighted sum of the "
-    "outputs, such as sum(w * y)"
-)
+TRIVIAL = "it has no effect on the output at this point, so a wrong factor would go unnoticed: check "
+WEIGHTED, OTHER_POINT = "a weighted sum of the outputs, such as sum(w * y)", "another point, too"
 
 
 ROUGH = Finding(
@@ -74,7 +72,7 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             alike = f"any claim from -{limit} to {limit} would pass there"
             yield f"{item.counted_name}: {count}, because rounding hides {whose} effect on the output; {alike}"
         elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
-            yield f"{item.name}: {TRIVIAL}"
+            yield f"{item.name}: {TRIVIAL}{WEIGHTED if item.worst.output else OTHER_POINT}"
 
 
 def slight_notes(entries: Entries) -> Iterator[str]:

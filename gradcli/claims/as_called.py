@@ -21,6 +21,9 @@ FIXES = {
 REPEATS = 5  # repeated expected calls that must agree before a difference of the other call counts: a choice
 LEAST_ROOM = 1e-2
 """The largest product, relative to the largest number of a type, up to which sums do not overflow: a choice."""
+MULTIPLES, ROUNDING_ROOM = (3.0, 5.0, 7.0), 10.0
+"""Multiples of a cotangent, and how much more than their products in float64 those in a short type may differ, relative
+to its rounding: a choice."""
 FILLING = 17  # value between the elements of a strided array, which a correct rule does not read
 
 
@@ -35,11 +38,14 @@ def compare(
     narrow: bool,
     here: str,
     there: str,
+    *,
+    rounding: Callable[[], float] = float,
 ) -> Iterator[Difference]:
     """Yield the largest difference between expected arrays and those of another call, or what that call raised.
 
     reference: arrays that show how large the elements are without cancellation. calls: the other call, and the expected
-    one repeated, which also differs if the rule uses random numbers. here, there: the two calls in words.
+    one repeated, which also differs if the rule uses random numbers. here, there: the two calls in words. rounding: how
+    far the other call may differ in addition.
     """
     got, again = calls
     part, cancelled = (CHANGED_NARROW, CANCELLED_NARROW) if narrow else (CHANGED, CANCELLED)
@@ -54,7 +60,7 @@ def compare(
             y = np.broadcast_to(arrays[name], np.shape(x))
             tolerance = part * largest_magnitude({name: x}) + cancelled * size
             gap = np.where((x == y) | (np.isnan(x) & np.isnan(y)), 0.0, np.nan_to_num(np.abs(y - x), nan=np.inf))
-            if gap.max(initial=0.0) > tolerance:
+            if gap.max(initial=0.0) > tolerance and gap.max() > tolerance + rounding():
                 worst = np.unravel_index(int(gap.argmax()), gap.shape)
                 element = f"{name}[{','.join(str(int(i)) for i in worst)}]" if worst else name
                 return f"{element} is {y[worst]:.6g} {here}, but {x[worst]:.6g} {there}"
@@ -76,9 +82,20 @@ def in_short_types(claim: Claim) -> Iterator[Difference]:
         except CallError:
             return
         if largest_magnitude(expected) < LEAST_ROOM * np.finfo(kind).max:
+            rounding = functools.partial(rounding_in, kind, claim, short.astype(float), expected)
             here, there = f"for a cotangent in {kind.__name__}", "for the same one in float64"
             calls: tuple[ArraysCall, ArraysCall] = functools.partial(dict, given), whole
-            yield from compare("cotangent-type", expected, expected, calls, True, here, there)
+            yield from compare("cotangent-type", expected, expected, calls, True, here, there, rounding=rounding)
+
+
+def rounding_in(kind: type[np.floating], claim: Claim, cotangent: np.ndarray, product: Arrays) -> float:
+    """Return how much rounding to a short type may change a product, whose terms may be larger than it.
+
+    The rounding in float64 shows how large the terms are: they round differently for multiples of the cotangent.
+    """
+    multiples = [{n: x / k for n, x in claim.pull(claim.at, k * cotangent).items()} for k in MULTIPLES]
+    scatter = max(largest_magnitude({n: x[n] - product[n] for n in product}) for x in multiples)
+    return ROUNDING_ROOM * scatter * float(np.finfo(kind).eps / np.finfo(float).eps)
 
 
 def largest_magnitude(arrays: Arrays) -> float:

@@ -39,8 +39,8 @@ def find_mistakes(entries: Entries, diagonal: frozenset[int], at_other: np.ndarr
 
 KEPT_FINDING = Finding(
     "unsteady",
-    "the claim is the same at every point, but the derivative is not: the code keeps a value from the first call, or "
-    "returns a constant",
+    "the claim is the same at several points, but the derivative is not: the code keeps a value from the first call, "
+    "or returns a constant",
 )
 
 
@@ -51,6 +51,10 @@ def is_kept(entries: Entries, evidence: DiagnosisEvidence, at_other: np.ndarray 
     for block in (block for block in evidence.here if block.wrong.any()):
         if any(not np.array_equal(other.a, block.a) for other in evidence.others(block)):
             return False
+        if evidence.place is not None and block.array.dtype.kind == "f":  # signs of numbers are the same at others
+            mirrored = evidence.place.claimed_at(block, {block.name: -block.array})
+            if not np.isnan(mirrored).any() and not np.array_equal(mirrored, block.a):
+                return False
         if any(derivative_changes(block, other) for other in evidence.others(block)):
             return True
     return False
@@ -119,12 +123,11 @@ def explanation_of(
     for hypothesis in (h for h in several if evidence.confirms(block, h)):
         if isinstance(hypothesis, DiagnosisStatement) or evidence.holds_for_other_sign(block, hypothesis):
             return hypothesis
-        of_one_sign = of_one_sign or hypothesis
+        if not hypothesis.both_signs:
+            of_one_sign = of_one_sign or hypothesis
     if of_one_sign is None:
         return None
-    sign, other = (">", "<") if (block.x > 0).all() else ("<", ">")
-    text = f"{of_one_sign.text}; this holds for {block.name} {sign} 0 only, not for {block.name} {other} 0"
-    return of_one_sign._replace(text=text)
+    return of_one_sign._replace(text=f"{of_one_sign.text}; this holds near this point, but not at -{block.name}")
 
 
 def hypotheses(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[Hypothesis | DiagnosisStatement]:

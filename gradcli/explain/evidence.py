@@ -42,6 +42,7 @@ class Hypothesis(NamedTuple):
 
     general: whether it must hold in other shapes, too. fitted: how many numbers the correction was fitted to, if few.
     by_value: whether it depends on a condition on values, so that it must hold for elements in another order, too.
+    both_signs: whether it must hold for the other sign of the input, too.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Hypothesis(NamedTuple):
     general: bool = True
     fitted: int = 0
     by_value: bool = False
+    both_signs: bool = False
 
 
 class DiagnosisStatement(NamedTuple):
@@ -294,7 +296,7 @@ class DiagnosisEvidence:
     def shuffled(self, block: InputBlock, every: bool = False) -> InputBlock | None:
         """Return a block with the elements of its input, and of all of that shape, in another order.
 
-        every: with each element known.
+        every: with each element known, and with other numbers.
         """
         if (block.k, every) not in self.reordered:
             self.reordered[block.k, every] = self.shuffled_block(block, every and not block.diagonal)
@@ -309,6 +311,8 @@ class DiagnosisEvidence:
         moved = {name: np.roll(x, 1) for name, x in {**others, block.name: block.array}.items()}
         if np.array_equal(moved[block.name], block.array):  # in another order, this is the same point
             moved[block.name] = multiplied_input(block.array, FACTORS[-1])
+        elif every:  # a claim may be right at a few numbers only, such as 0 and 1
+            moved = dict(self.free(nearby(moved, self.place.flat.claim.wrt, 1.0)))
         places = self.place_at({**block.at, **moved}, in_same_shape=True)
         if not places:
             return None

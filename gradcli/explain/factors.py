@@ -273,10 +273,12 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, count: int) -> Hy
     text = f"{action}: the difference is proportional to {q.name}"
     if q.name.startswith("inv("):
         text += ", the gradient of a log-determinant"
-    if q.lacks:
+    if q.lacks:  # c (1 - q) rest is c rest in place of c q rest, or -c q rest in place of -c rest
         factor, rest = q.lacks
-        action = "missing" if c > 0 else "superfluous"
-        text = f"a factor {with_f(factor)} is {action} in the term {size}{rest}{where}"
+        plus, minus = ("missing", "superfluous") if c > 0 else ("superfluous", "missing")
+        text = (
+            f"a factor {with_f(factor)} is {plus} in the term {size}{rest}{where}, or {minus} in -{size}{rest}{where}"
+        )
         text += f": the difference is proportional to {q.name}"
     return Hypothesis("dropped term", text, of, fitted=count)
 

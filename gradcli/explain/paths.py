@@ -122,7 +122,8 @@ def other_arguments(block: InputBlock) -> Iterator[Hypothesis]:
     for first, second in itertools.combinations(names, 2):
         if at[first].shape == at[second].shape:
             text = f"the arguments {first} and {second} are exchanged: the claim is right for the other order"
-            yield Hypothesis("wrong argument", text, functools.partial(with_exchanged, first, second))
+            exchanged = functools.partial(with_exchanged, first, second)
+            yield Hypothesis("wrong argument", text, exchanged, both_signs=True)
 
 
 def flipped(x: np.ndarray) -> np.ndarray:
@@ -149,9 +150,9 @@ def normalized_argument(name: str, ndim: int) -> Iterator[Hypothesis]:
             f"a softmax of {name}{along} is missing: the claim is right if you pass softmax({name}) instead of {name}"
         )
         change = functools.partial(softmax_over, axes=(axis,))
-        yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: change}))
+        yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: change}), both_signs=True)
     text = f"a sigmoid of {name} is missing: the claim is right if you pass sigmoid({name}) instead of {name}"
-    yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: sigmoid_value}))
+    yield Hypothesis("wrong argument", text, functools.partial(claim_with, {name: sigmoid_value}), both_signs=True)
 
 
 def transposed_argument(block: InputBlock, name: str) -> Iterator[Hypothesis]:

@@ -104,6 +104,13 @@ class RecordedRun:
             found.append(parents.union(*(found[i] for i in parents)))
         return found
 
+    def depends_through(self, early: int, late: int) -> bool:
+        """Report whether the late node depends on the inputs through the early one only."""
+        last, node = self.nodes[late], self.nodes[early]
+        between = pulled(last, self.arriving[last], [node]).get(node, np.zeros(shape_of_node(node) or ()))
+        through = self.pull(early, np.asarray(between))
+        return bool(np.allclose(through, self.parts[late], rtol=BACKWARD_ALIKE, atol=BACKWARD_ALIKE * np.ptp(through)))
+
     def left_out(self, early: int, late: int) -> np.ndarray:
         """Return the derivative as if the late node's derivative with respect to the early one were 1."""
         return self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
@@ -156,7 +163,7 @@ def shortcut_hypotheses(runs: list[RecordedRun]) -> Iterator[Finding]:
     pairs = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[1]))[:MOST_NODE_PAIRS]
     for way, words in ((RecordedRun.left_out, "{} is left out"), (RecordedRun.applied_twice, "{} is applied twice")):
         for early, late in pairs:
-            if all(gives_claim(way(run, early, late), run) for run in runs):
+            if all(gives_claim(way(run, early, late), run) for run in runs) and here.depends_through(early, late):
                 between = [k for k in sorted(before[late]) if early in before[k]]
                 of = operations(here, *between, late)
                 what = "in the claim, the derivative of " + words.format(of)

@@ -385,7 +385,8 @@ class Comparison:
         lost = slopes.lost[j] and self.line.measured is None
         flat = bool(lost) and self.tried and a == 0 and self.is_flat(j)
         if (lost and not flat) or (constant and not self.tried):
-            if slopes.lost[j] and max(abs(a), abs(value)) + MARGIN * self.known_error(j) <= self.limits.negligible[j]:
+            known = slopes.lost[j] and not self.is_hidden(j)
+            if known and max(abs(a), abs(value)) + MARGIN * error <= self.limits.negligible[j]:
                 return "negligible"
             return self.unknown(j, "noise", self.text_of_noise(value, error))  # rounding may hide what changes
         gap, tolerance = abs(a - value), float(self.limits.around(slopes.error)[j])
@@ -398,9 +399,12 @@ class Comparison:
         return "contradicts" if excluded else "disagrees"
 
     def known_error(self, j: int) -> float:
-        """Return the error of slope j; infinite if equal values close to x hide how the function changes."""
-        hidden = self.slopes.lost[j] and self.line.measured is None and not self.steps_are_rounding(j)
-        return np.inf if hidden else float(self.slopes.error[j])
+        """Return the error of slope j; infinite if it is hidden. If the claim agrees, the function is constant."""
+        return np.inf if self.words[j] != "agrees" and self.is_hidden(j) else float(self.slopes.error[j])
+
+    def is_hidden(self, j: int) -> bool:
+        """Return whether equal values close to x hide how function j changes."""
+        return bool(self.slopes.lost[j]) and self.line.measured is None and not self.steps_are_rounding(j)
 
     def steps_are_rounding(self, j: int) -> bool:
         """Return whether function j, equal close to x, changes further away in steps of its own rounding."""

@@ -45,6 +45,24 @@ SHORT = {
 }
 
 
+def normalizes(x):
+    return (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5)
+
+
+def normalizes_backward(g, x):
+    s = np.sqrt(x.var(0) + 1e-5)
+    h = (x - x.mean(0)) / s
+    return (g - g.mean(0) - h * (g * h).mean(0)) / s
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 3), (2, 16)])
+def test_rounding_of_terms_that_cancel_is_no_difference(shape):
+    """The products of normalized columns are small, and the terms of their sums are not."""
+    x = np.random.default_rng(0).standard_normal(shape)
+    found = Check.of(normalizes, {"x": x}, name="f", vjp=normalizes_backward).run()
+    assert found.verdict == "pass", found.message
+
+
 def check_type(g):
     if g.dtype != float:
         raise TypeError("the gradient must be float64")

@@ -80,7 +80,7 @@ CLAIMS = {
     "sigmoid's derivative was taken": (lambda x: sigmoid_slope(special.expit(x)), sigmoid_slope),
     "tanh's 1 - t**2 was computed": (lambda x: 1 - x**2, tanh_slope),
     "tanh's derivative was taken": (lambda x: tanh_slope(np.tanh(x)), tanh_slope),
-    "sigmoid({0}) in place of its": (special.expit, sigmoid_slope),
+    "a factor 1 - sigmoid({0}) is missing": (special.expit, sigmoid_slope),
 }
 """Claims and derivatives of the substitutions whose words are not two formulas."""
 
