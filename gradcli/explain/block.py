@@ -136,7 +136,10 @@ class InputBlock:
         It must equal the numeric derivative wherever that is known, within the error at that very element, and leave
         at most a small part of each wrong element's difference. It counts only if the claim itself is refuted here.
         """
-        claim = np.broadcast_to(claim, self.a.shape)
+        try:
+            claim = np.broadcast_to(claim, self.a.shape)
+        except ValueError:  # axes that are exchanged here may have different lengths in another shape
+            return None
         with np.errstate(all="ignore"):
             off, size = np.abs(claim - self.r), np.maximum(np.abs(claim), np.abs(self.r))
             tolerance = RELATIVE * size + self.unit * np.abs(self.a)

@@ -89,7 +89,7 @@ def diagnose(evidence: DiagnosisEvidence) -> tuple[Finding, ...]:
     named = {finding.input for finding in findings}
     exchanged, names = swap(evidence)
     for block in (block for block in blocks if block.name not in named):
-        found = observed(block) or explanation_of(block, evidence, exchanged=block.name in names)
+        found = observed(block, evidence) or explanation_of(block, evidence, exchanged=block.name in names)
         if found is not None:
             findings.append(Finding(found.kind, f"{block.name}: {found.text}", block.name))
     named = {finding.input for finding in findings}
@@ -175,7 +175,7 @@ def symmetric_part(block: InputBlock) -> Iterator[DiagnosisStatement]:
     )
 
 
-def observed(block: InputBlock) -> Observation | None:
+def observed(block: InputBlock, evidence: DiagnosisEvidence) -> Observation | None:
     """Return a mistake that shows directly in the claimed numbers."""
     bad = ~np.isfinite(block.a) & block.wrong & ~np.isinf(block.r)
     if count := int(bad.sum()):
@@ -184,7 +184,7 @@ def observed(block: InputBlock) -> Observation | None:
         return Observation(
             kind, f"{count} element{' is' if count == 1 else 's are'} {kind} where the {finite} is finite"
         )
-    if (block.a == 0).all():
+    if (block.a == 0).all() and not np.nan_to_num(evidence.claimed_nearby(block)).any():
         first = block.flat.claim.first
         what = "second derivative" if first is not None and block.name in first.at else "gradient"
         text = f"all elements of the {what} are zero (detached?), but the function depends on this input"

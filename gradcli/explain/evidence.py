@@ -337,13 +337,21 @@ class DiagnosisEvidence:
         if other is None or not hypothesis.general:
             return True
         with np.errstate(all="ignore"):
-            return other.accepts(hypothesis.corrected(other)) is not False
+            corrected = hypothesis.corrected(other)
+            return bool(np.isfinite(corrected).all()) and other.accepts(corrected) is not False
 
     def others(self, block: InputBlock) -> list[InputBlock]:
         if self.elsewhere is not None:
             return self.elsewhere.get(block.k, [])
         rows = block.rows
         return [other for place in self.places if (other := place.block(block.k, rows)) is not None]
+
+    def claimed_nearby(self, block: InputBlock) -> np.ndarray:
+        """Return the claim of a block at another point, which takes no calls of the function; nan if it raises."""
+        if self.place is None:
+            return next((other.a for other in self.others(block)), block.a)
+        claim = self.place.flat.claim
+        return self.place.claimed_at(block, self.free(nearby(claim.at, claim.wrt, 1.0)))
 
     def in_shapes(self, block: InputBlock) -> list[InputBlock]:
         return [other for place in self.shapes if (other := place.block(block.k)) is not None]

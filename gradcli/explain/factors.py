@@ -163,7 +163,7 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
         if np.array_equal(np.abs(numbers.join(q.of)), np.ones(len(numbers.a))):  # its own inverse, such as a sign
             word = "missing or superfluous"
         noun = "" if q.name.startswith("the ") else "a factor "
-        text = q.name if q.place else f"{noun}{with_f(q.name)} is {word}"
+        text = q.name if q.place else f"{noun}{with_f(q.name, block)} is {word}"
         for constant, name in readings(block, item.constant):
             whole = divided_by(q.of, item.power, constant)
             words = text if name == "1" else f"{text}, and {constant_fault(item.constant, name)}"
@@ -216,9 +216,10 @@ def words_in(name: str) -> list[str]:
     return re.findall(r"\w+", name)
 
 
-def with_f(name: str) -> str:
-    """Say what f is, if a name contains it."""
-    return f"{name.removesuffix(',')}, where f is the value of the function," if "f" in words_in(name) else name
+def with_f(name: str, block: InputBlock) -> str:
+    """Say what f is, if a name contains it and it is not an input."""
+    is_value = "f" in words_in(name) and "f" not in block.at
+    return f"{name.removesuffix(',')}, where f is the value of the function," if is_value else name
 
 
 def term_hypotheses(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Iterator[Hypothesis]:
@@ -249,14 +250,14 @@ def terms_in(
     for everywhere in (True, False):
         for item in (item for item in chosen if (item.quantity.name in names) is everywhere):
             for constant, name in readings(block, item.constant):
-                hypothesis = term(item, constant, name, numbers.count)
+                hypothesis = term(item, constant, name, numbers)
                 if everywhere:
                     yield hypothesis
                 elif block.complete and item.quantity.name in varying:
                     yield in_part(block, hypothesis)
 
 
-def term(item: FoundFactor, constant: BlockNumber, value: str, count: int) -> Hypothesis:
+def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers) -> Hypothesis:
     """Return the hypothesis of one term. constant, value: what multiplies the quantity, and its name."""
     q, c = item.quantity, item.constant
     of = lambda at: at.a - constant(at) * q.of(at)  # noqa: E731
@@ -264,8 +265,8 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, count: int) -> Hy
         text = (
             f"claim and derivative differ by the same number everywhere, {value}: a constant is missing or superfluous"
         )
-        return Hypothesis("dropped term", text, of, fitted=count)
-    name, value = with_f(q.name), value.removeprefix("-")
+        return Hypothesis("dropped term", text, of, fitted=numbers.count)
+    name, value = with_f(q.name, numbers.block), value.removeprefix("-")
     size, _, where = value.partition(" for ")
     size, where = "" if size == "1" else f"{size} * ", f" ({where})" if where else ""
     dropped = f"a term {size}{name}{where} is missing, or a term half as large has the wrong sign"
@@ -275,12 +276,13 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, count: int) -> Hy
         text += ", the gradient of a log-determinant"
     if q.lacks:  # c (1 - q) rest is c rest in place of c q rest, or -c q rest in place of -c rest
         factor, rest = q.lacks
+        rest = f"{size}{rest}".replace("* 1 /", "/")
         plus, minus = ("missing", "superfluous") if c > 0 else ("superfluous", "missing")
         text = (
-            f"a factor {with_f(factor)} is {plus} in the term {size}{rest}{where}, or {minus} in -{size}{rest}{where}"
+            f"a factor {with_f(factor, numbers.block)} is {plus} in the term {rest}{where}, or {minus} in "
+            f"-{rest}{where}: the difference is proportional to {q.name}"
         )
-        text += f": the difference is proportional to {q.name}"
-    return Hypothesis("dropped term", text, of, fitted=count)
+    return Hypothesis("dropped term", text, of, fitted=numbers.count)
 
 
 def powers(block: InputBlock, numbers: Numbers, followed: np.ndarray) -> Iterator[Quantity]:
@@ -303,6 +305,7 @@ def product_hypotheses(block: InputBlock, numbers: Numbers) -> Iterator[Hypothes
     table = table_of(numbers, single)
     with np.errstate(all="ignore"):
         usable = np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1, initial=0.0) > 0)
+    usable &= [numbers.varies(q, values[numbers.wrong]) for q, values in zip(single, table, strict=True)]
     single, table = [q for q, ok in zip(single, usable, strict=True) if ok], table[usable]
     pairs = list(itertools.combinations_with_replacement(range(len(single)), 2))
     if not pairs:
@@ -334,8 +337,9 @@ def product_hypotheses(block: InputBlock, numbers: Numbers) -> Iterator[Hypothes
 def pair_of(a: Quantity, b: Quantity, words: str, combined: Callable) -> Quantity:
     """Return a product. If a factor of it is 1 - q, a term with the factor q and one without it may be mixed up."""
     lacks = None
-    if words == "{} * {}":
-        one = next((q for q in (a, b) if q.name.startswith("(1 - ") and "**" not in q.name), None)
-        if one is not None:
-            lacks = (one.name[len("(1 - ") : -1], (b if one is a else a).name)
+    quotient = {"{} / {}": (a, b), "{1} / {0}": (b, a)}.get(words)
+    for one, rest in ((a, b), (b, a)) if words == "{} * {}" else [quotient] if quotient else []:
+        if one.name.startswith("(1 - ") and "**" not in one.name:
+            lacks = one.name[len("(1 - ") : -1], f"1 / {rest.name}" if quotient else rest.name
+            break
     return Quantity(words.format(a.name, b.name), lambda at: combined(a.of(at), b.of(at)), "product", lacks=lacks)

@@ -149,9 +149,7 @@ def outputs_reordered(block: InputBlock) -> Iterator[Hypothesis]:
         return
     for i, j in itertools.combinations(range(len(shape)), 2):
         if shape[i] == shape[j] > 1:
-            text = (
-                f"a sum runs over the wrong axis: the derivatives of the outputs are exchanged along axes {i} and {j}"
-            )
+            text = f"the axes {i} and {j} of the output are exchanged, as by a transpose or a sum over the wrong axis"
             yield Hypothesis("transposed", text, functools.partial(with_outputs_exchanged, i, j))
             text = "the claim is right only if the incoming gradient g is symmetric: use (g + g.T) / 2 instead of g"
             yield Hypothesis("symmetric part", text, functools.partial(with_outputs_added, i, j, 0.5))

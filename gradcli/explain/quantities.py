@@ -156,7 +156,7 @@ def sources(block: InputBlock) -> Iterator[tuple[str, BlockValues]]:
             yield from ((words, of) for words, of in (*by_element(block, name), *by_output(block, name)))
         elif not block.diagonal and flat.out_shape != block.array.shape:
             yield from by_output(block, name)
-    if block.whole and flat.out_dtype.kind == "f":
+    if block.whole and flat.out_dtype.kind == "f" and "f" not in block.at:
         yield "f", lambda at: at.output
     yield from differences_of_inputs(block)
     held = [(name, x) for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1]

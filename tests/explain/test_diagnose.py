@@ -363,6 +363,41 @@ CASES = {
         {"a": X, "b": Y},
         "are swapped",
     ),
+    "a factor too many in a term with a minus sign": (
+        lambda x: (x**3 - x**2).sum(),
+        lambda x: 3 * x**2 - 2 * x,
+        lambda x: 3 * x**2 - 2 * x**2,
+        {"x": np.array([1.0, 2, 3])},
+        "a factor x is missing in the term 2 * x, or superfluous in -2 * x",
+    ),
+    "a factor forgotten in a term that is divided": (
+        lambda v, a: 1 / v - a / v**2,
+        lambda v, a: (-1 / v**2 + 2 * a / v**3, -1 / v**2),
+        lambda v, a: (-1 / v**2 + 2 / v**3, -1 / v**2),
+        {"v": 2.0, "a": 3.0},
+        "a factor a is missing in the term 2 / v**3",
+    ),
+    "an input called f": (
+        lambda f: f**3,
+        lambda f: 3 * f**2,
+        lambda f: 3 * f**3,
+        {"f": 2.0},
+        "f: a factor f is superfluous",
+    ),
+    "a branch whose value is negative": (
+        lambda x: x * x if x < 1 else 2 - x * x,
+        lambda x: 2 * x if x < 1 else -2 * x,
+        lambda x: 2 * x,
+        {"x": 2.0},
+        "the sign is wrong",
+    ),
+    "the other branch, where the function is 0": (
+        lambda x, y: x * y if x < 1 else 0 * y,
+        lambda x, y: (y, x) if x < 1 else (0.0, 0.0),
+        lambda x, y: (y, x),
+        {"x": 2.0, "y": 3.0},
+        "a term y is superfluous",
+    ),
     "two numbers swapped": (
         lambda a, b: a**2 * b,
         lambda a, b: (2 * a * b, a**2),
@@ -493,6 +528,47 @@ def test_a_wrong_number_is_not_called_a_constant_factor():
         grad=lambda r, h: (2 * math.pi * r * r, math.pi * r**2),
     )
     assert report.verdict == "fail" and not report.diagnosis, report.diagnosis
+
+
+def test_a_transposed_matrix_of_a_forward_derivative_is_named():
+    """In another shape, the function uses the first two elements only, so the transpose does not fit."""
+    report = check_gradient(
+        lambda v: np.array([v[0] + 2 * v[1], 3 * v[0] + 4 * v[1]]),
+        at={"v": np.array([1.0, 2.0])},
+        jvp=lambda t, v: np.array([t[0][0] + 3 * t[0][1], 2 * t[0][0] + 4 * t[0][1]]),
+    )
+    assert "the Jacobian is transposed" in report.diagnosis[0].text
+
+
+def test_a_gradient_that_vanishes_at_the_point_only_is_not_called_zero():
+    report = check_gradient(lambda x: 1 / x - 3 / x**2, at={"x": 2.0}, grad=lambda x: -1 / x**2 + 2 / x**3)
+    assert report.verdict == "fail" and "zero" not in [finding.kind for finding in report.diagnosis]
+
+
+def test_numbers_of_right_and_wrong_elements_are_no_condition():
+    """The claim is right at 0 and 1 only."""
+    report = check_gradient(
+        lambda x: (x**4 - 3 * x**3).sum(), at={"x": np.array([1.0, 2, 3])}, grad=lambda x: 4 * x**3 - 9 * x
+    )
+    assert "right where" not in report.diagnosis[0].text, report.diagnosis
+
+
+def test_signs_that_are_the_same_at_the_tried_points_are_no_constant_claim():
+    x, y = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 2.0]]), np.array([1.0, -1.0, 1.0])
+    report = check_gradient(
+        lambda w: np.abs(x @ w - y).mean(), at={"w": np.array([0.1, 0.2])}, grad=lambda w: x.T @ np.sign(x @ w) / 3
+    )
+    assert report.verdict == "fail" and "unsteady" not in [finding.kind for finding in report.diagnosis]
+
+
+def test_a_softmax_that_gives_the_right_signs_by_chance_is_not_missing():
+    x, y = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 2.0]]), np.array([1.0, -1.0, 1.0])
+    report = check_gradient(
+        lambda w: np.maximum(0, -y * (x @ w)).mean(),
+        at={"w": np.array([-1.0, -2.0])},
+        grad=lambda w: -(x.T @ (y * (y * (x @ w) > 0))) / 3,
+    )
+    assert report.verdict == "fail" and not any("softmax" in finding.text for finding in report.diagnosis)
 
 
 def test_an_element_that_a_line_takes_is_named():

@@ -96,7 +96,7 @@ def test_what_is_named_repairs_the_claim(name):
     if evidence is None or case.local:
         return
     _, exchanged = swap(evidence)
-    for block in (block for block in evidence.here if block.wrong.any() and not observed(block)):
+    for block in (block for block in evidence.here if block.wrong.any() and not observed(block, evidence)):
         found = explanation_of(block, evidence, exchanged=block.name in exchanged)
         if found is None or isinstance(found, DiagnosisStatement):
             continue

@@ -162,7 +162,7 @@ JACOBIANS = {
     "outputs exchanged": (
         outer_function,
         lambda x: outer_jacobian(x, (1, 0, 2)),
-        "the derivatives of the outputs are exchanged along axes 0 and 1",
+        "the axes 0 and 1 of the output are exchanged",
     ),
     "an output and an input exchanged": (
         outer_function,
