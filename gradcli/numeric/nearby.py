@@ -99,12 +99,7 @@ class Nearby:
     @functools.cached_property
     def bound_there(self) -> np.ndarray | None:
         """Bounds of the errors of the claim at a point nearby, (R, n); None unless it passes there."""
-        if not self.is_known:
-            return None
-        self.entries.nearby = None  # elements that are compared meanwhile must not wait for this answer
-        there = self.check_at(self.points[0])
-        self.entries.nearby = self
-        return there
+        return self.check_at(self.points[0]) if self.is_known else None
 
     def explains(self, j: int, i: int) -> bool:
         """Return whether entry (j, i) may be right although it lies outside the slopes to both sides of its element.
@@ -130,7 +125,14 @@ class Nearby:
         gaps = np.abs(self.entries.claimed - self.entries.value)
         least = JUMPS_NEARBY * np.maximum(np.abs(self.low), np.abs(self.high)).max(axis=1, keepdims=True, initial=0.0)
         like = self.jumps & (gaps > least) & (gaps <= self.high - self.low + self.entries.tolerance())
-        return np.any(failed, axis=1) & np.all(like | ~failed, axis=1)
+        rows = np.any(failed, axis=1) & np.all(like | ~failed, axis=1)
+        return rows if not rows.any() or self.passes_where_alike(failed & rows[:, None]) else np.zeros_like(rows)
+
+    def passes_where_alike(self, places: np.ndarray) -> bool:
+        """Report whether the claim passes at the point nearby where these entries, a mask, are most like those here."""
+        off = [float(np.abs(claim - self.entries.claimed)[places].max()) for claim in self.claims]
+        k = int(np.argmin(off)) if self.is_known else 0
+        return (self.bound_there if k == 0 else self.check_at(self.points[k])) is not None
 
     @property
     def constant(self) -> np.ndarray:
@@ -196,8 +198,10 @@ class Nearby:
 
     def suspect_elements_of(self, there: Entries) -> None:
         """Compare elements alone that are wrong nearby: they are wrong here, too, unless the claim is special here."""
+        self.entries.nearby = None  # these elements must not wait for an answer
         for i in np.flatnonzero((there.state == FAIL).any(axis=0))[:MOST_SUSPECTS]:
             self.entries.compare_element(int(i))
+        self.entries.nearby = self
 
     def compare_rest(self) -> bool:
         """Compare along directions in which only elements without kinks move; return whether any is wrong."""

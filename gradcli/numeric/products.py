@@ -283,8 +283,8 @@ def itemsizes(flat: Flat) -> list[int]:
 
 
 def tolerance_of_products(flat: Flat) -> float:
-    tolerance = {8: 1e-5, 4: 1e-3}.get(min(itemsizes(flat)), 0.1)
-    return max(tolerance, 1e-3) if (flat.claim.capabilities.claim_unit or 0) > 1e-10 else tolerance
+    unit = max(flat.claim_unit, float(np.finfo(flat.out.dtype).eps) / 2)
+    return 1e-5 if unit < 1e-10 else 1e-3 if unit < 1e-5 else 0.1
 
 
 STALE = Observation(

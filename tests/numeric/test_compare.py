@@ -610,9 +610,12 @@ def test_a_slope_lost_in_rounding_is_negligible_if_its_interval_is(negligible, w
     assert found.word(0, False) == word
     found.slopes = slopes(fits, lost=False, value=value, error=0.25 / MARGIN)
     found.steps_are_rounding = lambda j: False
+    found.words = ["unknown"]
     assert found.known_error(0) == 0.25 / MARGIN
     found.slopes = slopes(fits, lost=True, value=value, error=0.25 / MARGIN)
     assert found.known_error(0) == INF and found.word(0, False) == "unknown"
+    found.words = ["agrees"]  # since the function is constant
+    assert found.known_error(0) == 0.25 / MARGIN
     found.line.measured = np.zeros(1)
     assert found.known_error(0) == 0.25 / MARGIN
 

@@ -389,12 +389,19 @@ def test_without_a_check_nearby_only_slopes_at_the_kink_decide(contradicts):
     assert near.settles(ALL) is True and seen == []
 
 
-def test_a_claim_is_checked_at_a_point_nearby_while_elements_wait_for_no_answer():
+def test_a_claim_is_checked_once_at_a_point_nearby():
     near, entries = next_to(hinge, X, lambda x: np.array([x[0] > 0, x[2], x[1]]))
     seen = []
-    near.check_at = lambda x: seen.append((x, entries.nearby)) or np.ones((1, 3))
+    near.check_at = lambda x: seen.append(x) or np.ones((1, 3))
     assert near.bound_there.tolist() == [[1, 1, 1]] and near.bound_there is near.bound_there
-    assert len(seen) == 1 and seen[0][0] is near.points[0] and seen[0][1] is None and entries.nearby is near
+    assert len(seen) == 1 and seen[0] is near.points[0] and entries.nearby is near
+
+
+def test_a_claim_that_jumps_must_pass_where_it_is_like_the_one_here():
+    """The function is constant near 1, and the claim is 1 to the left of it and 0 to the right."""
+    near, entries = next_to(lambda x: np.sign(x).sum() + 0 * x[0], np.ones(1), lambda x: 1.0 * (np.abs(x) <= 1))
+    assert not near.explains_jumps(np.ones((1, 1), bool)).any()
+    assert entries.nearby is near
 
 
 def test_bounds_of_a_point_nearby_are_small_where_the_claim_is_right():
@@ -408,6 +415,6 @@ def test_bounds_of_a_point_nearby_are_small_where_the_claim_is_right():
 
 def test_elements_that_are_wrong_nearby_are_compared_at_the_kink():
     near, asked = outside_of([1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0, 1.0]), []
-    near.entries.compare_element = asked.append
+    near.entries.compare_element = lambda i: asked.append((i, near.entries.nearby))
     near.suspect_elements_of(SimpleNamespace(state=np.array([[PASS, FAIL, OPEN], [FAIL, FAIL, PASS]])))
-    assert asked == [0, 1]
+    assert asked == [(0, None), (1, None)] and near.entries.nearby is near

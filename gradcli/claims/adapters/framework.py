@@ -68,7 +68,7 @@ class FrameworkCall(Claim):
         self.notes = (f"{FRAMEWORKS[self.engine]}{how}",)
         unit = SINGLE_UNIT if self.settle() and single else None
         short, name = 0.0, ""
-        with contextlib.suppress(Exception), self.running(self.single):
+        with contextlib.suppress(Exception), self.running(self.is_narrow(self.at)):
             short, name = max(self.short_types(), default=(0.0, ""))
         if name and self.short is None:
             unit = max(unit or 0.0, short)
