@@ -16,6 +16,8 @@ from torch.overrides import TorchFunctionMode
 from ..user.tracebacks import is_users
 from .recorder import Recorder
 
+UNREADABLE = (TypeError, BufferError, RuntimeError, ValueError)
+"""Errors for tensors that NumPy cannot read. Those under vmap and parameters of lazy modules have no numbers yet."""
 OPTIMIZERS = os.path.dirname(torch.optim.__file__) + os.sep
 
 
@@ -31,23 +33,41 @@ class TorchRecorder(Recorder, TorchFunctionMode):
     # -- access to tensors and nodes ------------------------------------------------------------------------------
 
     def array(self, x: Any) -> np.ndarray:
-        x = x.detach()
-        with contextlib.suppress(TypeError, RuntimeError):
-            return x.numpy()
-        with contextlib.suppress(RuntimeError):
+        with contextlib.suppress(*UNREADABLE):
+            x = x.detach()
+            if x.layout is torch.strided and not x.data_ptr():
+                return np.zeros(0)  # its storage was freed
+            with contextlib.suppress(*UNREADABLE):
+                return np.from_dlpack(x)  # x.numpy() would keep the script from resizing x later
             x = x.coalesce().values() if x.is_sparse else x
             x = x.float() if x.dtype in (torch.bfloat16, torch.float16) else x
             return x.resolve_conj().resolve_neg().cpu().numpy()
-        return np.zeros(0)  # under vmap and torch.compile, tensors have no numbers
+        return np.zeros(0)
 
     def address(self, x: Any) -> Any:
         try:
             return x.data_ptr() or id(x)
-        except RuntimeError:  # sparse, or without memory
+        except UNREADABLE:  # sparse, or without memory
             return id(x)
 
     def node(self, x: Any) -> Any:
-        return x.grad_fn
+        with contextlib.suppress(RuntimeError):  # PyTorch does not differentiate some views whose base has changed
+            return x.grad_fn
+        return None
+
+    def is_leaf(self, x: Any) -> bool:
+        with contextlib.suppress(RuntimeError):  # as above
+            return x.is_leaf
+        return False
+
+    def wants(self, x: Any) -> bool:
+        """Report whether a tensor requires grad; a view made in no_grad() only repeats what its base requires."""
+        return x.requires_grad and not (x._base is not None and x._base.requires_grad and self.node(x) is None)
+
+    def gradient(self, x: Any) -> Any:
+        with contextlib.suppress(RuntimeError):  # as above
+            return super().gradient(x)
+        return None
 
     def parents(self, node: Any) -> list[Any]:
         return [parent for parent, _ in node.next_functions]

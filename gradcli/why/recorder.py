@@ -87,6 +87,16 @@ class Recorder:
         node = None if x.is_leaf else x._node
         return node.parent if isinstance(node, OutputNode) else node
 
+    def is_leaf(self, x: Any) -> bool:
+        return x.is_leaf
+
+    def wants(self, x: Any) -> bool:
+        return x.requires_grad
+
+    def gradient(self, x: Any) -> Any:
+        """Return the `.grad` of a leaf, or of a result that retains it."""
+        return x.grad if x.is_leaf or x.retains_grad else None
+
     def parents(self, node: Any) -> list[Any]:
         return [p.parent if isinstance(p, OutputNode) else p for p in node.parents]
 
@@ -115,8 +125,8 @@ class Recorder:
         value = self.find(x)
         if value is None:
             value = self.new_value(x, None, self.made_at.get(self.address(x)) or users_chain())
-        elif not value.wants and x.requires_grad:  # the result of a custom function, or a leaf from now on
-            value.wants, value.leaf = True, x.is_leaf
+        elif not value.wants and self.wants(x):  # the result of a custom function, or a leaf from now on
+            value.wants, value.leaf = True, self.is_leaf(x)
         else:
             return value
         node = self.node(x)
@@ -135,7 +145,7 @@ class Recorder:
             array = self.array(x)
             value.kind = {"f": "f", "c": "f", "b": "b"}.get(array.dtype.kind, "i")
             value.state, value.shape = size_of_array(array).state, array.shape
-            value.wants, value.leaf = x.requires_grad, x.is_leaf
+            value.wants, value.leaf = self.wants(x), self.is_leaf(x)
             known[key] = (weakref.ref(x, lambda _: known.pop(key, None)), value)
         else:
             known[key] = (lambda: x, value)
@@ -157,7 +167,7 @@ class Recorder:
         made = list(numbers_inside(results))
         for x in made:
             old = self.find(x)
-            if old is not None and old.wants and old.leaf and old.kind != "p" and x.is_leaf:
+            if old is not None and old.wants and old.leaf and old.kind != "p" and self.is_leaf(x):
                 continue  # a leaf changed without a graph remains the same leaf
             if isinstance(x, (self.tensor_type, *NUMBER_TYPES)):
                 step.outputs += (self.new_value(x, step, chain),)
@@ -343,8 +353,8 @@ class Recorder:
             x = reference()
             if value.kind != "p" and x is not None:
                 value.gone = False
-                has_gradient = (x.is_leaf or x.retains_grad) and x.grad is not None
-                value.gradient = size_of_array(self.array(x.grad)) if has_gradient else None
+                gradient = self.gradient(x)
+                value.gradient = None if gradient is None else size_of_array(self.array(gradient))
         for name, value in reversed(names.items()):
             value.name = name
         return Record(list(self.steps), list(self.passes), names, list(self.used), self.bad)
