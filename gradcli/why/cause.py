@@ -256,15 +256,16 @@ class Reader:
         done: dict[tuple, int] = defaultdict(int)
         while waiting:
             value = waiting.pop()
-            step = None if value in inside else value.step
-            if step is None:
+            if value in inside:
                 continue
-            more = [*carried_by(step)]
-            for start, steps in self.leaving.items() if step.is_open and step.place is not None else ():
-                line = start, step.place  # only the script's text shows what it does with numbers
-                while done[line] < len(steps) and steps[done[line]].number < step.number and carries(*line):
-                    more += steps[done[line]].outputs
-                    done[line] += 1
+            step = value.step
+            more = [] if step is None else [*carried_by(step)]
+            end, number = (value.place, value.number) if step is None else (step.place, step.number)
+            # Only the script's text shows what it does with numbers, and what a function that is not recorded reads.
+            for start, steps in self.leaving.items() if end is not None and (step is None or step.is_open) else ():
+                while done[start, end] < len(steps) and steps[done[start, end]].number < number and carries(start, end):
+                    more += steps[done[start, end]].outputs
+                    done[start, end] += 1
             waiting += [value for value in dict.fromkeys(more) if value not in seen]
             seen.update(more)
         return seen

@@ -118,6 +118,19 @@ def test_numbers_are_followed_through_the_source_text(tmp_path):
         assert [item.rule for item in found] == [rule]
 
 
+def test_numbers_are_followed_into_leaves_from_functions_that_are_not_recorded(tmp_path):
+    file = tmp_path / "script.py"
+    file.write_text("a = x.numpy()\nb = a + 1\nunrelated = [3.0]\ny = from_numpy(b)\nz = from_numpy(unrelated)\n")
+    for line, rule in ((4, "numpy"), (5, "never-used")):
+        x = RecordedValue(1, wants=True, name="x")
+        step = RecordedStep(2, "numpy", (x,), place=(str(file), 1))
+        step.outputs = (RecordedValue(3, "p", step=step),)
+        leaf = RecordedValue(4, wants=True, chain=(((str(file), line), "<module>"),))
+        which = RecordedPass(5, "backward", (leaf,), leaves={leaf})
+        found = explain_record(Record([step], [which], {"x": x}, []), ["x"])
+        assert [item.rule for item in found] == [rule]
+
+
 def test_leaves_without_a_path_to_the_root():
     script = Script()
     x, y, z = (script.leaf(name) for name in "xyz")
