@@ -361,22 +361,38 @@ def operand_text(run: NodeRun, text: str) -> str:
 
 
 def zero_rule(run: NodeRun) -> str:
-    """Return the rule of a node that sends zeros. A softmax cancels a gradient that is the same for all elements."""
+    """Return the rule of a node that sends zeros.
+
+    A softmax cancels a gradient that is the same for all elements. atan2() has no slope where both operands are 0.
+    """
     rules = rules_for(run.name)
-    uniform = run.received.low == run.received.high
-    return next((rule for rule in rules if len(rules) == 1 or uniform == (rule == "cancelled")), "")
+    if len(rules) < 2:
+        return "".join(rules)
+    operands = run.step.inputs if run.step is not None else ()
+    holds = {
+        "cancelled": run.received.low == run.received.high,
+        "singular-point": all(v.state == "zero" for v in operands),
+    }
+    return min(rules, key=lambda rule: (True, None, False).index(holds.get(rule)))
 
 
 def zero_factor(step: RecordedStep) -> tuple[str, LinePlace | None]:
     """Return the cause of a factor of zeros: a mask, a relu, or else the product itself."""
+    if "masked" in rules_for(step.name):  # dropout() multiplies by a mask of its own
+        return "masked", step.place
     waiting = [v for v in step.inputs if v.state == "zero"]
     for value in waiting:
         if value.kind == "b":
             return "masked", step.place
-        if value.step is not None:
-            if "dead-relu" in rules_for(value.step.name):
-                return "dead-relu", value.step.place
-            waiting += [v for v in value.step.inputs if v.state == "zero" and v not in waiting]
+        if (made := value.step) is not None:
+            rules, operands = rules_for(made.name), made.inputs
+            if "dead-relu" in rules:
+                return "dead-relu", made.place
+            if "masked" in rules or "unselected-branch" in rules:
+                operands = tuple([v for v in operands if v.kind != "b"])  # a mask of zeros may mask nothing here
+                if any(v.state != "zero" for v in operands):
+                    return "masked", made.place
+            waiting += [v for v in operands if v.state == "zero" and v not in waiting]
     return "times-zero", step.place
 
 

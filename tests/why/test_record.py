@@ -275,6 +275,41 @@ def test_the_cause_of_a_zero_factor_is_named():
         assert script.why() == [("x", "zero", rule, line)]
 
 
+def test_dropped_elements_are_not_called_a_zero_factor():
+    script = Script()
+    x = script.leaf("x", gradient=ZERO)
+    loss = script.op("dropout", x)
+    script.backward(loss, node(0, loss, [(x, ZERO)], name="MulBackward0"), leaves=[x])
+    assert script.why() == [("x", "zero", "masked", 2)]
+
+
+def test_a_mask_counts_only_if_it_masks():
+    for state, rule, line in (("ok", "masked", 3), ("zero", "times-zero", 4)):  # zeros stay zeros without a mask, too
+        script = Script()
+        w = script.leaf("w", gradient=ZERO)
+        mask = script.op("gt", wants=False, kind="b", state="zero")
+        x = RecordedValue(9, state=state)
+        filled = script.op("masked_fill", x, mask, wants=False, state="zero")
+        loss = script.op("mul", w, filled)
+        script.backward(loss, node(0, loss, [(w, ZERO)]), leaves=[w])
+        assert script.why() == [("w", "zero", rule, line)], state
+
+
+def test_a_missing_slope_is_not_called_a_slope_of_zero():
+    for operation, state, rule in (
+        ("abs", "zero", "singular-point"),
+        ("linalg_vector_norm", "zero", "singular-point"),
+        ("atan2", "zero", "singular-point"),
+        ("atan2", "ok", "flat-point"),
+        ("cos", "zero", "flat-point"),
+    ):
+        script = Script()
+        x = script.leaf("x", gradient=ZERO, state=state)
+        loss = script.op(operation, x)
+        script.backward(loss, node(0, loss, [(x, ZERO)]), leaves=[x])
+        assert script.why() == [("x", "zero", rule, 2)], operation
+
+
 # -- nan ------------------------------------------------------------------------------------------------------
 
 
