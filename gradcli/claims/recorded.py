@@ -23,6 +23,7 @@ from ..rules import entry
 from ..tape.backward import grad, reachable
 from ..tape.function import Function, FunctionNode
 from ..tape.modes import Observer, enable_grad, no_grad, observing, set_grad_enabled
+from ..tape.record import Mode, recording
 from ..tape.tensor import Tensor
 from ..user.tracebacks import place_of_return
 from .claim import (
@@ -60,6 +61,17 @@ class Traced(Claim):
         outputs = list(arrays_in(result, lambda x: isinstance(x, Tensor) and x.dtype.kind in "fcO"))
         self.layout = layout_of(outputs, lambda x: x.dtype.is_complex)
         return as_one_output([x for _, x in outputs], result, self.title)
+
+    def value_here(self) -> np.ndarray:
+        """Return f at the point; note if f computes in float16, which limits the digits of values and claim."""
+        if self.here is None:
+            with recording(HalfPrecision()) as computed:
+                self.here = self.value(self.at)
+            if computed.seen and all(x.dtype != np.float16 for x in self.at.values()):
+                unit = float(np.finfo(np.float16).eps) / 2
+                self.capabilities = replace(self.capabilities, value_unit=unit, claim_unit=unit)
+                self.notes = (*self.notes, f"it computes in float16, which has {-np.log10(unit):.1f} digits")
+        return self.here
 
     def value(self, arrays: Arrays) -> np.ndarray:
         self.budget.require(1)
@@ -187,6 +199,18 @@ class Traced(Claim):
         places = tuple(i for i, name in enumerate(arrays) if name in (self.wrt if names is None else names))
         with no_grad():  # no second derivatives are needed
             return trace(lambda *xs: self.call(xs), tuple(new_tensor(x) for x in arrays.values()), {}, places)
+
+
+class HalfPrecision(Mode):
+    """Notes whether an operation gives float16."""
+
+    seen = False
+
+    def record(self, primitive: Any, operands: tuple, params: dict) -> Any:
+        result = self.below.record(primitive, operands, params)
+        tensors = arrays_in(result, lambda x: isinstance(x, Tensor))
+        self.seen = self.seen or any(x._data.dtype == np.float16 for _, x in tensors)
+        return result
 
 
 def as_one_output(outputs: list[Tensor], result: Any, title: str) -> Tensor:
