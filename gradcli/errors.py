@@ -216,7 +216,8 @@ def describe_missing(name: str, known) -> str:
     advice = f"; nearest: {', '.join(words)}" if words else ""
     if last in THERE_INSTEAD:
         advice = f"; instead: {THERE_INSTEAD[last]}"
-    return f"gradcli has no {name}{advice}; 'gradcli gradcheck FILE.py:f' checks code that runs on PyTorch itself"
+    command = "gradcli gradcheck FILE.py:f --engine torch"
+    return f"gradcli has no {name}{advice}; '{command}' checks code that runs on PyTorch itself"
 
 
 def did_you_mean(word: str, known) -> str | None:

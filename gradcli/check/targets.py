@@ -25,7 +25,7 @@ from ..program.target import Target, load_file, load_named, read_source, refuse_
 from ..request import Request
 from ..results.checks import CheckReport
 from ..user.address import kind_of_address
-from ..user.frameworks import engine_of, modules_imported
+from ..user.frameworks import engine_of, modules_imported, refuse_several
 from ..user.loading import Folders, check_callable, find_in, load_module, root_of, same_file
 from .check import REGISTRY, Check, claim_opened, error_report, reference_check, surroundings_of
 from .keeper import kept
@@ -313,6 +313,7 @@ def by_framework(target: Target, request: Request) -> Check | CheckReport | None
             raise
         return error_report(title, path, start, error)
     refuse_calculator(function, title)
+    refuse_several(function, title, request.engine)
     engine = engine_of(function, request.engine)
     if engine is None:
         return None

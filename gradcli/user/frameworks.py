@@ -28,22 +28,33 @@ def framework_of(function: Any) -> str | None:
 
 def engine_of(function: Any, wanted: str | None) -> str | None:
     """Return the framework that runs a function: the wanted one or the one it uses; None for gradcli's own engine."""
-    engine = wanted if wanted is not None else framework_of(function) or framework_around(function)
-    return engine if engine in ADAPTED else None
+    if wanted is None and (wanted := framework_of(function)) is None:
+        around = frameworks_around(function)
+        wanted = around.pop() if len(around) == 1 else None
+    return wanted if wanted in ADAPTED else None
 
 
-def framework_around(function: Any) -> str | None:
-    """Return the only framework that a function's file imports, if its code names no module: `x.sin().sum()`."""
+def frameworks_around(function: Any) -> set[str]:
+    """Return the frameworks that a function's file imports, if its code names no module: `x.sin().sum()`."""
     code, variables = getattr(function, "__code__", None), getattr(function, "__globals__", {})
     if not isinstance(code, CodeType):
-        return None
+        return set()
     used = set(names_in(code))
-    frameworks = {framework_behind(x) for x in variables.values() if isinstance(x, ModuleType)} - {None}
     modules = (x for name, x in variables.items() if name in used and x is not function)
     names_own = any(isinstance(x, ModuleType) and x.__name__.startswith("gradcli") for x in variables.values())
-    if len(frameworks) != 1 or names_own or any(callable(x) or isinstance(x, ModuleType) for x in modules):
-        return None
-    return frameworks.pop()
+    if names_own or any(callable(x) or isinstance(x, ModuleType) for x in modules):
+        return set()
+    return {found for x in variables.values() if isinstance(x, ModuleType) and (found := framework_behind(x))}
+
+
+def refuse_several(function: Any, title: str, wanted: str | None) -> None:
+    """Raise GradcliError if several frameworks could run a function: its file imports them, and its code names none."""
+    around = frameworks_around(function) if wanted is None and framework_of(function) is None else set()
+    if len(around) > 1:
+        theirs = " and ".join(FRAMEWORKS[name] for name in sorted(around))
+        engines = ", ".join(name for name in ADAPTED if name in around)
+        message = f"{title} uses no name of a framework, and its file imports {theirs}"
+        raise GradcliError(message, hint=f"pass --engine with the framework that runs it: {engines} or gradcli")
 
 
 def framework_imported(source: str) -> str | None:
