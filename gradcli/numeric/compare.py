@@ -383,7 +383,7 @@ class Comparison:
             return "contradicts"
         constant = all(f.constant[j] for f in slopes.fits)
         lost = slopes.lost[j] and self.line.measured is None
-        flat = bool(lost) and self.tried and a == 0 and self.is_flat(j)
+        flat = bool(lost) and self.tried and self.is_flat(j)
         if (lost and not flat) or (constant and not self.tried):
             known = slopes.lost[j] and not self.is_hidden(j)
             if known and max(abs(a), abs(value)) + MARGIN * error <= self.limits.negligible[j]:
@@ -399,8 +399,9 @@ class Comparison:
         return "contradicts" if excluded else "disagrees"
 
     def known_error(self, j: int) -> float:
-        """Return the error of slope j; infinite if it is hidden. If the claim agrees, the function is constant."""
-        return np.inf if self.words[j] != "agrees" and self.is_hidden(j) else float(self.slopes.error[j])
+        """Return the error of slope j; infinite if it is hidden, so that nothing can be said of the claim."""
+        said = self.words[j] in ("agrees", "differs slightly", "disagrees", "contradicts")
+        return np.inf if not said and self.is_hidden(j) else float(self.slopes.error[j])
 
     def is_hidden(self, j: int) -> bool:
         """Return whether equal values close to x hide how function j changes."""

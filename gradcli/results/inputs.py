@@ -220,7 +220,7 @@ class InputCheck:
         digits = digits_to_tell(worst.claimed, worst.numeric, precision or COMPARED_DIGITS)
         claimed = f"{place}: claimed {float(worst.claimed):z.{digits}g}"
         if worst.sides is not None:
-            tolerance = 1e-7 * max(map(abs, worst.sides))
+            tolerance = 1e-7 * max((abs(side) for side in worst.sides if math.isfinite(side)), default=0.0)
             low, high = sorted(side if abs(side) > tolerance else 0.0 for side in worst.sides)
             if low - tolerance <= worst.claimed <= high + tolerance:
                 return f"{claimed}, which is possible at this kink, but not together with the other claimed values"

@@ -580,7 +580,7 @@ CONSTANT = fit_of(0.02, 0.0, 0.0, constant=True)
         ({"tried": False, "lost": True}, 0.0, "unknown"),
         ({"lost": True, "is_flat": lambda j: True}, 0.0, "agrees"),
         ({"lost": True, "is_flat": lambda j: True, "error": 1.0}, 0.0, "agrees"),
-        ({"lost": True, "is_flat": lambda j: True}, 1.0, "unknown"),
+        ({"lost": True, "is_flat": lambda j: True}, 1.0, "disagrees"),
         ({"lost": True, "is_flat": lambda j: False}, 0.0, "unknown"),
         ({"lost": True, "is_flat": lambda j: True, "tried": False}, 0.0, "unknown"),
         ({"lost": True, "is_flat": lambda j: False, "measured": True}, 0.0, "agrees"),
@@ -606,6 +606,7 @@ def test_a_slope_lost_in_rounding_is_negligible_if_its_interval_is(negligible, w
         claimed=claimed(a),
         slopes=slopes(fits, lost=True, value=value, error=0.25 / MARGIN),
         limits=limits(negligible=negligible),
+        is_flat=lambda j: False,
     )
     assert found.word(0, False) == word
     found.slopes = slopes(fits, lost=False, value=value, error=0.25 / MARGIN)

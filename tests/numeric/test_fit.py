@@ -36,6 +36,14 @@ def test_the_error_covers_noise_and_truncation(f, slope, noise):
         assert found.error[0] <= 0.01 + 200 * noise / width
 
 
+@pytest.mark.parametrize("f", [np.tanh, np.sin, np.arctan, lambda x: x / np.sqrt(1 + x**2)])
+@pytest.mark.parametrize("side", [0, 1, -1])
+def test_the_error_of_a_quick_fit_covers_odd_functions(f, side):
+    """Their slope at 0 is 1, and the even coefficients of a fit around 0 show no noise."""
+    found = fit(sampler_of(f, 0.0).element(0), 0.02, 4, side)
+    assert abs(found.value[0] - 1) <= found.error[0] < 1e-3
+
+
 def test_only_coefficients_above_the_noise_count():
     """With x = u / 2: 1 + 2 x + 3 x^3 = 1 + u + 3 u^3 / 8, and u^3 = (3 T1 + T3) / 4."""
     found = fit(line_of(lambda x: 1 + 2 * x + 3 * x**3), 0.5, 16)
