@@ -262,9 +262,7 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
     q, c = item.quantity, item.constant
     of = lambda at: at.a - constant(at) * q.of(at)  # noqa: E731
     if q.name == "1":
-        text = (
-            f"claim and derivative differ by the same number everywhere, {value}: a constant is missing or superfluous"
-        )
+        text = f"claim and derivative differ by the same number, {value}: a constant is missing or superfluous"
         return Hypothesis("dropped term", text, of, fitted=numbers.count)
     name, value = with_f(q.name, numbers.block), value.removeprefix("-")
     size, _, where = value.partition(" for ")

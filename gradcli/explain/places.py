@@ -418,6 +418,4 @@ def range_of_ratios(block: InputBlock) -> str:
     everything = "all" if block.wrong.all() else "the wrong"
     if f"{low:z.3g}" == f"{high:z.3g}":
         return f"{everything} elements are off by nearly the same factor: the claim is {low:z.3g} times the derivative"
-    return (
-        f"{everything} elements are off by different factors: the claim is {low:z.3g} to {high:z.3g} times the derivative"
-    )
+    return f"{everything} elements are off by different factors: the claim is {low:z.3g} to {high:z.3g} times the derivative"
