@@ -416,6 +416,7 @@ def range_of_ratios(block: InputBlock) -> str:
         off = np.abs(ratios - 1)
         return f"the wrong elements have relative errors of {off.min():.2g} to {off.max():.2g}"
     everything = "all" if block.wrong.all() else "the wrong"
-    if f"{low:z.3g}" == f"{high:z.3g}":
-        return f"{everything} elements are off by nearly the same factor: the claim is {low:z.3g} times the derivative"
-    return f"{everything} elements are off by different factors: the claim is {low:z.3g} to {high:z.3g} times the derivative"
+    least, most = f"{low:z.3g}", f"{high:z.3g}"
+    if least == most:
+        return f"{everything} elements are off by nearly the same factor: the claim is {least} times the derivative"
+    return f"{everything} elements are off by different factors: the claim is {least} to {most} times the derivative"

@@ -105,15 +105,20 @@ class RecordedRun:
         return found
 
     def depends_through(self, early: int, late: int) -> bool:
-        """Report whether the late node depends on the inputs through the early one only."""
+        """Report whether the late node depends on the elements to be explained through the early one only."""
         last, node = self.nodes[late], self.nodes[early]
         between = pulled(last, self.arriving[last], [node]).get(node, np.zeros(shape_of_node(node) or ()))
-        through = self.pull(early, np.asarray(between))
-        return bool(np.allclose(through, self.parts[late], rtol=BACKWARD_ALIKE, atol=BACKWARD_ALIKE * np.ptp(through)))
+        through, whole = self.pull(early, np.asarray(between))[self.explained], self.parts[late][self.explained]
+        size = np.abs(whole).max(initial=0.0)
+        return bool(np.allclose(through, whole, rtol=BACKWARD_ALIKE, atol=BACKWARD_ALIKE * size))
 
     def left_out(self, early: int, late: int) -> np.ndarray:
-        """Return the derivative as if the late node's derivative with respect to the early one were 1."""
-        return self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
+        """Return the derivative as if the late node's derivative with respect to the early one were 1.
+
+        nan if it depends on the elements to be explained in other ways, too: then, these are left out as well.
+        """
+        left = self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
+        return left if self.depends_through(early, late) else np.full_like(left, np.nan)
 
     def applied_twice(self, early: int, late: int) -> np.ndarray:
         node, last = self.nodes[early], self.nodes[late]
@@ -163,7 +168,7 @@ def shortcut_hypotheses(runs: list[RecordedRun]) -> Iterator[Finding]:
     pairs = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[1]))[:MOST_NODE_PAIRS]
     for way, words in ((RecordedRun.left_out, "{} is left out"), (RecordedRun.applied_twice, "{} is applied twice")):
         for early, late in pairs:
-            if all(gives_claim(way(run, early, late), run) for run in runs) and here.depends_through(early, late):
+            if all(gives_claim(way(run, early, late), run) for run in runs):
                 between = [k for k in sorted(before[late]) if early in before[k]]
                 of = operations(here, *between, late)
                 what = "in the claim, the derivative of " + words.format(of)
