@@ -38,6 +38,7 @@ class StepReport(CheckReport):
     The inputs are the parameters, claimed the gradient that the optimizer gets, numeric that of the declared loss.
     step: its number; turn: which evaluation of its closure, if it has one; steps: all steps with this verdict.
     of: the number of the optimizer. batches: since the step before. weights: of batches or terms, if they explain it.
+    only_at: the step for which the number of wrong parameters holds, if other steps with this verdict have another.
     """
 
     json = CheckReport.json + " step steps optimizer batches weights?"
@@ -49,6 +50,7 @@ class StepReport(CheckReport):
     steps: tuple[str, ...] = ()
     weights: tuple[StepWeight, ...] = ()
     resolution_of_step: float = 0.0
+    only_at: str = ""
 
     @property
     def resolution(self) -> float:
@@ -72,7 +74,11 @@ class StepReport(CheckReport):
         wrong = sum(item.verdict == "fail" for item in self.inputs)
         if not wrong or wrong == len(self.inputs):
             return ""
-        return f"{wrong} of {len(self.inputs)} parameters have a wrong gradient"
+        return self.of_its_step(f"{wrong} of {len(self.inputs)} parameters have a wrong gradient")
+
+    def of_its_step(self, text: str) -> str:
+        """Say for which step a text holds, if it does not hold for all steps of the report."""
+        return f"{text} (at step {self.only_at})" if text and self.only_at else text
 
     def agreement(self) -> str:
         return f"an error above {self.resolution:.1g} of the gradient would have been seen"
@@ -80,17 +86,34 @@ class StepReport(CheckReport):
 
 def merged(reports: list[StepReport]) -> tuple[StepReport, ...]:
     """Join the steps of an optimizer that have the same verdict and finding, in the order of their first steps."""
-    found: dict[tuple, StepReport] = {}
+    found: dict[tuple, list[StepReport]] = {}
     for report in sorted(reports, key=lambda r: (r.of, r.step, r.turn or 0)):
         key = (report.of, report.verdict, report.rule, report.message if report.verdict == "inconclusive" else "")
-        same = found.get(key)
-        if same is None:
-            found[key] = replace(report, steps=(report.label,))
-            continue
-        worst = max(same, report, key=lambda r: r.resolution) if report.verdict == "pass" else same
-        steps, seconds = (*same.steps, report.label), same.seconds + report.seconds
-        found[key] = replace(worst, steps=steps, seconds=seconds, step=same.step, turn=same.turn, notes=same.notes)
-    return tuple(found.values())
+        found.setdefault(key, []).append(report)
+    return tuple(map(join_reports, found.values()))
+
+
+def join_reports(reports: list[StepReport]) -> StepReport:
+    """Return the first report with the labels of all; of steps that pass, the one that would have seen the least.
+
+    If the reports differ in words or numbers, the one that is shown says for which step they hold.
+    """
+    first, shown = reports[0], reports[0]
+    if first.verdict == "pass":
+        shown = max(reports, key=lambda r: (bool(r.message), r.resolution))
+    others = replace(shown, only_at=shown.label)
+    text = others.of_its_step if any(r.message != first.message for r in reports) else str
+    return replace(
+        others if any(r.differing != first.differing for r in reports) else shown,
+        steps=tuple(r.label for r in reports),
+        seconds=sum(r.seconds for r in reports),
+        step=first.step,
+        turn=first.turn,
+        notes=first.notes,
+        message=text(shown.message),
+        diagnosis=tuple(finding._replace(text=text(finding.text)) for finding in shown.diagnosis),
+        resolution_of_step=max(r.resolution for r in reports) if first.verdict == "pass" else first.resolution,
+    )
 
 
 @declare(

@@ -1,8 +1,11 @@
 """What the processes of a command report on steps: results, skipped steps, and errors that say what was seen."""
 
+from dataclasses import replace
+
 from gradcli.errors import GradcliError
 from gradcli.guard.step_summary import StepOptions, summarize
 from gradcli.results.checks import Finding
+from gradcli.results.inputs import InputCheck
 from gradcli.results.steps import Problem, StepReport, StepWeight
 
 OPTIONS = StepOptions(("train.py", "full_loss"))
@@ -12,7 +15,8 @@ def report(step, verdict, of=0, rule="", turn=None, resolution=1e-6):
     diagnosis = (Finding(rule, f"text of step {step}"),) if rule else ()
     return StepReport(
         "full_loss", "train.py", 9, verdict, 0.5, step=step, of=of, optimizer="SGD" if not of else f"SGD {of + 1}",
-        turn=turn, diagnosis=diagnosis, resolution_of_step=resolution, weights=(StepWeight("batch 1", 0.5, 1.0),),
+        turn=turn, diagnosis=diagnosis, message=diagnosis[0].text if rule else "", resolution_of_step=resolution,
+        weights=(StepWeight("batch 1", 0.5, 1.0),),
     )  # fmt: skip
 
 
@@ -38,6 +42,38 @@ def test_steps_with_the_same_result_are_joined():
     ]
     assert summary.line == "1 of 3 checked steps wrong; SGD took 5 steps; 1.5 s of checking"
     assert summary.reports[0].where == "steps 1 and 4 of SGD"
+
+
+def test_joined_steps_say_for_which_of_them_a_number_holds():
+    found = reports(report(1, "fail", rule="x"), report(2, "fail", rule="x"), report(4, "fail", rule="y"))
+    summary, _ = summary_of(found)
+    assert [(r.steps, r.diagnosis[0].text) for r in summary.reports] == [
+        (("1", "2"), "text of step 1 (at step 1)"),
+        (("4",), "text of step 4"),
+    ]
+    same = [replace(report(k, "fail", rule="x"), message="same", diagnosis=(Finding("x", "same"),)) for k in (1, 2)]
+    summary, _ = summary_of(reports(*same))
+    assert [(r.steps, r.message, r.diagnosis[0].text) for r in summary.reports] == [(("1", "2"), "same", "same")]
+
+
+def test_joined_steps_say_for_which_of_them_the_wrong_parameters_are_counted():
+    def with_parameters(step, verdicts):
+        inputs = tuple(
+            InputCheck(name, (2,), v, 0.0, 0.0, 6.0, None, None) for name, v in zip("abc", verdicts, strict=True)
+        )
+        return replace(report(step, "fail", rule="x"), inputs=inputs)
+
+    failed = ["fail", "pass", "pass"]
+    (joined,) = summary_of(reports(with_parameters(1, failed), with_parameters(2, ["fail", "fail", "pass"])))[0].reports
+    assert joined.differing == "1 of 3 parameters have a wrong gradient (at step 1)"
+    (joined,) = summary_of(reports(with_parameters(1, failed), with_parameters(2, failed)))[0].reports
+    assert joined.differing == "1 of 3 parameters have a wrong gradient"
+
+
+def test_steps_that_pass_clipped_say_at_which_step_the_norm_is_clipped():
+    clipped = replace(report(2, "pass", resolution=1e-7), message="clipped from norm 5 to 1")
+    (joined,) = summary_of(reports(report(1, "pass"), clipped))[0].reports
+    assert (joined.message, joined.resolution) == ("clipped from norm 5 to 1 (at step 2)", 1e-6)
 
 
 def test_optimizers_and_closures_are_told_apart():
