@@ -32,7 +32,7 @@ class OptimizerStep(Protocol):
     ranks: Sequence[int]
     loss_scale: float | None
     clips: Sequence[tuple[str, float, float | None]]
-    window_before: int
+    windows_before: Sequence[int]
     counts: Sequence[tuple[str, float]]
     has_moved: bool
 

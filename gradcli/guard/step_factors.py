@@ -85,14 +85,15 @@ def loss_scale(e: StepEvidence, c: float) -> Named | None:
 def accumulation(e: StepEvidence, c: float) -> Named | None:
     """Explain a factor by the number of batches, of processes, or of both."""
     ranks = len(set(e.step.ranks)) if e.step.ranks else 1
-    each, before = e.count // ranks, e.step.window_before
+    each = e.count // ranks
     if ranks > 1 and e.near(c, 1 / ranks):
         text = f"{ranks} times too small: averaged over the {ranks} processes twice"
         return Named("averaged-twice", text)
     if ranks > 1 and e.near(c, ranks):
         text = f"{ranks} times too large: the sum over {ranks} processes was not divided by {ranks}"
         return Named("ranks-not-averaged", text)
-    if 0 < each < before and e.near(c, each / before):
+    before = next((n for n in e.step.windows_before if 0 < each < n and e.near(c, each / n)), 0)
+    if before:
         has = "this step has 1 batch" if each == 1 else f"this step has {each} batches"
         return Named("incomplete-window", f"{short_number(c)} times the declared one: divided by {before}, but {has}")
     for count, words in ((each, f"{each} batches"), (e.count, f"{e.count} batches")):
@@ -160,13 +161,19 @@ def explain_parameters(e: StepEvidence) -> Named | None:
     if common is None:
         return None
     odd = [k for k in known if not alike(factors[k], common, e, k)]
-    if not odd or (all(sizes[k] == 1 and factors[k] for k in odd) and len(odd) > 1):
+    single = all(sizes[k] == 1 and factors[k] for k in odd)  # some factor fits each single number
+    if not odd or (single and (len(odd) > 1 or not is_short(factors[odd[0]]))):
         return None
     predicted = np.concatenate(
         [(factors[k] if k in odd else common) * e.exact[b] for k, b in enumerate(e.compared.blocks)]
     )
     found = parameters_text(e, tuple(e.names[k] for k in odd), factors[odd], common)
     return None if found is None else found._replace(sum=predicted)
+
+
+def is_short(x: float) -> bool:
+    """Report whether a factor has two digits, as people write it."""
+    return bool(abs(x - float(f"{x:.2g}")) <= SMALL_WEIGHT * abs(x))
 
 
 def parameters_text(e: StepEvidence, names: tuple[str, ...], values: np.ndarray, common: float) -> Named | None:

@@ -251,6 +251,38 @@ def test_two_processes_that_train_together(kind, found_in_two_processes):
     assert check["batches"] == 2
 
 
+WINDOWS = """
+import sys, torch
+torch.manual_seed(0)
+x = torch.randn(30, 4)
+rows = torch.utils.data.TensorDataset(x, x.sum(1, keepdim=True))
+loader = torch.utils.data.DataLoader(rows, batch_size=5)
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+loss_of = torch.nn.MSELoss()
+def full_loss(model, batches):
+    inputs = [batch[0] if type(batch) is list else batch for batch in batches]
+    return sum(loss_of(model(x), x.sum(1, keepdim=True)) for x in inputs) / len(inputs)
+for epoch in range(4):
+    for k, (x, y) in enumerate(loader if sys.argv[1] == "loader" else list(zip(x.split(5), rows.tensors[1].split(5)))):
+        wanted = 4 if k < 4 or sys.argv[2] == "wrong" else 2
+        (loss_of(model(x), y) / wanted).backward()
+        if k in (3, 5):
+            optimizer.step(), optimizer.zero_grad()
+    x = rows.tensors[0]
+"""
+
+
+@pytest.mark.parametrize("source", ["loader", "tensors"])
+def test_all_incomplete_windows_have_one_name(source, tmp_path):
+    (tmp_path / "windows.py").write_text(WINDOWS)
+    _, checks = watch(tmp_path, "windows.py:full_loss", "windows.py", source, "right")
+    assert [check["verdict"] for check in checks] == ["pass"], checks
+    _, checks = watch(tmp_path, "windows.py:full_loss", "windows.py", source, "wrong")
+    assert [(check["verdict"], check["steps"]) for check in checks] == [("pass", ["1"]), ("fail", ["2", "4", "8"])]
+    assert [item["rule"] for item in checks[1]["diagnosis"]] == ["incomplete-window"], checks
+
+
 BASE = """
 import torch
 torch.manual_seed(0)
@@ -312,6 +344,22 @@ def test_one_number_or_named_terms_are_a_loss():
     assert list(terms_of_torch_loss({"a": number, 2: 0.0}, "f")) == ["a", "2"]
     with pytest.raises(NotDeclaredError):
         terms_of_torch_loss(None, "f")
+
+
+def test_a_copy_is_kept_only_while_the_values_are_the_same():
+    import torch
+
+    from gradcli.guard.in_command.gradcli_importlib_bootstrap.training import is_unchanged
+
+    norm = torch.nn.BatchNorm1d(3)
+    x, mean, sparse = norm.weight, norm.running_mean, torch.eye(3).to_sparse()
+    copies = [(y, y._version, y.detach().clone()) for y in (x, mean, sparse)]
+    assert [is_unchanged(old, old[0]) for old in copies] == [True, True, True]
+    norm(torch.randn(4, 3))
+    x.data.add_(1)
+    assert [old[1] == old[0]._version for old in copies] == [True, True, True]  # PyTorch does not count these changes
+    assert [is_unchanged(old, old[0]) for old in copies] == [False, False, True]
+    assert not is_unchanged(None, x) and not is_unchanged(copies[0], mean)
 
 
 def test_no_step_is_an_error(tmp_path):

@@ -36,7 +36,7 @@ class FakeStep:
     ranks: tuple = ()
     loss_scale: float | None = None
     clips: tuple = ()
-    window_before: int = 0
+    windows_before: tuple = ()
     counts: tuple = (("rows", 12.0), ("labels", 40.0), ("shifted labels", 30.0), ("positions", 96.0))
 
     @property
@@ -114,7 +114,7 @@ CASES = {
         lambda s: (1 + 1e-6 * np.array([4, -3, 2, -4])) @ s.parts[""],
         "4 times too large",
     ),
-    "incomplete-window": (FakeStep(EQUAL, window_before=6), lambda s: s.exact * 4 / 6, "divided by 6"),
+    "incomplete-window": (FakeStep(EQUAL, windows_before=(2, 6)), lambda s: s.exact * 4 / 6, "divided by 6"),
     "loss-scale-left": (FakeStep(loss_scale=65536.0), lambda s: 65536 * s.exact, "65536 times too large"),
     "loss-scale-left twice": (FakeStep(loss_scale=1024.0), lambda s: s.exact / 1024, "divided out twice"),
     "loss-scale-left by hand": (FakeStep(), lambda s: 512 * s.exact, "2^9 times"),

@@ -19,7 +19,7 @@ class Step:
 
     names, shapes, batches, unequal, unused = ("w",), {"w": (30,)}, (0, 1), (), ()
     before, parameters, ranks, loss_scale, clips = None, {"w": np.ones(30)}, (), None, ()
-    window_before, counts, has_moved, model = 0, (), False, None
+    windows_before, counts, has_moved, model = (), (), False, None
 
     def __init__(self, factor=1.0, exact=EXACT, rounding=1e-7, fresh=EXACT, replayed=True, narrow=()):
         self.observed = {"w": factor * EXACT * (1 + 0.3 * rounding)}

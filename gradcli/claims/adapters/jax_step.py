@@ -100,8 +100,8 @@ class JaxStep:
         return first, second
 
     @property
-    def window_before(self) -> int:
-        return self.moment.progress.window
+    def windows_before(self) -> tuple[int, ...]:
+        return (self.moment.progress.window,)
 
     @property
     def counts(self) -> list[tuple[str, float]]:

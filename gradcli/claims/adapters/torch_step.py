@@ -111,8 +111,9 @@ class TorchStep:
         return counts_of([batch.value for batch in self.batches])
 
     @property
-    def window_before(self) -> int:
-        return self.moment.progress.window
+    def windows_before(self) -> tuple[int, ...]:
+        """How many batches the last step had, and the longest of all steps before."""
+        return self.moment.progress.window, self.moment.progress.widest
 
     def value_of(self, x: Any) -> Any:
         """Return the values of a parameter or buffer at the calls of the model."""

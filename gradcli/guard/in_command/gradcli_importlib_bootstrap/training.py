@@ -36,6 +36,11 @@ class RecordedModuleCall:
     def reached(self):
         return self.reached_at >= 0
 
+    @property
+    def is_batch(self):
+        """Whether its arguments are a batch of a step, for a program without a loader."""
+        return not self.inner and (self.reached or not self.hooked)
+
 
 class CallWithoutGraph:
     """A call of a module that records no graph. batches: those that it used."""
@@ -49,14 +54,15 @@ class OptimizerProgress:
 
     start: the time of its last step. cleared: since when its gradient collects, if zero_grad() was called after a step
     of another optimizer. turn: which evaluation of the closure of this step; before: copies of gradients and parameters
-    at the step before. window: the number of batches before the last step. first: such copies at the first step, if it
-    was inside autocast. born, fetches: how many steps all optimizers had taken at its creation, and how many batches
-    were fetched before its last step.
+    at the step before. window: the number of batches of the last step (fetched ones, if not all calls were noted).
+    widest: the largest number of batches of a step with noted calls. first: copies at the first step, if it was inside
+    autocast. born, fetches: how many steps all optimizers had taken at its creation, and how many batches were fetched
+    before its last step.
     """
 
     def __init__(self, number, title, start, born, fetches):
         self.title, self.number, self.start, self.born, self.fetches = title, number, start, born, fetches
-        self.steps, self.turn, self.before, self.window = 0, 0, None, 0
+        self.steps, self.turn, self.before, self.window, self.widest = 0, 0, None, 0, 0
         self.optimizer, self.first, self.cleared = None, None, -1
 
     @property
@@ -190,8 +196,7 @@ class Training:
         found = {}
         for _, x in (*module.named_parameters(), *module.named_buffers()):
             old = self.kept.get(id(x))
-            same = old is not None and old[0] is x and old[1] == x._version
-            found[id(x)] = old if same else (x, x._version, x.detach().clone())
+            found[id(x)] = old if is_unchanged(old, x) else (x, x._version, x.detach().clone())
         self.kept.update(found)
         return found
 
@@ -252,29 +257,32 @@ class Training:
             self.steps += 1
             self.taken[progress.title] = progress.steps
         progress.turn = turn
-        if self.armed:
-            self.look_at(optimizer, progress)
-        else:
-            progress.window = max(self.fetches - progress.fetches, 1)
+        noted = self.look_at(optimizer, progress) if self.armed else 0
+        if not turn:
+            progress.window = noted or self.fetches - progress.fetches
         progress.fetches = self.fetches
         progress.start = self.stepped = self.tick()
         self.finish(optimizer, progress, closure=progress if turn == 0 else None)
 
     def look_at(self, optimizer, progress):
-        """Check a step if it is wanted and all calls before it were noted."""
+        """Check a step if it is wanted and all calls before it were noted; return its number of batches, else 0."""
         turn = progress.turn
         calls = [call for call in self.calls if progress.depends_on(call)]
         batches = list(dict.fromkeys(batch for call in calls for batch in call.batches)) or self.unused(progress)
         wanted = (turn or 0) < 2 and self.is_wanted(progress.steps)
         wanted = wanted or (self.ending and not turn and any(batch.is_last for batch in batches))
-        if wanted and self.missed < progress.since:
+        complete = self.missed < progress.since
+        if wanted and complete:
             self.check(optimizer, progress, calls)
         if not calls:
             for batch in batches:
                 batch.used = self.now
-        progress.window = max(len(batches), 1)
-        self.widest = max(self.widest, progress.window)
+        count = len(batches) or sum(call.is_batch for call in calls)  # without a loader, a call is a batch
+        noted = count * complete
+        progress.widest = max(progress.widest, noted)
+        self.widest = max(self.widest, len(batches))
         self.batches.note_ahead()
+        return noted
 
     def unused(self, progress):
         """Return batches for a step without calls, as in a compiled function: those fetched since the step before."""
@@ -317,6 +325,21 @@ class Training:
         """Return copies of gradients and values by the id of a parameter."""
         found = [p for group in optimizer.param_groups for p in group["params"]]
         return {id(p): (None if p.grad is None else p.grad.detach().clone(), p.detach().clone()) for p in found}
+
+
+def is_unchanged(old, x):
+    """Report whether a tensor is as it was when `keep` made a copy of it.
+
+    Values are compared, too: batch norm changes its running statistics, and `x.data` a tensor, without a new version.
+    Parameters that are split over processes have versions only, since comparing these would communicate.
+    """
+    torch = sys.modules["torch"]
+    if old is None or old[0] is not x or old[1] != x._version:
+        return False
+    if type(x) not in (torch.Tensor, torch.nn.Parameter) or x.is_meta or x.layout != torch.strided:
+        return True
+    kept = old[2]
+    return kept.dtype == x.dtype and kept.device == x.device and torch.equal(kept, x)
 
 
 def forget_training():
