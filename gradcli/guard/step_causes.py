@@ -17,6 +17,8 @@ from .step_weights import batch_weights, detached_term, equal_weights, explain_t
 
 CLOSE_MISFIT = 3.0
 """A mean square misfit in units of the rounding that leaves no room for another cause."""
+NUMBERS_OF_A_SHARE = 3
+"""A share of fewer parameters than that is not determined, as in `GradientComparison.determines`."""
 
 
 def explain_whole(evidence: StepEvidence) -> Named | None:
@@ -60,23 +62,48 @@ def gradient_kept(e: StepEvidence) -> Named | None:
 
 
 def weight_decay(e: StepEvidence) -> Named | None:
-    """Explain a multiple of the parameters, or of their signs, in the gradient."""
+    """Explain a multiple of the parameters, or of their signs, in the gradient: too much of it, or too little."""
     theta = join_vectors(e.step.parameters, e.names)
     where = np.zeros(len(theta), bool)
     for k in e.compared.wrong:
         where[e.compared.blocks[k]] = True
     for column, words in ((theta, "the parameters"), (np.sign(theta), "the signs of the parameters")):
-        if not column.any() or not e.compared.determines(2):
-            continue
         for added in (column, np.where(where, column, 0.0)):
-            fit = e.compared.fit([e.exact, added])
-            if fit.holds and abs(fit.weights[1]) > 4 * fit.errors[1]:
-                own = (
-                    "the declared gradient" if e.near(fit.weights[0], 1) else f"{short_number(fit.weights[0])} times it"
-                )
-                text = f"{own} plus {short_number(fit.weights[1])} times {words}: weight decay is in the gradient"
-                return Named("weight-decay", text, (), fit.sum)
+            found = share_of_parameters(e, added)
+            if found is not None:
+                rule, text = words_for_decay(e, *found, words)
+                return Named(rule, text, (), found[0] * e.exact + found[1] * added)
     return None
+
+
+def share_of_parameters(e: StepEvidence, column: np.ndarray) -> tuple[float, float] | None:
+    """Return the factors of the declared gradient and of a column whose sum is the observed one, if they exist.
+
+    The first factor is 1 if that fits: then fewer numbers determine the other one.
+    """
+    size = column @ column
+    if np.count_nonzero(column) < NUMBERS_OF_A_SHARE:
+        return None
+    share = float(column @ (e.observed - e.exact) / size)
+    if share and e.compared.determines(1) and not e.compared.differing(e.exact + share * column):
+        return 1.0, share
+    if not e.compared.determines(2):
+        return None
+    fit = e.compared.fit([e.exact, column])
+    own, share = map(float, fit.weights)
+    return (own, share) if fit.holds and abs(share) > 4 * fit.errors[1] else None
+
+
+def words_for_decay(e: StepEvidence, own: float, share: float, words: str) -> tuple[str, str]:
+    """Return the finding and its text for `own` times the declared gradient plus `share` times the parameters."""
+    alone = e.near(own, 1)
+    lead = "the declared gradient" if alone else f"{short_number(own)} times it"
+    text = f"{lead} {'plus' if share > 0 else 'minus'} {short_number(abs(share))} times {words}"
+    if share * own < 0:
+        less = "is missing or smaller than declared" if alone else "counts less than declared, next to the rest"
+        return "penalty-missing", f"{text}: a penalty on the parameters {less}"
+    more = "weight decay is in the gradient" if alone else "weight decay, or a penalty that counts more than the rest"
+    return "weight-decay", f"{text}: {more}"
 
 
 def stale_weights(e: StepEvidence) -> Named | None:
@@ -112,6 +139,7 @@ HYPOTHESES = (
     nothing_arrives,
     factor,
     clipped_values,
+    detached_term,  # before explain_parameters: some factor fits each parameter of one number
     explain_parameters,
     equal_weights,
     missing_batches,
@@ -120,7 +148,6 @@ HYPOTHESES = (
     weight_decay,
     stale_weights,
     stale_casts,
-    detached_term,
     batch_weights,
     terms_of_batches,
 )

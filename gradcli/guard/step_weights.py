@@ -23,6 +23,8 @@ from .step_fit import ColumnFit, vector_length
 
 SAME_FACTOR = 1e-5
 """Relative difference between factors of batches that counts as rounding, as in `StepEvidence.near`."""
+WHOLE = 1e-3
+"""Largest relative distance of a weight from a whole number that counts as rounding."""
 COARSEST_FACTOR = 0.01
 """The largest such difference that errors of the fit may explain: the resolution of bfloat16."""
 
@@ -184,8 +186,12 @@ def groups(e: StepEvidence, weights: np.ndarray, declared: np.ndarray) -> str:
 
 
 def explain_terms(e: StepEvidence) -> Named | None:
-    """Explain terms of the loss that are missing, or count more than once."""
-    if len(e.terms) < 2 or not e.compared.determines(len(e.terms)):
+    """Explain terms of the loss that are missing, or count more than once.
+
+    In a gradient of few numbers, other losses may happen to be sums of the terms. Their weights are whole numbers only
+    if terms are missing or repeated.
+    """
+    if len(e.terms) < 2 or e.compared.numbers <= len(e.terms):
         return None
     names = list(e.terms)
     for name in names:
@@ -194,9 +200,16 @@ def explain_terms(e: StepEvidence) -> Named | None:
             table = weights_of(weights, [1.0] * len(names), names)
             return Named("term-missing", f"term '{name}' does not contribute", table, e.exact - e.terms[name])
     fit = e.compared.fit(list(e.terms.values()))
-    if not fit.holds or fit.dependent:
+    if not fit.holds or fit.dependent or not (e.compared.determines(len(names)) or has_whole_weights(fit)):
         return None
     return terms_text(e, names, fit)
+
+
+def has_whole_weights(fit: ColumnFit) -> bool:
+    """Report whether all weights of a fit are whole numbers from 0 on, and known well enough to say so."""
+    whole = np.round(fit.weights)
+    tolerance = WHOLE * np.maximum(whole, 1)
+    return bool((whole >= 0).all() and (np.maximum(np.abs(fit.weights - whole), 4 * fit.errors) <= tolerance).all())
 
 
 def terms_text(e: StepEvidence, names: Sequence[str], fit: ColumnFit) -> Named:
@@ -212,7 +225,7 @@ def terms_text(e: StepEvidence, names: Sequence[str], fit: ColumnFit) -> Named:
         return Named("term-missing", text, table, fit.sum)
     for k in odd:
         times = round(fit.weights[k])
-        if times > 1 and abs(fit.weights[k] - times) <= max(tolerance[k], 1e-3 * times):
+        if times > 1 and abs(fit.weights[k] - times) <= max(tolerance[k], WHOLE * times):
             text = f"term '{names[k]}' counts {times} times"
             if times == e.count:
                 text += ", once for each batch"
@@ -221,28 +234,30 @@ def terms_text(e: StepEvidence, names: Sequence[str], fit: ColumnFit) -> Named:
 
 
 def detached_term(e: StepEvidence) -> Named | None:
-    """Explain a term that contributes to the gradient of only some parameters."""
+    """Explain a term that contributes to the gradient of only some parameters.
+
+    If nothing contributes to the gradient of the others, `explain_parameters` says so.
+    """
     if len(e.terms) < 2:
         return None
     for name, term in e.terms.items():
-        without = e.exact - term
-        lost, fits, predicted = [], True, e.exact.copy()
-        for k, block in enumerate(e.compared.blocks):
-            tolerance = e.compared.tolerances[k]
-            if vector_length(e.observed[block] - e.exact[block]) <= tolerance:
-                continue
-            if vector_length(e.observed[block] - without[block]) > 2 * tolerance:
-                fits = False
-                break
-            lost.append(e.names[k])
-            predicted[block] = without[block]
-        if fits and lost:
-            return Named(
-                "term-detached",
-                f"term '{name}' does not contribute to the gradient of {list_of_names(lost)}",
-                sum=predicted,
-            )
+        lost = parameters_without(e, term)
+        if lost and e.compared.differing(e.exact - term):
+            predicted = e.exact.copy()
+            for k in lost:
+                predicted[e.compared.blocks[k]] -= term[e.compared.blocks[k]]
+            names = list_of_names([e.names[k] for k in lost])
+            text = f"term '{name}' does not contribute to the gradient of {names}"
+            return Named("term-detached", text, sum=predicted)
     return None
+
+
+def parameters_without(e: StepEvidence, term: np.ndarray) -> list[int]:
+    """Return the wrong blocks if each is right without a term, and the other terms contribute to one of them."""
+    off = e.compared.norms(e.observed - e.exact) > e.compared.tolerances
+    fits = e.compared.norms(e.observed - e.exact + term) <= 2 * e.compared.tolerances
+    arrives = e.compared.norms(e.observed) > 0
+    return np.flatnonzero(off).tolist() if fits[off].all() and arrives[off].any() else []
 
 
 def terms_of_batches(e: StepEvidence) -> Named | None:

@@ -259,6 +259,25 @@ def closure_of_sgd():
         optimizer.step(closure)
 
 
+def after_a_call_in_train(factor):
+    """Train a batch norm in eval() whose running statistics a call with a graph has changed before."""
+    model, optimizer = start()
+    model(torch.randint(0, WORDS, (3, 7)))
+    model.eval()
+    steps(model, optimizer, shares(model, factor))
+
+
+@case("first")
+def norm_in_eval():
+    after_a_call_in_train(1.0)
+
+
+@case("first")
+def norm_in_eval_with_a_factor():
+    """step-factor"""
+    after_a_call_in_train(1.3)
+
+
 @case("first")
 def undivided():
     """not-divided"""
@@ -437,6 +456,110 @@ def decay_added():
             p.grad.add_(p.detach(), alpha=0.01)
 
     steps(model, optimizer, shares(model), after=decay)
+
+
+def all_parameters(model):
+    return torch.cat([p.flatten() for p in model.parameters()])
+
+
+def penalized(model, batches):
+    return mean_of_tokens(model, batches) + 0.1 * all_parameters(model).pow(2).sum()
+
+
+def penalized_by_name(model, batches):
+    return {"nll": mean_of_tokens(model, batches), "l2": 0.1 * all_parameters(model).pow(2).sum()}
+
+
+def train_penalized(penalize):
+    model, optimizer = start()
+    for window in windows():
+        optimizer.zero_grad()
+        (mean_of_tokens(model, window) + penalize(model)).backward()
+        optimizer.step()
+
+
+@case("first", penalized)
+def penalty_on_parameters():
+    train_penalized(lambda model: 0.1 * all_parameters(model).pow(2).sum())
+
+
+@case("first", penalized)
+def penalty_on_parameters_forgotten():
+    """penalty-missing"""
+    train_penalized(lambda model: 0.0)
+
+
+@case("first", penalized)
+def penalty_on_parameters_too_large():
+    """weight-decay"""
+    train_penalized(lambda model: 0.3 * all_parameters(model).pow(2).sum())
+
+
+@case("first", penalized_by_name)
+def penalty_on_weights_only():
+    """term-detached"""
+    train_penalized(lambda model: 0.1 * sum(p.pow(2).sum() for p in model.parameters() if p.dim() > 1))
+
+
+@case("first", penalized_by_name)
+def named_penalty_forgotten():
+    """term-missing"""
+    train_penalized(lambda model: 0.0)
+
+
+def small_terms(model, batches):
+    (x,) = batches
+    z = model(x) - x.sum(1, keepdim=True)
+    return {"squares": z.pow(2).mean(), "sizes": 0.5 * z.abs().mean()}
+
+
+def train_small(loss):
+    model, optimizer = start(nn.Linear(4, 1))
+    for _ in range(2):
+        x = torch.randn(30, 4)
+        optimizer.zero_grad()
+        loss(model(x) - x.sum(1, keepdim=True), model).backward()
+        optimizer.step()
+
+
+@case("first", small_terms)
+def small_network():
+    train_small(lambda z, _: z.pow(2).mean() + 0.5 * z.abs().mean())
+
+
+@case("first", small_terms)
+def term_three_times_in_a_small_network():
+    """term-repeated"""
+    train_small(lambda z, _: z.pow(2).mean() + 1.5 * z.abs().mean())
+
+
+@case("first", small_terms)
+def term_forgotten_in_a_small_network():
+    """term-missing"""
+    train_small(lambda z, _: z.pow(2).mean())
+
+
+@case("first", small_terms)
+def another_loss_of_a_small_network():
+    """other-gradient"""
+    train_small(lambda z, _: F.huber_loss(z, torch.zeros_like(z)))
+
+
+def small_penalized(model, batches):
+    (x,) = batches
+    return (model(x) - x.sum(1, keepdim=True)).pow(2).mean() + 0.1 * all_parameters(model).pow(2).sum()
+
+
+@case("first", small_penalized)
+def penalty_forgotten_in_a_small_network():
+    """penalty-missing"""
+    train_small(lambda z, _: z.pow(2).mean())
+
+
+@case("first", small_penalized)
+def penalty_without_the_bias_in_a_small_network():
+    """other-gradient"""
+    train_small(lambda z, model: z.pow(2).mean() + 0.1 * model.weight.pow(2).sum())
 
 
 @case("first")

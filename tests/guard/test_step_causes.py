@@ -154,6 +154,11 @@ CASES = {
     "term-missing": (two_terms(), lambda s: s.term("nll"), "term 'aux' does not contribute"),
     "term-repeated": (two_terms(), lambda s: s.term("nll") + 4 * s.term("aux"), "counts 4 times, once for each batch"),
     "term-scaled": (two_terms(), lambda s: s.term("nll") + 0.3 * s.term("aux"), "aux 0.3"),
+    "term-detached of one number": (
+        two_terms(),
+        lambda s: join_vectors(by_name(s.exact) | {"bias": by_name(s.term("nll"))["bias"]}, NAMES),
+        "to the gradient of bias",
+    ),
     "term-detached": (
         two_terms(),
         lambda s: join_vectors(by_name(s.exact) | {"first": by_name(s.term("nll"))["first"]}, NAMES),
@@ -173,6 +178,21 @@ CASES = {
         FakeStep(),
         lambda s: s.exact + 0.02 * np.sign(join_vectors(s.parameters, NAMES)),
         "0.02 times the signs",
+    ),
+    "weight-decay declared, but smaller than the rest": (
+        FakeStep(),
+        lambda s: 0.3 * s.exact + 0.02 * join_vectors(s.parameters, NAMES),
+        "0.3 times it plus 0.02 times the parameters: weight decay, or a penalty that counts more than the rest",
+    ),
+    "penalty-missing": (
+        FakeStep(),
+        lambda s: s.exact - 0.01 * join_vectors(s.parameters, NAMES),
+        "minus 0.01 times the parameters: a penalty on the parameters is missing or smaller than declared",
+    ),
+    "penalty-missing next to a larger rest": (
+        FakeStep(),
+        lambda s: 5.3 * s.exact - 0.02 * join_vectors(s.parameters, NAMES),
+        "5.3 times it minus 0.02 times the parameters: a penalty on the parameters counts less than declared",
     ),
     "stale-weights": (FakeStep(moved=np.cos(np.arange(67.0))), lambda s: s.moved, "have changed since"),
     "stale-weights of autocast": (FakeStep(cast=np.cos(np.arange(67.0))), lambda s: s.cast, "inside autocast"),
