@@ -265,12 +265,8 @@ class CheckReport:
             if seen.get("exact") == "proves" and seen.get("elements") != "right":
                 return self.message  # the values say nothing
             return f"{self.agreement()}; {self.message}" if self.message else self.agreement()
-        reason = self.diagnosis[0].kind if self.diagnosis else ""
-        if (
-            self.verdict not in ("fail", "accepted")
-            or worst is None
-            or not (items[0].verdict == "fail" or reason not in WHOLE_FINDINGS)
-        ):
+        whole = any(finding.kind in WHOLE_FINDINGS for finding in self.diagnosis)
+        if self.verdict not in ("fail", "accepted") or worst is None or (whole and items[0].verdict != "fail"):
             return self.message or "no reason was given"
         text = items[0].worst_text(precision)
         if worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
