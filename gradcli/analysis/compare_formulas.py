@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
+from sympy.core.relational import Relational
 
 from ..claims.formula import Formula, FormulaProgram
 from ..errors import GradcliError
@@ -14,7 +15,7 @@ from ..exact import printing
 from ..exact.field import as_plain, exact
 from ..exact.multiprecision import Multiprecision
 from ..exact.record import exactly
-from ..exact.symbolic import Symbolic, resolve_unknown, symbols_for
+from ..exact.symbolic import ExtremeBase, Symbolic, const, resolve_unknown, symbols_for
 from ..program.base import Program, Values
 from ..request import Request
 from ..results.studies import Agreement
@@ -229,6 +230,17 @@ def compare_nearby(expr: Any, point: dict[Any, Any], mine: complex, scale: float
     return False, None
 
 
+class Wording(NamedTuple):
+    """How claimed formulas differ. inputs: those by which they differentiate.
+
+    holds: whether the text says where the formulas are right.
+    """
+
+    text: str
+    inputs: tuple[str, ...]
+    holds: bool = False
+
+
 class Proof(NamedTuple):
     """Result of comparing formulas. equal: whether sympy shows equality. points: those at which the formulas differ.
 
@@ -238,13 +250,33 @@ class Proof(NamedTuple):
     equal: bool
     points: Sequence[Values] = ()
     note: str = NOT_SHOWN
-    words: str = ""
+    words: tuple[Wording, ...] = ()
+
+
+class ComparedFormula(NamedTuple):
+    """A claimed formula and sympy's, element by element. inputs: those by which it differentiates last."""
+
+    inputs: tuple[str, ...]
+    pairs: list[tuple[Any, Any]]
+
+    def differs(self, at: Mapping[Any, Any]) -> bool:
+        return any(differ(right, claimed, at) for right, claimed in self.pairs)
+
+    @property
+    def equal(self) -> bool:
+        return all(is_zero(right - claimed) for right, claimed in self.pairs)
+
+    def with_symbols(self, symbols: Mapping[Any, Any]) -> ComparedFormula:
+        return ComparedFormula(self.inputs, [(a.xreplace(symbols), b.xreplace(symbols)) for a, b in self.pairs])
 
 
 def compare_formulas(
     program: FormulaProgram, claimed: Sequence[Formula], points: Sequence[Values], known: Sequence[str]
 ) -> Proof:
-    """Compare claimed formulas with sympy's. known: inputs to replace by their numbers, in both."""
+    """Compare claimed formulas with sympy's. known: inputs to replace by their numbers, in both.
+
+    Of the points where they differ, those where more formulas are wrong come first.
+    """
     shapes = {name: x.shape for name, x in points[0].items()}
     if sum(int(np.prod(shape)) for shape in shapes.values()) > MAX_SYMBOLS:
         return Proof(False, (), f"formulas can be compared for at most {MAX_SYMBOLS} elements")
@@ -254,16 +286,15 @@ def compare_formulas(
     def work() -> Proof:
         symbols = {name: symbols_for(name, shape) for name, shape in shapes.items()}
         fixed = numbers_for(symbols, {name: points[0][name] for name in known})
-        pairs = [
-            tuple(e.replace(sympy.Eq, lambda *_: sympy.false).xreplace(fixed) for e in pair)  # ignore ties
-            for formula in claimed
-            for pair in pairs_of(program, formula, symbols)
-        ]
-        apart = [at for at in points if any(differ(a, b, numbers_for(symbols, at)) for a, b in pairs)]
+        compared = [compared_with(program, formula, symbols).with_symbols(fixed) for formula in claimed]
+        ties = {rel for item in compared for pair in item.pairs for e in pair for rel in e.atoms(Relational)}
+        apart = [(at, differing(compared, ties, numbers_for(symbols, at))) for at in points]
+        apart = sorted((found for found in apart if found[1]), key=lambda found: -len(found[1]))
         if apart:
-            words = words_of(pairs, symbols)
-            return Proof(False, apart, ": ".join(filter(None, (DIFFERENT, words))), words)
-        return Proof(all(is_zero(a - b) for a, b in pairs))
+            words = words_of(compared, apart, symbols)
+            text = "; ".join(item.text for item in words)
+            return Proof(False, [at for at, _ in apart], ": ".join(filter(None, (DIFFERENT, text))), words)
+        return Proof(all(item.equal for item in compared))
 
     try:
         return derive_in_time(SYMPY_SECONDS, work)
@@ -271,18 +302,92 @@ def compare_formulas(
         return Proof(False, (), f"{NOT_SHOWN}: {error.message}")
 
 
-RATIO_WIDTH = 30  # most characters of a ratio or a difference in a message
+def differing(compared: Sequence[ComparedFormula], conditions: Iterable[Any], at: Mapping[Any, Any]) -> frozenset[int]:
+    """Return which formulas differ at a point; none at a tie, where the function may have a kink."""
+    if any(is_thin(rel) and number_at(rel.lhs - rel.rhs, at) == 0 for rel in conditions):
+        return frozenset()
+    return frozenset(k for k, item in enumerate(compared) if item.differs(at))
 
 
-def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> str:
-    """Return the ratio or the difference of claimed and right formulas if all elements share one that is short."""
+STEPPED = (sympy.floor, sympy.ceiling, sympy.sign, sympy.Piecewise, ExtremeBase, const)
+"""Functions that may be equal on an open set without being the same."""
+
+
+def is_thin(relation: Any) -> bool:
+    """Report whether the two sides of a relation are equal on a set without volume only, as x and y are."""
+    x, y = (side.args[0] if isinstance(side, sympy.Abs) else side for side in relation.args)
+    return not relation.has(*STEPPED) and not x.has(sympy.Abs) and not y.has(sympy.Abs) and x not in (y, -y)
+
+
+def without_ties(expr: Any) -> Any:
+    """Replace the equations in conditions that hold almost nowhere by false, and their negations by true."""
+    expr = expr.replace(lambda e: isinstance(e, sympy.Eq) and is_thin(e), lambda _: sympy.false)
+    return expr.replace(lambda e: isinstance(e, sympy.Ne) and is_thin(e), lambda _: sympy.true)
+
+
+def compared_with(program: FormulaProgram, formula: Formula, symbols: Mapping[str, Any]) -> ComparedFormula:
+    pairs = [(without_ties(a), without_ties(b)) for a, b in pairs_of(program, formula, symbols)]
+    return ComparedFormula(formula.names[1:] if formula.option == "hess" else formula.names, pairs)
+
+
+RATIO_WIDTH = 30  # most characters of a ratio, a difference or a condition in a message
+
+
+def words_of(
+    compared: Sequence[ComparedFormula], apart: Sequence[tuple[Values, frozenset[int]]], symbols: Mapping[str, Any]
+) -> tuple[Wording, ...]:
+    """Return where the claimed formulas are right, if that is short, else how all of them differ.
+
+    apart: points, and which formulas differ there.
+    """
+    wrong = sorted(frozenset().union(*(places for _, places in apart)))
+    texts = [condition_of(compared[k], [at for at, places in apart if k in places], symbols) for k in wrong]
+    inputs = [compared[k].inputs for k in wrong]
+    every = tuple(dict.fromkeys(name for names in inputs for name in names))
+    if len({*texts}) == 1 and texts[0]:
+        return (Wording(texts[0], every, True),)
+    if any(texts):
+        pairs = zip(texts, inputs, strict=True)
+        return tuple(Wording(f"{', '.join(names)}: {text}", names, True) for text, names in pairs if text)
+    text = ratio_or_term([pair for item in compared for pair in item.pairs])
+    return (Wording(text, every),) if text else ()
+
+
+def condition_of(item: ComparedFormula, apart: Sequence[Values], symbols: Mapping[str, Any]) -> str:
+    """Return on what condition a formula is right: a symmetric matrix, positive inputs, or a region; "" if unknown."""
     for name, array in symbols.items():
         square = as_expressions(array)
         if square.ndim == 2 and len(square) == len(square.T) > 1:
             mirrored = dict(zip(square.T.flat, square.flat, strict=True))
-            lower = {a: b for a, b in mirrored.items() if a.name < b.name}
-            if all(is_zero((a - b).xreplace(lower)) for a, b in pairs):
+            if item.with_symbols({a: b for a, b in mirrored.items() if a.name < b.name}).equal:
                 return f"the claim is right if {name} is symmetric"
+    free = frozenset().union(*(e.free_symbols for pair in item.pairs for e in pair))
+    used = [name for name, array in symbols.items() if free & {*as_expressions(array).flat}]
+    for names in dict.fromkeys([*((name,) for name in used), tuple(used)]):
+        if names and not any(all((at[name] > 0).all() for name in names) for at in apart):
+            elements = [s for name in names for s in as_expressions(symbols[name]).flat]
+            if item.with_symbols({s: sympy.Symbol(s.name, positive=True) for s in elements}).equal:
+                return f"the claim is right if {' and '.join(names)} {'is' if len(names) == 1 else 'are'} positive"
+    regions = {region_of_zero(right - claimed) for right, claimed in item.pairs} - {sympy.true}
+    text = printing.text(printing.with_decimals(regions.pop())) if len(regions) == 1 else ""
+    return f"the claim is right only where {text}" if 0 < len(text) <= RATIO_WIDTH and text != "False" else ""
+
+
+def region_of_zero(difference: Any) -> Any:
+    """Return the condition on which a difference is 0, as far as its pieces show that."""
+    form = sympy.piecewise_fold(difference)
+    if not isinstance(form, sympy.Piecewise):
+        return sympy.true if is_zero(form) else sympy.false
+    zero, before = sympy.false, sympy.false
+    for piece, condition in form.args:
+        if is_zero(piece):
+            zero = sympy.Or(zero, sympy.And(condition, sympy.Not(before)))
+        before = sympy.Or(before, condition)
+    return sympy.simplify(zero)
+
+
+def ratio_or_term(pairs: Sequence[tuple[Any, Any]]) -> str:
+    """Return the ratio or the difference of claimed and right formulas if all elements share one that is short."""
     ratios = {sympy.simplify(claimed / right) for right, claimed in pairs if right != 0 or claimed != 0}
     missing = {sympy.simplify(right - claimed) for right, claimed in pairs}
     added = {-term for term in missing if all(-term in sympy.Add.make_args(claimed) for _, claimed in pairs)}
@@ -291,7 +396,8 @@ def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> st
         (not value.is_number, len(shown), text.format(shown))
         for found, text in ((ratios, "the claim is {} times the derivative"), term_text)
         for value in (found if len(found) == 1 else ())
-        if (shown := printing.text(printing.with_decimals(value))) not in ("nan", "zoo") and len(shown) <= RATIO_WIDTH
+        if not value.has(sympy.nan, sympy.oo, -sympy.oo, sympy.zoo)
+        and len(shown := printing.text(printing.with_decimals(value))) <= RATIO_WIDTH
     ]
     return min(texts)[2] if texts else ""
 
@@ -299,8 +405,14 @@ def words_of(pairs: Sequence[tuple[Any, Any]], symbols: Mapping[str, Any]) -> st
 def is_zero(difference: Any) -> bool:
     """Report whether sympy shows that an expression is 0 wherever it has a value."""
     without_sign = difference.replace(sympy.sign, lambda x: x / sympy.Abs(x))
-    ways = (sympy.expand, sympy.cancel, sympy.simplify)
+    ways = (sympy.expand, sympy.cancel, sympy.simplify, simplify_pieces)
     return any(way(form) == 0 for form in (difference, without_sign) for way in ways)
+
+
+def simplify_pieces(expr: Any) -> Any:
+    """Return an expression with choices as a single one, without pieces that hold at ties only."""
+    expr = expr.replace(lambda e: isinstance(e, ExtremeBase), lambda e: e.rewrite(sympy.Piecewise))
+    return without_ties(sympy.simplify(sympy.piecewise_fold(expr))) if expr.has(sympy.Piecewise) else expr
 
 
 def numbers_for(symbols: Mapping[str, Any], at: Values) -> dict[Any, Any]:

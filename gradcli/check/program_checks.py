@@ -8,9 +8,9 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,8 +33,12 @@ from ..user.frameworks import framework_imported
 from .check import Check, error_report, refuse_foreign, replay_command, surroundings_of
 from .claim_check import observe, run_check
 from .cross_checks import MOST_SINGLE, HighPrecision, directions_of
+from .formula_points import Domain
 from .points import MOST_SHOWN, draw_numbers
 from .reasons import TRIVIAL, undecided_notes
+
+if TYPE_CHECKING:
+    from ..analysis.compare_formulas import Proof, Wording
 
 
 def claim_of_script(script: ScriptProgram, request: Request, at: Mapping[str, Any]) -> Claim:
@@ -100,27 +104,8 @@ def python_text(program: ExpressionProgram) -> str:
 
 
 SAMPLES, HESS_SAMPLES = 20, 5  # random points for first and second derivatives, unless --samples is given: a choice
-ATTEMPTS = 200  # random points tried before giving up on one where the function is finite: a choice
-DOMAINS = (
-    lambda rng, shape: rng.standard_normal(shape),
-    lambda rng, shape: np.abs(rng.standard_normal(shape)),
-    lambda rng, shape: rng.uniform(-1, 1, shape),
-    lambda rng, shape: 1 + np.abs(rng.standard_normal(shape)),
-    lambda rng, shape: positive_definite(rng.standard_normal(shape)),
-    lambda rng, shape: rng.uniform(0, 10.0 ** rng.integers(1, 5), shape),
-    lambda rng, shape: -rng.uniform(0, 10.0 ** rng.integers(0, 5), shape),
-)
-"""Distributions of random inputs. Later ones are used once the earlier ones gave no finite value."""
-SMALL_NUMBERS = (2.0, 1.0, 3.0, -1.0, -2.0, 0.5, -3.0, 4.0, -0.5)  # numbers that counterexamples consist of
-SMALL_POINTS = 60  # points of small numbers at which formulas are compared: a choice
-RANDOM_POINTS = 5  # random points used instead if the function is finite at none of those: a choice
 MOST_JUDGED = 12  # most points of small numbers that are checked, each in a check of its own: a choice
 SLOPE_DIGITS = 20  # correct digits of first derivatives by differences; float64, used for their slopes, has 16
-
-
-def positive_definite(x: np.ndarray) -> np.ndarray:
-    """Return a positive definite matrix made from a square one; any other array unchanged."""
-    return x @ x.T + np.eye(len(x)) if x.ndim == 2 and len(x) == len(x.T) else x
 
 
 def formula_checks(target: Target, request: Request) -> list[Check]:
@@ -147,7 +132,7 @@ def formula_check(formulas: FormulaProgram, claimed: list[Formula], target: Targ
     """Return the check of some formulas of a program. Raises GradcliError if one cannot be evaluated."""
     program, second = formulas.program, claimed[0].option == "hess"
     free = dict.fromkeys(program.missing({**request.values, **request.shapes}), ())
-    domain = Domain(formulas, {**free, **request.shapes})
+    domain = Domain(formulas, claimed, {**free, **request.shapes})
     at = domain.draw(np.random.default_rng(request.seed))
     try_out(formulas, claimed, at)
     default = HESS_SAMPLES if second else SAMPLES
@@ -162,7 +147,6 @@ def formula_check(formulas: FormulaProgram, claimed: list[Formula], target: Targ
         source=python_text(program),
         opens=functools.partial(open_formulas, formulas, claimed),
         domain=domain,
-        claimed=claimed,
         by_sympy=(bool(domain.shapes) or request.symbolic) and not request.elementwise,
     )
 
@@ -193,61 +177,6 @@ def try_out(formulas: FormulaProgram, claimed: list[Formula], at: Mapping[str, n
         formulas.value_of(formula, names, vectors)
 
 
-@dataclass(frozen=True)
-class Domain:
-    """The points at which formulas are compared. shapes: of the inputs without values, which are random."""
-
-    formulas: FormulaProgram
-    shapes: Mapping[str, tuple[int, ...]]
-
-    def draw(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        for attempt in range(ATTEMPTS):
-            kinds = {name: DOMAINS[rng.integers(min(attempt + 1, len(DOMAINS)))] for name in self.shapes}
-            drawn = {name: kinds[name](rng, shape) for name, shape in self.shapes.items()}
-            if self.formulas.request.input_dtype.kind == "c" and 2 * attempt < ATTEMPTS:  # real ones for cholesky
-                drawn = {name: x + 1j * rng.standard_normal(x.shape) for name, x in drawn.items()}
-            at = self.point_of(drawn)
-            if at is not None:
-                return at
-        hint = "give a point: " + " ".join(f"{name}=1" for name in self.shapes)
-        raise GradcliError("no random point was found where the function is finite", hint=hint)
-
-    def point_of(self, drawn: Mapping[str, np.ndarray]) -> dict[str, np.ndarray] | None:
-        """Return all inputs, with `drawn` for those without values; None if the function is not finite there."""
-        try:
-            with np.errstate(all="ignore"):
-                request = self.formulas.request
-                run = self.formulas.program.run({**request.values, **drawn}, out=request.out)
-        except GradcliError as error:
-            if drawn and error.exit_code == EXIT_TARGET:  # a matrix that is singular, or not positive definite
-                return None
-            scalars = [name for name, x in drawn.items() if not np.ndim(x)]
-            if scalars and error.kind == "shape" and error.hint is None:
-                error.hint = f"'{scalars[0]}' has no value, so it is a scalar; for a vector: --shape {scalars[0]}=3"
-            raise
-        assert run.output is not None
-        finite = not drawn or bool(np.isfinite(run.output._data).all())
-        return {name: np.array(leaf._data) for name, leaf in run.leaves.items()} if finite else None
-
-    def small_points(self, rng: np.random.Generator) -> Iterator[dict[str, np.ndarray]]:
-        """Yield points of small numbers, at some of which the function may not be finite."""
-        sizes = [int(np.prod(shape)) for shape in self.shapes.values()]
-        total, ends = sum(sizes), np.cumsum(sizes, dtype=int)
-        for k in range(SMALL_POINTS if self.shapes else 1):
-            few = k < len(SMALL_NUMBERS)
-            numbers = np.resize(np.roll(SMALL_NUMBERS, -k), total) if few else rng.choice(SMALL_NUMBERS, total)
-            parts = (numbers[end - size : end] for size, end in zip(sizes, ends, strict=True))
-            yield {name: x.reshape(shape) for (name, shape), x in zip(self.shapes.items(), parts, strict=True)}
-
-    def points(self, seed: int) -> list[dict[str, np.ndarray]]:
-        """Return points of small numbers where the function is finite, or else random ones with few digits."""
-        points = [at for at in map(self.point_of, self.small_points(np.random.default_rng(seed))) if at is not None]
-        if points:
-            return points
-        drawn = [self.draw(np.random.default_rng(seed + k)) for k in range(RANDOM_POINTS)]
-        return [self.point_of({name: np.round(at[name], 1) for name in self.shapes}) or at for at in drawn]
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FormulaCheck(Check):
     """The check of formulas for a program's first derivatives, or for derivatives of its gradient by one input.
@@ -257,44 +186,58 @@ class FormulaCheck(Check):
 
     target: Target
     domain: Domain
-    claimed: list[Formula]
     by_sympy: bool
 
     def worst(self) -> CheckReport:
         """Return the report on the points, with sympy's result on the formulas, or the report on a counterexample."""
         report = super().worst()
-        formulas, shapes = self.domain.formulas, self.domain.shapes
-        asked = self.by_sympy or (report.verdict in ("fail", "inconclusive") and not formulas.request.elementwise)
-        if not asked or report.verdict == "error" or not report.inputs:
+        if report.verdict == "error" or not report.inputs:
             return report
+        wrong, points = report.verdict == "fail", self.domain.points(self.request.seed)
+        explains = report.verdict in ("fail", "inconclusive") and not self.domain.formulas.request.elementwise
+        proof = self.compare(points) if self.by_sympy or explains else None
+        if proof is not None and proof.equal and not wrong:
+            return as_proven(report)
+        if proof is not None and (wrong or (self.by_sympy and report.verdict != "pass")):
+            report = with_words(report, proof.words)
+        if proof is not None and self.by_sympy:
+            suspects = proof.points or (points if wrong else ())
+            found = self.counterexample(suspects, names_wrong(report))
+            if found is not None:
+                return with_words(found, proof.words)
+        found = None if wrong else self.refute_around()
+        if found is not None:
+            return found
+        return replace(report, notes=(*report.notes, proof.note)) if proof and self.by_sympy and not wrong else report
+
+    def compare(self, points: Sequence[Mapping[str, np.ndarray]]) -> Proof:
         from ..analysis.compare_formulas import compare_formulas
 
-        points = self.domain.points(self.request.seed)
-        given = [name for name in points[0] if shapes and name not in shapes]
-        proof = compare_formulas(formulas, self.claimed, points, given)
-        wrong = report.verdict == "fail"
-        if proof.equal and not wrong:
-            report = replace(report, notes=tuple(note for note in report.notes if TRIVIAL not in note))
-            known = all(item.worst is None or np.isfinite(item.worst.numeric_error) for item in report.inputs)
-            jumps = any(finding.kind == "jump" for finding in report.diagnosis)  # sympy leaves jumps out of derivatives
-            if report.verdict == "inconclusive" and known and not jumps:  # a proof needs no values
-                inputs = tuple(replace(item, verdict="pass") for item in report.inputs)
-                undecided = {*undecided_notes(report.inputs)}  # the proof has decided
-                notes = [note for note in report.notes if note not in undecided]
-                notes.append(f"numeric derivatives could not decide: {report.message}")
-                equal = "SymPy proves the claim"
-                seen = {"exact": "proves"}
-                return observe(report, seen, inputs=inputs, message=equal, notes=tuple(notes), diagnosis=())
-            return replace(report, message="; ".join(filter(None, (report.message, "SymPy proves the claim"))))
-        if proof.words and (wrong or (self.by_sympy and report.verdict != "pass")):
-            report = with_words(report, proof.words)
-        if not self.by_sympy:
-            return report
-        suspects = proof.points or (points if wrong else ())
-        for counterexample in map(self.refute_at, suspects[:MOST_JUDGED]):
-            if counterexample is not None:
-                return with_words(counterexample, proof.words) if proof.words else counterexample
-        return report if wrong else replace(report, notes=(*report.notes, proof.note))
+        given = [name for name in points[0] if self.domain.shapes and name not in self.domain.shapes]
+        return compare_formulas(self.domain.formulas, self.domain.claimed, points, given)
+
+    def counterexample(self, suspects: Sequence[Mapping[str, np.ndarray]], names: set[str]) -> CheckReport | None:
+        """Return the report at the first of the suspects at which the derivatives by `names` are wrong, if any is."""
+        reports = map(self.refute_at, suspects[:MOST_JUDGED])
+        return next((report for report in reports if report is not None and names <= names_wrong(report)), None)
+
+    def refute_around(self) -> CheckReport | None:
+        """Return the report at a point around the constants of the formulas if the claim is finite and wrong there.
+
+        Of several such points, take the first one with the most wrong inputs.
+        """
+        points = self.domain.points_around(self.request.seed) if self.domain.shapes else []
+        if not points:
+            return None
+        from .search import PointSearch
+
+        hunt = PointSearch(self, points[0])
+        found = [(report, at) for at in points if hunt.fails(at) and (report := self.refute_at(at)) is not None]
+        found = [(report, at) for report, at in found if all(claims_finite(item) for item in report.inputs)]
+        if not found:
+            return None
+        report, at = max(found, key=lambda item: len(names_wrong(item[0])))
+        return with_words(report, self.compare([at]).words) if self.by_sympy else report
 
     def refute_at(self, at: Mapping[str, np.ndarray]) -> CheckReport | None:
         """Return the report at a point if the claim is wrong there; None if it is not, or at a kink."""
@@ -305,15 +248,45 @@ class FormulaCheck(Check):
         item = next((item for item in report.inputs if item.verdict == "fail"), None)
         if item is None or item.worst is None or item.worst.sides is not None:
             return None
-        of = f" of d/d{self.claimed[0].names[0]}" if self.claimed[0].option == "hess" else ""
+        of = f" of d/d{self.domain.claimed[0].names[0]}" if self.domain.claimed[0].option == "hess" else ""
         found = Finding("counterexample", describe_counterexample(item, at, of))
         return replace(report, diagnosis=(*report.diagnosis, found))
 
 
-def with_words(report: CheckReport, words: str) -> CheckReport:
+PROVEN = "SymPy proves the claim"
+SAME_AS_WORDS = ("factor", "symmetric part", "dropped term", "chain factor")
+"""Findings that a ratio or a difference of formulas makes superfluous."""
+
+
+def names_wrong(report: CheckReport) -> set[str]:
+    return {item.name for item in report.inputs if item.verdict == "fail"}
+
+
+def claims_finite(item: InputCheck) -> bool:
+    return item.worst is None or bool(np.isfinite(item.worst.claimed))
+
+
+def as_proven(report: CheckReport) -> CheckReport:
+    """Return a report on a claim that sympy proves: a pass, unless the function jumps."""
+    report = replace(report, notes=tuple(note for note in report.notes if TRIVIAL not in note))
+    known = all(item.worst is None or np.isfinite(item.worst.numeric_error) for item in report.inputs)
+    jumps = any(finding.kind == "jump" for finding in report.diagnosis)  # sympy leaves jumps out of derivatives
+    if report.verdict != "inconclusive" or not known or jumps:
+        return replace(report, message="; ".join(filter(None, (report.message, PROVEN))))
+    inputs = tuple(replace(item, verdict="pass") for item in report.inputs)  # a proof needs no values
+    undecided = {*undecided_notes(report.inputs)}  # the proof has decided
+    notes = [note for note in report.notes if note not in undecided]
+    notes.append(f"numeric derivatives could not decide: {report.message}")
+    return observe(report, {"exact": "proves"}, inputs=inputs, message=PROVEN, notes=tuple(notes), diagnosis=())
+
+
+def with_words(report: CheckReport, words: Sequence[Wording]) -> CheckReport:
     """Replace findings from numbers with what sympy says about the same mistake."""
-    others = (f for f in report.diagnosis if f.kind not in ("factor", "symmetric part", "dropped term", "chain factor"))
-    return replace(report, diagnosis=(Finding("symbolic", words), *others))
+    for text, inputs, holds in reversed(words):
+        stale = {f for f in report.diagnosis if (f.input in inputs if holds else f.kind in SAME_AS_WORDS)}
+        others = (f for f in report.diagnosis if f not in stale)
+        report = replace(report, diagnosis=(Finding("symbolic", text), *others))
+    return report
 
 
 def describe_counterexample(item: InputCheck, at: Mapping[str, np.ndarray], of: str) -> str:

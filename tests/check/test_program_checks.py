@@ -31,12 +31,27 @@ WRONG = [
     ("x^3", "2*x^2", "at x = 2: the derivative is 12, not 8"),
     ("cosh(x)", "-sinh(x)", "at x = 2: the derivative is 3.62686, not -3.62686"),
     ("x^2+3", "2*x+3", "at x = 2: the derivative is 4, not 7"),
-    ("sqrt(x^2)", "1", "at x = -1: the derivative is -1, not 1"),
-    ("log(abs(x))", "1/abs(x)", "at x = -1: the derivative is -1, not 1"),
+    ("sqrt(x^2)", "1", "at x = -2: the derivative is -1, not 1"),
+    ("log(abs(x))", "1/abs(x)", "at x = -2: the derivative is -0.5, not 0.5"),
     ("5*x", "4", "at x = 2: the derivative is 5, not 4"),
     ("x^x", "x*x^(x-1)", "at x = 2: the derivative is 6.77259, not 4"),
-    ("abs(x) + relu(x)", "2", "at x = -1: the derivative is -1, not 2"),
+    ("abs(x) + relu(x)", "2", "at x = -2: the derivative is -1, not 2"),
 ]
+
+
+SWITCHED = [
+    ("minimum(x,100)", {"grad": "1"}, {"grad": "where(x<100,1,0)"}),
+    ("maximum(x-5,0)", {"grad": "0"}, {"grad": "where(x>5,1,0)"}),
+    ("clip(x,-10,10)", {"grad": "1"}, {"grad": "where(abs(x)<10,1,0)"}),
+    ("where(x<10, x, 2*x-10)", {"grad": "1"}, {"grad": "where(x<10,1,2)"}),
+    ("where(x<4, x, 4)", {"grad": "1"}, {"grad": "x<4"}),
+    ("where(abs(x)<=10, x^2/2, 10*abs(x)-50)", {"grad": "x"}, {"grad": "clip(x,-10,10)"}),
+    ("where(x>37, where(x<40, x, 40), 37)", {"grad": "0"}, {"grad": "where((x>37)&(x<40),1,0)"}),
+    ("where(t>37, k*(t-37), 0)", {"grad": ("t=0", "k=0")}, {"grad": ("t=where(t>37,k,0)", "k=maximum(t-37,0)")}),
+    ("where(x<10, x^2, 20*x-100)", {"hess": ["x=2"]}, {"hess": ["x=where(x<10,2,0)"]}),
+    ("minimum(x*0.01,50)", {"grad": "0.01"}, {"grad": "where(x<5000,0.01,0)"}),
+]
+"""Functions that switch branches beyond the usual random numbers, with a wrong claim and a right one."""
 
 
 def check(target, **asked):
@@ -67,9 +82,118 @@ def test_a_formula_that_is_right_at_the_only_sample_is_refuted_by_sympy():
     assert texts == ["at x = 4: the derivative is 9, not 8"]
 
 
+@pytest.mark.parametrize(("target", "wrong", "right"), SWITCHED)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_points_lie_on_both_sides_of_the_constants(target, wrong, right, seed):
+    report, again = (check(target, seed=seed, **wrong) for _ in range(2))
+    assert report.verdict == "fail"
+    assert report.diagnosis == again.diagnosis
+    assert "the claim is right only where" in report.diagnosis[0].text
+    assert check(target, seed=seed, **right).verdict == "pass"
+
+
+def test_constants_are_also_values_of_inputs_and_numbers_of_the_claim():
+    shapes, at = {"x": (3,)}, {"K": np.array(1000.0)}
+    assert check("minimum(x,100)", grad="1", elementwise=True, shapes=shapes).verdict == "fail"
+    assert check("minimum(x,100)", grad="x<100", elementwise=True, shapes=shapes).verdict == "pass"
+    assert check("minimum(S,K)", grad="S=1", values=at).verdict == "fail"
+    assert check("minimum(S,K)", grad="S=S<K", values=at).verdict == "pass"
+    assert check("x^2", grad="where(x<300,2*x,0)").verdict == "fail"
+    assert check("x^2", grad="where(x<300,2*x,x+x)").verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    ("target", "claimed"),
+    [
+        ("1000*tanh(x)", "1000/cosh(x)^2"),  # both tiny at 300, where SymPy's digits do not reach
+        ("1000*logaddexp(0,x)", "1000*exp(x)/(1+exp(x))"),  # inf/inf at 3000
+        ("299792458*sqrt(1-v^2/299792458^2)", "-v/sqrt(299792458^2-v^2)"),
+    ],
+)
+def test_right_formulas_with_large_constants_pass(target, claimed):
+    report = check(target, grad=claimed)
+    assert report.verdict == "pass"
+    assert not any("differs" in note for note in report.notes)
+
+
+def verdicts(report):
+    return {item.name: item.verdict for item in report.inputs}
+
+
+COUNTEREXAMPLES = [
+    ("x^y", ("x=y*x^(y-1)", "y=x^y*log(y)"), {"x": "pass", "y": "fail"}),
+    ("x^y", ("x=x^(y-1)", "y=x^y"), {"x": "fail", "y": "fail"}),
+    ("x^y", ("x=y*x^(y-1)", "y=x^y*log(x)"), {"x": "pass", "y": "pass"}),
+    ("a*x^n", ("a=x^n", "x=a*n*x^n", "n=a*x^n*log(n)"), {"a": "pass", "x": "fail", "n": "fail"}),
+    ("1/(2*pi*f*c)", ("f=-1/(2*pi*f*c)", "c=-1/(2*pi*f*c)"), {"f": "fail", "c": "fail"}),
+    ("P*exp(r*t)", ("P=exp(r*t)", "r=P*exp(r*t)", "t=P*exp(r*t)"), {"P": "pass", "r": "fail", "t": "fail"}),
+]
+
+
+@pytest.mark.parametrize(("target", "claimed", "expected"), COUNTEREXAMPLES)
+def test_a_counterexample_shows_every_wrong_input(target, claimed, expected):
+    report = check(target, grad=claimed)
+    assert verdicts(report) == expected
+    assert not {"zero", "surrogate"} & {finding.kind for finding in report.diagnosis}
+    point = "".join(finding.text for finding in report.diagnosis if finding.kind == "counterexample")
+    assert "= 1," not in point
+    assert "= -" not in point.partition(":")[0]
+
+
+RIGHT_IF_POSITIVE = [
+    ("2*pi*sqrt(L/g)", ("L=pi/sqrt(L*g)", "g=-pi*sqrt(L)/g^1.5"), ["the claim is right if g is positive"]),
+    (
+        "sqrt(x*y)",
+        ("x=0.5*sqrt(y/x)", "y=0.5*sqrt(x/y)"),
+        ["x: the claim is right if x is positive", "y: the claim is right if y is positive"],
+    ),
+    ("sqrt(x^2)", "1", ["the claim is right if x is positive"]),
+    ("log(x^2*y^2)/2", ("x=1/x", "y=1/abs(y)"), ["the claim is right if y is positive"]),
+]
+
+
+@pytest.mark.parametrize(("target", "claimed", "texts"), RIGHT_IF_POSITIVE)
+def test_a_claim_that_is_right_for_positive_inputs(target, claimed, texts):
+    report = check(target, grad=claimed)
+    assert report.verdict == "fail"
+    assert [finding.text for finding in report.diagnosis if finding.kind == "symbolic"] == texts
+    assert "sign" not in {finding.kind for finding in report.diagnosis}
+
+
+def test_a_claim_that_is_wrong_for_positive_inputs_too():
+    report = check("2*pi*sqrt(L/g)", grad=("L=pi/sqrt(L*g)", "g=-pi*sqrt(L/g)"))
+    assert report.verdict == "fail"
+    texts = [finding.text for finding in report.diagnosis]
+    assert texts[:2] == ["L: the claim is right if g is positive", "g: a factor g is superfluous"]
+
+
 def test_claims_at_ties_are_not_counterexamples():
     report = check("maximum(x, y)", grad=("x=x>y", "y=y>x"))
     assert (report.verdict, "SymPy proves the claim" in report.message) == ("pass", True)
+    report = check("maximum(x, y)", grad=("x=where(x>y,1,0)", "y=where(x>y,0,1)"))
+    assert (report.verdict, "SymPy proves the claim" in report.message) == ("pass", True)
+    report = check("maximum(x, y)", grad=("x=where(x>y,1,0)", "y=where(x>y,1,0)"))
+    assert report.verdict == "fail"
+
+
+def test_an_equation_that_holds_on_an_interval_is_not_a_tie():
+    assert "SymPy proves the claim" not in check("where(floor(x)==3, 2*x, x)", grad="1").message
+    assert "SymPy proves the claim" in check("where(floor(x)==3, 2*x, x)", grad="where(floor(x)==3, 2, 1)").message
+    assert check("where(relu(x)==0, 2*x, x)", grad="1").verdict == "fail"
+
+
+def test_a_ratio_that_is_infinite_is_not_shown():
+    report = check("maximum(S-K,0)", grad=("S=1", "K=-1"))
+    assert report.verdict == "fail"
+    assert report.diagnosis[0].text == "the claim is right only where K < S"
+    assert not any("inf" in finding.text for finding in report.diagnosis)
+
+
+def test_the_headline_of_a_nonlinear_pullback_is_not_an_element_that_agrees():
+    report = check("sum(x^2)", vjp="2*x", shapes={"x": (3,)})
+    assert report.verdict == "fail"
+    assert report.headline().startswith("the backward pass is not multiplied by grad_output")
+    assert check("sum(x^2)", vjp="2*x*v", shapes={"x": (3,)}).verdict == "pass"
 
 
 @pytest.mark.parametrize(("factor", "differs"), [(1 + 1e-7, True), (1, False)])
