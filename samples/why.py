@@ -14,4 +14,4 @@ scale = gradcli.tensor(w.sum().item())
 loss = (root * scale * v).sum()
 loss.backward()
 
-print("x:", x.grad, "w:", w.grad, "v:", v.grad)
+print("x.grad:", x.grad, "w.grad:", w.grad, "v.grad:", v.grad)

@@ -220,7 +220,7 @@ def text_of_disagreement(probe: Probe) -> str:
     j = int(np.argmax(probed.excess))
     claimed, value = f"along a random direction the claimed product is {probed.claimed[j]:.9g}", probed.slopes.value[j]
     if np.isnan(value):
-        return f"{claimed}, but its integral does not follow the values of the function"
+        return f"{claimed}, but the integral of the claim does not follow the values of the function"
     return f"{claimed}, the numeric one {value:.9g} ± {probed.slopes.error[j]:.2g}"
 
 

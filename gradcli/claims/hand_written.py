@@ -224,8 +224,8 @@ class HandWritten(Claim):
         shape = self.value(arrays).shape if self.shape is None else self.shape
         shape = shape if self.out_tangent is None else self.out_tangent
         if raw.shape != shape:
-            advice = "its first argument is a tuple of tangents, one per argument"
-            raise WrongShapeError(f"{what} returns shape {raw.shape}, not the output's shape {shape} ({advice})")
+            advice = f"note that the first argument of {what} is a tuple of tangents, one per argument"
+            raise WrongShapeError(f"{what} returns shape {raw.shape}, not the output's shape {shape}", advice)
         return raw
 
     def vjp(self, arrays: Arrays, cotangent: np.ndarray) -> dict[str, np.ndarray]:

@@ -138,8 +138,8 @@ def words_of_axes(order: tuple[int, ...], outs: int, name: str) -> str:
     if len(changed) == 2:
         exchanged = f"{words[changed[0]]} and {words[changed[1]]}"
         return f"a matrix is transposed, such as R.T in place of R: {exchanged} are exchanged"
-    listed = ", ".join(words[i] for i in order)
-    return f"a factor is transposed or on the wrong side of a product: the claim's axes are {listed}"
+    claimed, right = (", ".join(words[i] for i in places) for places in (order, range(len(order))))
+    return f"a factor is transposed or on the wrong side of a product: the claim's axes are {claimed}, not {right}"
 
 
 def outputs_reordered(block: InputBlock) -> Iterator[Hypothesis]:

@@ -48,7 +48,7 @@ def without_softmax(p: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> np.n
 
 
 Missing = Callable[[np.ndarray, np.ndarray, tuple[int, ...]], tuple[Any, ...]]
-ONLY_DIAGONAL = "the derivative of softmax p of {} has only its diagonal, p (1 - p); the terms -p_i p_j are missing"
+ONLY_DIAGONAL = "only the diagonal p (1 - p) is claimed, where p is the softmax of {}; the terms -p_i p_j are missing"
 NO_SOFTMAX = "the derivative of softmax p of {} is missing: from the claim g, compute p * (g - (p * g).sum())"
 MISSING: dict[str, Missing] = {
     "the path through the mean of {} is missing, or wrong": lambda x, a, axes: (mean_over(a, axes),),

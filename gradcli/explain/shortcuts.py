@@ -171,8 +171,8 @@ def shortcut_hypotheses(runs: list[RecordedRun]) -> Iterator[Finding]:
             if all(gives_claim(way(run, early, late), run) for run in runs):
                 between = [k for k in sorted(before[late]) if early in before[k]]
                 of = operations(here, *between, late)
-                what = "in the claim, the derivative of " + words.format(of)
-                yield Finding("activation derivative", what + place_of_node(here, late))
+                what = f"in the claim, the derivative of {words.format(of + place_of_node(here, late))}"
+                yield Finding("activation derivative", what)
     yield from wrong_axes(runs)
     yield from (finding for _, finding in parts)
 
@@ -184,8 +184,8 @@ def paths(runs: list[RecordedRun]) -> Iterator[tuple[Any, Finding]]:
         share = claimed_share(here.parts[i], here)
         if share is not None and all(gives_claim(run.right + float(share - 1) * run.parts[i], run) for run in runs):
             words = SHARES.get(share, f"is {share} times as large as it should be")
-            what = f"the part of the derivative that goes through {operations(here, i)} {words}"
-            yield share, Finding("missing path", what + place_of_node(here, i))
+            through = operations(here, i) + place_of_node(here, i)
+            yield share, Finding("missing path", f"the part of the derivative that goes through {through} {words}")
 
 
 def claimed_share(part: np.ndarray, run: RecordedRun) -> Any:
@@ -212,8 +212,8 @@ def wrong_axes(runs: list[RecordedRun]) -> Iterator[Finding]:
                     continue
                 if all(gives_claim(summed_over(run, i, columns, axes), run) for run in runs):
                     which = ", ".join(map(str, axes))
-                    text = f"a sum runs over the wrong axis ({which}): sum the gradient of {operations(here, i)} over"
-                    yield Finding("wrong axis", f"{text} the axes that are broadcast{place_of_node(here, i)}")
+                    text = f"a sum runs over the wrong axis ({which}): sum the gradient of {operations(here, i)}"
+                    yield Finding("wrong axis", f"{text}{place_of_node(here, i)} over the axes that are broadcast")
 
 
 def input_columns(run: RecordedRun) -> list[slice]:
@@ -262,4 +262,4 @@ def place_of_node(run: RecordedRun, i: int) -> str:
         return ""
     (file, line), _ = chain[0]
     code = textwrap.shorten("".join(lines_of_file(file)[line - 1 : line]).strip(), 60, placeholder=" ...")
-    return f"; this is the line of the function: `{code}` ({users_path(file)}:{line})"
+    return f" in the line `{code}` ({users_path(file)}:{line})"

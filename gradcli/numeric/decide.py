@@ -73,7 +73,10 @@ CHECK = (
         point="is not finite | differs from the recorded call",
     ),
     row(
-        OPEN, "several conventions for tangents have the same Jacobian at this point", point="several conventions agree"
+        OPEN,
+        "at this point, the Jacobian is the same for several ways to change a rotation or pose, so that it does not "
+        "show for which of them the claim is",
+        point="several conventions agree",
     ),
     row(
         OPEN,
@@ -124,7 +127,7 @@ ELEMENT = (
         values="contradicts", integral="unclear | "),
     row(OPEN, "the values form steps, and the slope within a step differs from the slope over many steps",
         values="disagrees | contradicts | unknown", integral="right over many steps | right on one step"),
-    row(OPEN, "the claim fits the values only at distances that are too small for a numeric derivative",
+    row(OPEN, "the claim agrees with the values only so close to the point that no numeric derivative can be computed",
         values="disagrees | contradicts | unknown", integral="right only very near"),
     row(OPEN, "the function may contain an iteration that stops at a tolerance, which would explain the difference",
         values="disagrees | contradicts", integral="right but for a tolerance"),

@@ -50,7 +50,7 @@ def note_on_digits(entries: Entries) -> str:
 
 def note_on_float32(claim: Claim) -> str:
     """Return a note that a function computes in float32, with the first line of its code that shows it, if any."""
-    digits = "float32, which has 7.2 digits"
+    digits = "float32 (7.2 digits)"
     for x in itertools.chain.from_iterable(map(reachable_from, claim.functions)):
         with contextlib.suppress(OSError, TypeError):
             lines, start = inspect.getsourcelines(x.__code__) if hasattr(x, "__code__") else ([], 0)
@@ -58,4 +58,4 @@ def note_on_float32(claim: Claim) -> str:
                 if CAST.search(line):
                     place = f"{users_path(x.__code__.co_filename)}:{number}: {shorten(line, 60)}"
                     return f"the function computes in {digits} ({place})"
-    return f"the function seems to compute in {digits}: its values change in steps of that size"
+    return f"the function seems to compute in {digits}: its values change in steps as large as rounding to float32"

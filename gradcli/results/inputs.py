@@ -126,8 +126,9 @@ class Accuracy(NamedTuple):
 
     @property
     def text(self) -> str:
-        own = f" (reference: {self.own:.2g})" if self.own else ""
-        return f"rms error {self.error:.2g} ulps of {self.dtype}{own}, largest error {self.largest:.2g} ulps"
+        own = f", that of the reference {self.own:.2g}" if self.own else ""
+        error = f"the rms error is {self.error:.2g} ulps of {self.dtype}{own}"
+        return f"{error}, and the largest error {self.largest:.2g} ulps"
 
 
 class WrongPlaces(NamedTuple):
@@ -226,7 +227,7 @@ class InputCheck:
                 return f"{claimed}, which is possible at this kink, but not together with the other claimed values"
             return f"{claimed}; at this kink it must lie in [{low:.7g}, {high:.7g}]"
         if math.isnan(worst.numeric) and self.accuracy is None:
-            contradicted = ", but its integral does not follow the values of the function" * (self.verdict == "fail")
-            return f"{claimed}{contradicted}; no numeric derivative could be computed"
+            contradicted = ", but the integral of the claim does not follow the values of the function"
+            return f"{claimed}; no numeric derivative could be computed{contradicted * (self.verdict == 'fail')}"
         word = "numeric" if self.accuracy is None else "reference"
         return f"{claimed}, {word} {float(worst.numeric):z.{digits}g} ± {worst.numeric_error:.2g}"

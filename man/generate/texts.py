@@ -280,8 +280,8 @@ If a check passes, the report gives the resolution, such as 1e-9: an error above
 - At a kink, or if the derivative is zero, the report gives no resolution.
 
 Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than a passing
-check allows. The report names the worst element, with both values. If a known mistake explains all wrong elements, the
-report names it.
+check allows. The report names the worst element, with both values. If a known mistake explains all wrong elements of an
+input, the report names it.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
 element in which an error of 2 % could not be detected. But not every element matters. The effect of an input element is
@@ -361,7 +361,7 @@ NAME(*inputs, rng, n) returns n samples of the gradient, in an array of shape (n
 array for each input. NAME(*inputs, rng) returns one sample. The argument rng is a `numpy.random.Generator`. If the file
 uses PyTorch or JAX, it is a `torch.Generator` or a key. NAME(*inputs) returns one sample, too, and takes random numbers
 from the global generators of NumPy, Python or PyTorch. gradcheck seeds them, so that a run can be repeated. In PyTorch
-and JAX, NAME may also return a loss. The gradients of this loss are then the samples.
+and JAX, NAME may also return a loss. The gradient of each loss that it returns is then a sample.
 
 TARGET is the objective: the mean of the estimator should be its gradient. TARGET(*inputs) returns the exact value of
 the objective. If you can only draw samples of this value, write TARGET(*inputs, rng, n), which returns n samples whose
@@ -432,7 +432,7 @@ The types of the parameters have these meanings, and `float` works like `double`
 
     const double *   an input
     double *         an output, filled with zeros before the call
-    double           a single number
+    double           an input that is a single number
     int              the size of an array
 
 gradcheck chooses the value of an int parameter by the parameter's name. m is the size of the output, and nx or n_x is
@@ -743,9 +743,9 @@ the findings on a step are:
 """The lead of a command's list of findings, if it is not the usual one."""
 WHOLE = "FILE is written completely or not at all."
 PROJECT = "gradcli-environment(7) describes how the default is chosen."
-FORMULAS = "Deriving formulas has a limit of its own [20 s]."
-DIGITS = "Computing in high precision has a limit of its own [20 s]."
-BOTH = "Deriving formulas and computing in high precision have limits of their own [20 s]."
+FORMULAS = "Deriving formulas ends after 20 s, whatever S is."
+DIGITS = "Computing in high precision ends after 20 s, whatever S is."
+BOTH = "Deriving formulas and computing in high precision each end after 20 s, whatever S is."
 ANSWERS = "If the function runs in another program, S is instead the limit for each of its answers [60 s]."
 SEED = (
     "In the expression language, rand and randn return the same numbers for the same seed. In Python files that use "

@@ -69,9 +69,9 @@ are:
 - The function jumps at the point.
 - The values of the function form a staircase: many small steps, such as those of rounding or of a table. The slope
   within a step then differs from the slope over many steps.
-- The claim differs a little, and the function seems to contain an iteration that stops at a tolerance. The inexact
-  result of this iteration would explain the difference.
-- The claim fits the values of the function only at distances that are too small for a numeric derivative, for example
+- The claim differs slightly, but by more than 1e-6, and the function seems to contain an iteration that stops at a
+  tolerance. The inexact result of this iteration would explain the difference.
+- The claim agrees with the function only so close to the point that no numeric derivative can be computed, for example
   next to a singularity.
 - The function or its derivative is not finite at the point.
 - The function is random: two calls at the same point return different values.
@@ -133,9 +133,10 @@ integral test give the same answer.
 
 # Probe
 
-gradcheck first changes all elements of the inputs together, along two or three random directions, in steps of various
-sizes. The component of a direction for an element is a random number between 1/2 and 3/2, with a random sign, times a
-unit. There are two kinds of directions:
+Before it compares single elements, gradcheck changes all elements of the inputs together, along two or three random
+directions, in steps of various sizes. It skips this if there are at most eight elements. The component of a direction
+for an element is a random number between 1/2 and 3/2, with a random sign, times a unit. There are two kinds of
+directions:
 
 - In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind shows
   that the claim is wrong.
@@ -147,8 +148,6 @@ unit. There are two kinds of directions:
 Every component of a direction is at least half a unit. Agreement along a direction therefore gives a bound on the error
 of each element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %,
 gradcheck uses further directions, in which only these elements change.
-
-If the inputs have at most eight elements in total, gradcheck checks these one at a time, without random directions.
 
 # Locate
 
@@ -232,15 +231,16 @@ about functions whose values form steps. Its result is one of these:
     disagrees                  the integral differs from the change
     wrong at the point         the integral agrees, but the claimed value at the point
                                does not fit the claimed values next to it
-    right only very near       the claim fits the values only at distances that are
-                               too small for a reliable numeric derivative, as next
-                               to a singularity
+    right only very near       the claim agrees with the values only so close to the
+                               point that no reliable numeric derivative can be
+                               computed, as next to a singularity
     right on one step          the claim is the slope within the step at the point,
                                but not the slope over many steps
     right over many steps      the claim is the slope over many steps, but not the
                                slope within the step at the point
-    right but for a tolerance  the claim differs a little, as if the function contained
-                               an iteration that stops at a tolerance
+    right but for a tolerance  the claim differs slightly, but by more than 1e-6, as
+                               if the function contained an iteration that stops at a
+                               tolerance
     unclear                    the error of the integral is too large, or intervals of
                                different widths contradict each other
     not computed               the test was not made
@@ -307,7 +307,7 @@ therefore fails with at most about this probability.
 An element is wrong if two successive intervals exclude zero. When no more samples may be drawn, one such interval is
 enough. An element passes if both ends of its interval are closer to zero than a limit. At first, gradcheck aims at a
 limit of 1 % of the largest derivative with respect to the same input. If more samples do not reach it, the limit is 5
-%, and in the end {most:.0f} %. If this derivative is zero, the standard deviation of a sample takes its place.
+%, and in the end {most:.0f} %. If the largest derivative is zero, the standard deviation of a sample takes its place.
 
 If a few samples account for much of the variance, gradcheck estimates how rare large samples are: it computes Hill's
 index from the samples with the largest values. The variance is infinite if the index is 2 or less. The computed index
@@ -345,7 +345,7 @@ float16, and 16 in float32. Each input has a verdict of its own:
 - The claim passes if its root mean square error is below 2 times the reference's own error.
 - It fails if its root mean square error is more than k times the reference's own error, and also more than k times the
   root mean square of C.
-- In all other cases, the check is inconclusive.
+- In all other cases, the verdict on the input is inconclusive.
 
 Even if its root mean square error is small enough, a claim fails in these cases:
 

@@ -73,7 +73,7 @@ def test_products_by_hand():
     assert single.pull({"x": X[:1]}, np.ones(1))["x"].tolist() == [3]
     with pytest.raises(WrongShapeError, match=r"returns a gradient for 'x' of shape \(\); it must have shape \(3,\)"):
         by_hand(lambda x: 3 * x, {"x": X}, vjp=lambda v, x: 3.0).pull({"x": X}, np.ones(3))
-    with pytest.raises(WrongShapeError, match="its first argument is a tuple of tangents"):
+    with pytest.raises(WrongShapeError, match="not the output's shape"):
         by_hand(lambda x: x, {"x": X}, jvp=lambda t, x: 1.0).push({"x": X}, {"x": X})
 
 

@@ -92,7 +92,7 @@ def test_the_order_of_rows_is_found_within_their_errors():
     [
         ((1, 0, 2), 1, "such as R.T in place of R: axis 0 of the output and axis 0 of x are exchanged"),
         ((2, 1, 0), 1, "such as R.T in place of R: axis 0 of the output and axis 1 of x are exchanged"),
-        ((1, 2, 0), 2, "the claim's axes are axis 1 of the output, axis 0 of x, axis 0 of the output"),
+        ((1, 2, 0), 2, "output, not axis 0 of the output, axis 1 of the output, axis 0 of x"),
     ],
 )
 def test_orders_of_the_axes_of_a_jacobian_in_words(order, outs, words):

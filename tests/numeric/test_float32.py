@@ -99,10 +99,10 @@ def through_another(x):
 def test_the_first_line_that_shows_float32_is_named(function):
     line = cast.__code__.co_firstlineno + 2
     note = note_on_float32(SimpleNamespace(functions=(np.sin, function)))
-    assert note.startswith("the function computes in float32, which has 7.2 digits (")
+    assert note.startswith("the function computes in float32 (7.2 digits) (")
     assert note.endswith(f"test_float32.py:{line}: return y.astype(np.float32))")
 
 
 def test_float32_without_a_line_that_shows_it_is_recognized_by_the_steps_of_its_values():
     note = note_on_float32(SimpleNamespace(functions=(np.sin, abs, SimpleNamespace())))
-    assert note.startswith("the function seems to compute in float32, which has 7.2 digits: its values change in steps")
+    assert note.startswith("the function seems to compute in float32 (7.2 digits): its values change in steps")

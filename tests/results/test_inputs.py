@@ -72,11 +72,11 @@ def test_the_worst_element_in_words(worst, text):
 
 @pytest.mark.parametrize(
     ("verdict", "words"),
-    [("fail", ", but its integral does not follow the values of the function"), ("inconclusive", "")],
+    [("fail", ", but the integral of the claim does not follow the values of the function"), ("inconclusive", "")],
 )
 def test_an_element_without_a_numeric_derivative_in_words(verdict, words):
     text = checked("x", verdict, element(1.0, math.nan, math.inf)).worst_text()
-    assert text == f"x: claimed 1{words}; no numeric derivative could be computed"
+    assert text == f"x: claimed 1; no numeric derivative could be computed{words}"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,8 @@ def test_an_input_cannot_pass_with_an_unbounded_error(error, resolution):
 
 def test_accuracy_against_a_reference_in_words():
     accuracy = Accuracy("float16", 3.0, 0.5, 12.0, 0.001, 0.0002)
-    assert accuracy.text == "rms error 3 ulps of float16 (reference: 0.5), largest error 12 ulps"
+    words = "the rms error is 3 ulps of float16, that of the reference 0.5, and the largest error 12 ulps"
+    assert accuracy.text == words
     assert "reference" not in accuracy._replace(own=0.0).text
     item = checked("x", "fail", accuracy=accuracy)
     assert report(inputs=(item,), message="too far").headline() == "x: claimed 2, reference 2 ± 1e-09; too far"

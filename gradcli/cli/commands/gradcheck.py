@@ -90,9 +90,9 @@ def gradcheck(
     complex, the gradient is the complex derivative. --hess 'x,y=FORMULA' gives a second derivative of a scalar output.
     To check it, gradcheck computes the gradient in high precision and differentiates this gradient numerically.
 
-    If a formula is claimed, inputs without a value get random values at which the function is finite. --shape makes
-    such an input an array. gradcheck then checks the formula at 20 random points, or at 5 for --hess; --samples changes
-    this number. SymPy also compares the formula with the derivative, to prove that they are equal or to describe the
+    If a formula is claimed, gradcheck checks it at 20 random points, or at 5 for --hess; --samples changes this number.
+    Inputs without a value get random values there, at which the function is finite. --shape makes such an input an
+    array. SymPy also compares the formula with the derivative, to prove that they are equal or to describe the
     mistake. Without a proof, gradcheck also checks points around the numbers in the formulas, where a function may
     switch branches. If the formula is wrong at a point, the report gives a counterexample. For other checks, give
     each input a value or a --shape, unless it has a default.
