@@ -86,7 +86,7 @@ def test_a_float32_function_is_checked_to_its_precision(seed, factor, verdict):
     (note,) = (note for note in found.notes if "float32" in note)
     assert found.verdict == verdict and note.endswith(place.format(short_softmax.__code__.co_firstlineno + 1))
     found = check_gradient(short_loss, lambda x: factor * np.sin(2 * x), {"x": x})
-    assert found.verdict == verdict and any("float32, which has 7.2 digits" in note for note in found.notes)
+    assert found.verdict == verdict and any("float32 (7.2 digits)" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
