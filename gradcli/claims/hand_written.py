@@ -302,12 +302,7 @@ def with_cache(forward: Callable, backward: Callable, names: Sequence[str]) -> t
     except (TypeError, ValueError):
         parameters = ["", *names]
     if parameters[:-1] == list(names):
-
-        @functools.wraps(backward)
-        def cotangent_last(cotangent: Any, *arguments: Any) -> Any:
-            return backward(*arguments, cotangent)
-
-        return forward, cotangent_last
+        return forward, functools.wraps(backward)(lambda cotangent, *inputs: backward(*inputs, cotangent))
     if len(parameters) != 2 or parameters[1:] == list(names):
         return forward, backward
 
