@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..claims.claim import Arrays, CallError, Claim, Progress, callable_name, second_order
-from ..claims.hand_written import HandWritten, claim_by_hand, own_engine, value_and_gradient, with_objects
+from ..claims.hand_written import HandWritten, claim_by_hand, own_engine, value_and_gradient
 from ..errors import GradcliError, did_you_mean, text_of
 from ..lang.limits import Bound, enforce
 from ..program.arguments import by_name, takes_random
@@ -151,6 +151,8 @@ class Check:
             f, claims["grad"] = value_and_gradient(in_order(f, at))
         objects = not claims and request.engine is None and self.engine is None and own_engine(f) is not None
         if objects:
+            from ..claims.object_engine import with_objects
+
             f, claims["grad"] = with_objects(in_order(f, at), f, self.name)
         if claims:
             if request.order != 1:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from gradcli.claims.claim import CallError, NotElementwiseError, WrongShapeError
-from gradcli.claims.hand_written import HandWritten, claim_by_hand, value_and_gradient, with_cache, with_objects
+from gradcli.claims.hand_written import HandWritten, claim_by_hand, value_and_gradient, with_cache
+from gradcli.claims.object_engine import with_objects
 
 X, W = np.array([1.0, 2.0, 3.0]), np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
