@@ -267,19 +267,19 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
     name, value = with_f(q.name, numbers.block), value.removeprefix("-")
     size, _, where = value.partition(" for ")
     size, where = "" if size == "1" else f"{size} * ", f" ({where})" if where else ""
-    dropped = f"a term {size}{name}{where} is missing, or a term half as large has the wrong sign"
-    action = dropped if c < 0 else f"a term {size}{name}{where} is superfluous, or the opposite term is missing"
-    text = f"{action}: the difference is proportional to {q.name}"
+    difference = f"the difference is proportional to {q.name}"
+    half = "or a term half as large has the wrong sign"
+    term_is = "is missing" if c < 0 else "is superfluous, or the opposite term is missing"
+    text = f"a term {size}{name}{where} {term_is}, {half}: {difference}"
     if q.name.startswith("inv("):
         text += ", the gradient of a log-determinant"
     if q.lacks:  # c (1 - q) rest is c rest in place of c q rest, or -c q rest in place of -c rest
         factor, rest = q.lacks
         rest = f"{size}{rest}".replace("* 1 /", "/")
         plus, minus = ("missing", "superfluous") if c > 0 else ("superfluous", "missing")
-        text = (
-            f"a factor {with_f(factor, numbers.block)} is {plus} in the term {rest}{where}, or {minus} in "
-            f"-{rest}{where}: the difference is proportional to {q.name}"
-        )
+        ways = f"{plus} in the term {rest}{where}, or {minus} in -{rest}{where}"
+        half = "or a term half as large as the difference has the wrong sign"
+        text = f"a factor {with_f(factor, numbers.block)} is {ways}, {half}: {difference}"
     return Hypothesis("dropped term", text, of, fitted=numbers.count)
 
 

@@ -241,6 +241,9 @@ def permutations_of(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield the order of rows, or of columns, in which the claim has the derivative's values, if there is one."""
     if not np.isfinite(block.r).all() or block.array.dtype.kind != "f" or not np.isfinite(block.a).all():
         return
+    minus = np.abs(block.a + block.r) <= MARGIN * block.error + RELATIVE * np.abs(block.a)
+    if minus[block.wrong].all():  # a wrong sign is the simpler explanation
+        return
     if len(block.a) > 1 and block.whole and not block.diagonal:
         order = order_of(block.a, block.r, block.error)
         if order is not None:

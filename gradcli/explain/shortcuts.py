@@ -182,6 +182,8 @@ def paths(runs: list[RecordedRun]) -> Iterator[tuple[Any, Finding]]:
     here = runs[0]
     for i in reversed(range(len(here.nodes))):
         share = claimed_share(here.parts[i], here)
+        if share is not None and share != 0 and repeats_of(here, i) > 1:
+            continue  # one of several uses of an operation may be left out, but a factor would be that of all
         if share is not None and all(gives_claim(run.right + float(share - 1) * run.parts[i], run) for run in runs):
             words = SHARES.get(share, f"is {share} times as large as it should be")
             through = operations(here, i) + place_of_node(here, i)
@@ -262,4 +264,13 @@ def place_of_node(run: RecordedRun, i: int) -> str:
         return ""
     (file, line), _ = chain[0]
     code = textwrap.shorten("".join(lines_of_file(file)[line - 1 : line]).strip(), 60, placeholder=" ...")
-    return f" in the line `{code}` ({users_path(file)}:{line})"
+    count = repeats_of(run, i)
+    use = f", in one of its {count} uses" if count > 1 else ""
+    return f"{use} in the line `{code}` ({users_path(file)}:{line})"
+
+
+def repeats_of(run: RecordedRun, i: int) -> int:
+    """Return how often a line of the function uses the operation of a node, as in a loop."""
+    node = run.nodes[i]
+    alike = (n for k, n in enumerate(run.nodes) if operation_name(run, k) == operation_name(run, i))
+    return sum(n.origin[:1] == node.origin[:1] for n in alike)

@@ -282,6 +282,8 @@ class KinkRow:
             both, _, _ = self.even_and_odd(np.array([unit[a] + unit[b] for a, b in pairs]))
             for (a, b), value in zip(pairs, both, strict=True):
                 form[a, b] = form[b, a] = (value**2 - own[a] ** 2 - own[b] ** 2) / 2
+        if not np.isfinite(form).all():  # a slope is infinite, or unknown
+            return None
         values, vectors = np.linalg.eigh(form)
         wide = values > 1e-6 * values.max()
         parts = vectors.T @ (claimed - middle)

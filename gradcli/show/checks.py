@@ -58,14 +58,14 @@ def places_text(item: InputCheck) -> str:
         return ""
     if len(places.shape) == 1 and places.outputs == 1:
         text = list_of_ranges(places.axes[0], lambda i: f"{item.name}[{i}]")
-        return f": {text}" if places.complete else f"; those found are {text}"
+        return f": {text}" if places.complete else f"; those found lie in {text}"
     names = AXES[-len(places.shape) :] if len(places.shape) <= len(AXES) else None
     texts = []
     for k, (ranges, length) in enumerate(zip(places.axes, places.shape, strict=True)):
         plural = "s" * (len(ranges) > 1 or any(first != last for first, last in ranges))
         word = f"{names[k]}{plural}" if names else f"axis {k}:"
         texts += [f"{word} {list_of_ranges(ranges, str)} of {length}"] if ranges else []
-    return f"{',' if places.complete else '; those found are'} in {', '.join(texts)}"
+    return f"{',' if places.complete else '; those found lie'} in {', '.join(texts)}"
 
 
 def list_of_ranges(ranges: Sequence[tuple[int, int]], name: Callable[[int], str]) -> str:

@@ -25,7 +25,7 @@ def test_a_stacked_vector_has_columns():
     assert text([0, 1, 2], (6,)) == ", in columns 0 to 2 of 6"
     assert text([0, 1, 5], (6,)) == ", in columns 0, 1 and 5 of 6"
     assert text([3, 4], (6,), outputs=1) == ": x[3] and x[4]"
-    assert text([4097, 4096], (5000,), outputs=1, complete=False) == "; those found are x[4096] and x[4097]"
+    assert text([4097, 4096], (5000,), outputs=1, complete=False) == "; those found lie in x[4096] and x[4097]"
 
 
 def test_a_field_has_rows_and_columns():
@@ -39,4 +39,4 @@ def test_no_pattern_has_no_words():
     assert text([0, 2, 4, 6, 8, 10, 11], (12,)) == ""  # four ranges, over the whole axis
     scattered = [(3, 50), (20, 7), (41, 33)]
     assert text(scattered, (64, 64), complete=False) == ""
-    assert text([(3, 0), (20, 0), (41, 0)], (64, 64), complete=False) == "; those found are in column 0 of 64"
+    assert text([(3, 0), (20, 0), (41, 0)], (64, 64), complete=False) == "; those found lie in column 0 of 64"

@@ -573,6 +573,36 @@ def test_a_softmax_that_gives_the_right_signs_by_chance_is_not_missing():
     assert report.verdict == "fail" and not any("softmax" in finding.text for finding in report.diagnosis)
 
 
+def test_a_wrong_sign_is_not_called_a_permutation():
+    """For four points, the right column is also its own opposite in another order."""
+
+    def area(p):
+        x, y = p.T
+        return np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y) / 2
+
+    def gradient(p, sign=1):
+        x, y = p.T
+        return np.stack([np.roll(y, -1) - np.roll(y, 1), sign * (np.roll(x, 1) - np.roll(x, -1))], 1) / 2
+
+    at = {"p": np.array([[0.0, 0], [3, 0], [3, 2], [1, 4]])}
+    assert check_gradient(area, gradient, at).verdict == "pass"
+    (finding,) = check_gradient(area, lambda p: gradient(p, -1), at).diagnosis
+    assert finding.text == "p: the sign is wrong in column 1"
+
+
+def test_a_mistake_in_each_run_of_a_loop_is_no_factor_of_one():
+    """The derivative of h**2 / 2 is claimed to be h / 2: one of two paths is missing, three times."""
+
+    def steps(h):
+        y = 1.0
+        for _ in range(3):
+            y = y * (1 - h + 0.5 * h * h)
+        return y
+
+    report = check_gradient(steps, lambda h: 3 * (1 - h + 0.5 * h * h) ** 2 * (0.5 * h - 1), {"h": 0.1})
+    assert report.verdict == "fail" and not any("times as large" in finding.text for finding in report.diagnosis)
+
+
 def test_an_element_that_a_line_takes_is_named():
     def rosenbrock(x):
         return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2

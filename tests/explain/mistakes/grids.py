@@ -380,7 +380,7 @@ class fft_without_length:
 
 class heat_step_time_step:
     at = {"u": (6,)}
-    says = "the derivative of multiply in the line"
+    says = "the derivative of multiply"
 
     def f(u):
         return u + 0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
