@@ -325,3 +325,9 @@ def test_a_row_whose_derivatives_add_up_is_left_as_it_is():
     entries.sides = {(0, 0): (-1.0, 1.0), (0, 1): (-1.0, 1.0)}
     settle_kinks(entries, {0}, 0)
     assert (entries.state == OPEN).all() and not entries.notes
+
+
+def test_an_ellipsoid_with_an_infinite_slope_decides_nothing():
+    row = row_of(lambda x: abs(x[0] - x[1]), np.zeros(2), measured=False)
+    row.even_and_odd = lambda directions: (np.full(len(directions), np.inf),) * 3
+    assert row.in_ellipsoid(np.arange(2), np.zeros(2)) is None
