@@ -174,7 +174,8 @@ def try_out(formulas: FormulaProgram, claimed: list[Formula], at: Mapping[str, n
         tangents = {f"v_{name}": leaves[name] for name in formula.names}
         v = output if formula.option == "vjp" else leaves[formula.names[0]]
         vectors = {name: x for name, x in {**tangents, "v": v}.items() if name in formula.vectors}
-        formulas.value_of(formula, names, vectors)
+        with np.errstate(all="ignore"):  # a claim may be undefined at this point
+            formulas.value_of(formula, names, vectors)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
