@@ -32,7 +32,7 @@ MOST_AROUND = 40  # most points around the constants of the formulas: a choice
 BEYOND_CONSTANTS = (3.0, 100.0)
 """How many times larger than the largest constant some points are, as a threshold may be a multiple of it: a choice."""
 COVERED = (0.1, 1.5)  # sizes of 79% of normally distributed numbers, so that no further points are needed there
-APART_NEARBY = 0.02  # relative distance of numbers around one constant, so that there are no ties: a choice
+APART_NEARBY = 0.02  # relative spread of the numbers near a constant, so that no two are equal: a choice
 
 
 def positive_definite(x: np.ndarray) -> np.ndarray:
