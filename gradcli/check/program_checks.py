@@ -274,11 +274,12 @@ def as_proven(report: CheckReport) -> CheckReport:
     jumps = any(finding.kind == "jump" for finding in report.diagnosis)  # sympy leaves jumps out of derivatives
     if report.verdict != "inconclusive" or not known or jumps:
         return replace(report, message="; ".join(filter(None, (report.message, PROVEN))))
-    inputs = tuple(replace(item, verdict="pass") for item in report.inputs)  # a proof needs no values
     undecided = {*undecided_notes(report.inputs)}  # the proof has decided
     notes = [note for note in report.notes if note not in undecided]
     notes.append(f"numeric derivatives could not decide: {report.message}")
-    return observe(report, {"exact": "proves"}, inputs=inputs, message=PROVEN, notes=tuple(notes), diagnosis=())
+    proven = observe(report, {"exact": "proves"}, message=PROVEN, notes=tuple(notes), diagnosis=())
+    inputs = tuple(replace(item, verdict=proven.verdict) for item in report.inputs)  # a proof needs no values
+    return replace(proven, inputs=inputs)
 
 
 def with_words(report: CheckReport, words: Sequence[Wording]) -> CheckReport:
