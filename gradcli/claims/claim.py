@@ -416,6 +416,11 @@ def callable_name(function: Any) -> str:
     return getattr(function, "__name__", None) or type(function).__name__
 
 
+def note_on_type(name: str, unit: float) -> str:
+    """Return the note that a function computes in a type with few digits. unit: its rounding unit."""
+    return f"it computes in {name}, which has {-np.log10(unit):.1f} digits"
+
+
 def nearby_point(at: Arrays) -> dict[str, np.ndarray]:
     return {name: x + np.asarray(0.05 * (1 + np.abs(x)), x.dtype) for name, x in at.items()}
 

@@ -36,6 +36,7 @@ from .claim import (
     callable_name,
     failing_as,
     free_name,
+    note_on_type,
     wider,
 )
 
@@ -70,7 +71,7 @@ class Traced(Claim):
             if computed.seen and all(x.dtype != np.float16 for x in self.at.values()):
                 unit = float(np.finfo(np.float16).eps) / 2
                 self.capabilities = replace(self.capabilities, value_unit=unit, claim_unit=unit)
-                self.notes = (*self.notes, f"it computes in float16, which has {-np.log10(unit):.1f} digits")
+                self.notes = (*self.notes, note_on_type("float16", unit))
         return self.here
 
     def value(self, arrays: Arrays) -> np.ndarray:

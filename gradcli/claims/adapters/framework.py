@@ -32,7 +32,7 @@ from ...program.arguments import (
 )
 from ...request import ADAPTED, ENGINES, SHORT_TYPES
 from ...user.frameworks import FRAMEWORKS
-from ..claim import Arrays, CallError, Capabilities, Claim, call_user, failing_as, free_name, nearby_point
+from ..claim import Arrays, CallError, Capabilities, Claim, call_user, failing_as, free_name, nearby_point, note_on_type
 
 SINGLE_UNIT, DOUBLE_UNIT = 2.0**-24, 2.0**-53  # rounding units of float32 and float64
 LOST = 0.5  # relative error in float32 from which on it may have saturated instead of rounding: a choice
@@ -72,7 +72,7 @@ class FrameworkCall(Claim):
             short, name = max(self.short_types(), default=(0.0, ""))
         if name and self.short is None:
             unit = max(unit or 0.0, short)
-            self.notes = (*self.notes, f"it computes in {name}, which has {-np.log10(short):.1f} digits")
+            self.notes = (*self.notes, note_on_type(name, short))
         self.capabilities = Capabilities(
             self.goes_backward, self.goes_forward, second=True, pulls_first=True, value_unit=short, claim_unit=unit
         )
