@@ -82,7 +82,7 @@ def in_short_types(claim: Claim) -> Iterator[Difference]:
         except CallError:
             return
         if largest_magnitude(expected) < LEAST_ROOM * np.finfo(kind).max:
-            rounding = functools.partial(rounding_in, kind, claim, short.astype(float), expected)
+            rounding = functools.cache(functools.partial(rounding_in, kind, claim, short.astype(float), expected))
             here, there = f"for a cotangent in {kind.__name__}", "for the same one in float64"
             calls: tuple[ArraysCall, ArraysCall] = functools.partial(dict, given), whole
             yield from compare("cotangent-type", expected, expected, calls, True, here, there, rounding=rounding)

@@ -303,8 +303,8 @@ def product_hypotheses(block: InputBlock, numbers: Numbers) -> Iterator[Hypothes
     table = table_of(numbers, single)
     with np.errstate(all="ignore"):
         usable = np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1, initial=0.0) > 0)
-    usable &= [numbers.varies(q, values[numbers.wrong]) for q, values in zip(single, table, strict=True)]
-    single, table = [q for q, ok in zip(single, usable, strict=True) if ok], table[usable]
+    kept = [k for k in np.flatnonzero(usable) if numbers.varies(single[k], table[k][numbers.wrong])]
+    single, table = [single[k] for k in kept], table[kept]
     pairs = list(itertools.combinations_with_replacement(range(len(single)), 2))
     if not pairs:
         return
@@ -335,9 +335,9 @@ def product_hypotheses(block: InputBlock, numbers: Numbers) -> Iterator[Hypothes
 def pair_of(a: Quantity, b: Quantity, words: str, combined: Callable) -> Quantity:
     """Return a product. If a factor of it is 1 - q, a term with the factor q and one without it may be mixed up."""
     lacks = None
-    quotient = {"{} / {}": (a, b), "{1} / {0}": (b, a)}.get(words)
-    for one, rest in ((a, b), (b, a)) if words == "{} * {}" else [quotient] if quotient else []:
-        if one.name.startswith("(1 - ") and "**" not in one.name:
-            lacks = one.name[len("(1 - ") : -1], f"1 / {rest.name}" if quotient else rest.name
-            break
+    orders = {"{} * {}": [(a, b), (b, a)], "{} / {}": [(a, b)], "{1} / {0}": [(b, a)]}.get(words, [])
+    found = next((pair for pair in orders if pair[0].name.startswith("(1 - ") and "**" not in pair[0].name), None)
+    if found is not None:
+        one, rest = found
+        lacks = one.name[len("(1 - ") : -1], rest.name if words == "{} * {}" else f"1 / {rest.name}"
     return Quantity(words.format(a.name, b.name), lambda at: combined(a.of(at), b.of(at)), "product", lacks=lacks)

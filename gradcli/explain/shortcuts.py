@@ -106,24 +106,25 @@ class RecordedRun:
 
     def depends_through(self, early: int, late: int) -> bool:
         """Report whether the late node depends on the elements to be explained through the early one only."""
-        last, node = self.nodes[late], self.nodes[early]
-        between = pulled(last, self.arriving[last], [node]).get(node, np.zeros(shape_of_node(node) or ()))
-        through, whole = self.pull(early, np.asarray(between))[self.explained], self.parts[late][self.explained]
+        through = self.pull(early, self.passed(late, early))[self.explained]
+        whole = self.parts[late][self.explained]
         size = np.abs(whole).max(initial=0.0)
         return bool(np.allclose(through, whole, rtol=BACKWARD_ALIKE, atol=BACKWARD_ALIKE * size))
 
     def left_out(self, early: int, late: int) -> np.ndarray:
         """Return the derivative as if the late node's derivative with respect to the early one were 1.
 
-        nan if it depends on the elements to be explained in other ways, too: then, these are left out as well.
+        Unless it `depends_through` the early one, its other derivatives are left out, too.
         """
-        left = self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
-        return left if self.depends_through(early, late) else np.full_like(left, np.nan)
+        return self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
 
     def applied_twice(self, early: int, late: int) -> np.ndarray:
-        node, last = self.nodes[early], self.nodes[late]
-        between = pulled(last, self.arriving[last], [node]).get(node, np.zeros(shape_of_node(node) or ()))
-        return self.right - self.parts[late] + self.pull(late, np.asarray(between))
+        return self.right - self.parts[late] + self.pull(late, self.passed(late, early))
+
+    def passed(self, late: int, early: int) -> np.ndarray:
+        """Return the part of the early node's cotangent that the late one passes to it."""
+        last, node = self.nodes[late], self.nodes[early]
+        return np.asarray(pulled(last, self.arriving[last], [node]).get(node, np.zeros(shape_of_node(node) or ())))
 
 
 def pulled(node: Any, cotangent: Any, wanted: list[Any]) -> Mapping[Any, Any]:
@@ -169,6 +170,8 @@ def shortcut_hypotheses(runs: list[RecordedRun]) -> Iterator[Finding]:
     for way, words in ((RecordedRun.left_out, "{} is left out"), (RecordedRun.applied_twice, "{} is applied twice")):
         for early, late in pairs:
             if all(gives_claim(way(run, early, late), run) for run in runs):
+                if way is RecordedRun.left_out and not all(run.depends_through(early, late) for run in runs):
+                    continue
                 between = [k for k in sorted(before[late]) if early in before[k]]
                 of = operations(here, *between, late)
                 what = f"in the claim, the derivative of {words.format(of + place_of_node(here, late))}"
