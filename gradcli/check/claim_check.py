@@ -359,7 +359,8 @@ class ClaimCheck:
 
             estimate_rest(entries)
         inputs = tuple(self.input_check(entries, probe, k) for k in range(len(claim.wrt)))
-        if wrong and self.explain:
+        linear = self.broken_law is None or self.broken_law.kind != "nonlinear"
+        if wrong and self.explain and linear:  # a claim that is not linear has no matrix that could be corrected
             findings += self.find_mistakes(entries, diagonal)
         message = claim.restriction
         if verdict == decide.OPEN:

@@ -135,13 +135,13 @@ def hypotheses(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[Hypot
     yield from surrogates(block)
     yield from moves(block)
     yield from symmetric_part(block)
-    yield from mask_hypotheses(block)
+    yield from mask_hypotheses(block, evidence)
     yield from part_hypotheses(block)
     if block.array.dtype.kind == "f":
         yield from functions_of_inputs(block, evidence)
         yield from missing_paths(block)
         yield from other_arguments(block)
-    yield from branches(block)
+    yield from branches(block, evidence)
 
 
 def surrogates(block: InputBlock) -> Iterator[DiagnosisStatement]:

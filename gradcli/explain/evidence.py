@@ -207,6 +207,7 @@ class DiagnosisEvidence:
         self.limit = max(FAIL_CALLS, made + OWN_CALLS) if several else FAIL_CALLS
         self.reordered: dict[tuple[int, bool], InputBlock | None] = {}
         self.mirrored: dict[int, InputBlock | None] = {}
+        self.narrowed: dict[tuple[int, bool, float, float], tuple[float, float] | None] = {}
 
     @classmethod
     def of(cls, entries: Entries, diagonal: frozenset[int]) -> DiagnosisEvidence:
@@ -303,8 +304,7 @@ class DiagnosisEvidence:
         return self.reordered[block.k, every]
 
     def shuffled_block(self, block: InputBlock, every: bool) -> InputBlock | None:
-        calls = QUICK * block.x.size if every else PER_SLOPE
-        if self.place is None or block.x.size < 2 or self.left() < calls + 2:
+        if self.place is None or block.x.size < 2 or not self.affords(block, every):
             return None
         shape = block.array.shape
         others = self.free({name: x for name, x in block.at.items() if np.shape(x) == shape})
@@ -313,6 +313,15 @@ class DiagnosisEvidence:
             moved[block.name] = multiplied_input(block.array, FACTORS[-1])
         elif every:  # a claim may be right at a few numbers only, such as 0 and 1
             moved = dict(self.free(nearby(moved, self.place.flat.claim.wrt, 1.0)))
+        return self.block_at(block, moved, every)
+
+    def affords(self, block: InputBlock, every: bool) -> bool:
+        """Report whether calls are left for a block at another point. every: with each element known."""
+        calls = QUICK * block.x.size if every else PER_SLOPE
+        return self.left() >= calls + 2
+
+    def block_at(self, block: InputBlock, moved: Mapping[str, np.ndarray], every: bool) -> InputBlock | None:
+        """Return a block where inputs have other numbers; None if it is unknown. every: with each element known."""
         places = self.place_at({**block.at, **moved}, in_same_shape=True)
         if not places:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +19,13 @@ from .constants import (
     numbers_behind,
     readable_factor,
 )
-from .evidence import DiagnosisStatement, Hypothesis
+from .evidence import DiagnosisEvidence, DiagnosisStatement, Hypothesis
 from .quantities import BlockValues, after_function, sources
 
 MOST_CONDITIONS = 24  # most conditions that are tried: a choice
 MOST_LIMITS = 3  # most limits of each value: a choice
+MOST_BETWEEN = 8  # most values between two limits that are tried at a time: a choice
+ROUNDS = 3  # how often the distance between two limits is divided: a choice
 COMMON_LIMITS = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 6.0)
 
 
@@ -35,19 +37,22 @@ class RegionCondition(NamedTuple):
     opposite: str
 
 
-def mask_hypotheses(block: InputBlock) -> Iterator[Hypothesis | DiagnosisStatement]:
+Narrow = Callable[[float, float, bool], tuple[float, float] | None]
+
+
+def mask_hypotheses(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[Hypothesis | DiagnosisStatement]:
     """Yield masks that are missing or on the wrong side, and constant factors where a condition on values holds."""
     some = wrong_elements(block)
     if some is not None and some.all():
         yield from wrong_sides(block)
     elif some is not None:
-        yield from masks_where(block, some)
+        yield from masks_where(block, some, evidence)
     yield from unselected(block)
 
 
-def masks_where(block: InputBlock, some: np.ndarray) -> Iterator[Hypothesis]:
+def masks_where(block: InputBlock, some: np.ndarray, evidence: DiagnosisEvidence) -> Iterator[Hypothesis]:
     """Yield masks and factors of the elements for which a condition on values holds."""
-    for condition in conditions(block, some):
+    for condition in conditions(block, some, evidence):
         if block.zero[0][some].all():
             text = f"a mask is missing: the derivative is 0 where {condition.text}"
             masked = functools.partial(zero_where, condition)
@@ -60,11 +65,11 @@ def zero_where(condition: RegionCondition, at: InputBlock) -> np.ndarray:
     return np.where(condition.of(at), 0.0, at.a)
 
 
-def branches(block: InputBlock) -> Iterator[DiagnosisStatement]:
+def branches(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[DiagnosisStatement]:
     """Yield the conditions under which elements are wrong."""
     some = wrong_elements(block)
     if some is not None and not some.all():
-        for condition in conditions(block, some):
+        for condition in conditions(block, some, evidence):
             yield place_by_value(block, some, condition)
 
 
@@ -76,9 +81,9 @@ def wrong_elements(block: InputBlock) -> np.ndarray | None:
     return some if some.any() else None
 
 
-def conditions(block: InputBlock, some: np.ndarray) -> list[RegionCondition]:
+def conditions(block: InputBlock, some: np.ndarray, evidence: DiagnosisEvidence) -> list[RegionCondition]:
     """Return the conditions that hold for wrong elements only; those that have only two values come first."""
-    found = list(itertools.islice(separating(block, some), MOST_CONDITIONS))
+    found = list(itertools.islice(separating(block, some, evidence), MOST_CONDITIONS))
     return sorted(found, key=lambda condition: " is " not in condition.text)
 
 
@@ -94,34 +99,80 @@ def scaled_where(block: InputBlock, some: np.ndarray, condition: RegionCondition
     yield Hypothesis(kind, f"{text}, where {condition.text}", fixed, fitted=int(some.sum()), by_value=True)
 
 
-def separating(block: InputBlock, some: np.ndarray) -> Iterator[RegionCondition]:
-    """Yield conditions that hold for the wrong elements and for no other."""
+def separating(block: InputBlock, some: np.ndarray, evidence: DiagnosisEvidence) -> Iterator[RegionCondition]:
+    """Yield conditions that hold for the wrong elements and for no other. Kinks belong to neither."""
+    smooth = np.isfinite(block.r[0])
     for name, of in sources(block):
         values = np.broadcast_to(of(block), block.a.shape)[0]
         if values.shape != some.shape or not np.isfinite(values).all() or np.ptp(values) == 0:
             continue
-        yield from limits(block, name, of, values, some)
+        own = name == block.name
+        narrow = functools.partial(narrowed, block, evidence, np.ones_like(values)) if own else None
+        yield from limits(block, name, of, values[smooth], some[smooth], narrow)
         size = np.abs(values)
         if np.ptp(size) > 0 and (values < 0).any() and (values > 0).any():
-            yield from limits(block, f"abs({name.strip('()')})", after_function(np.abs, of), size, some)
+            narrow = functools.partial(narrowed, block, evidence, np.sign(values)) if own else None
+            words = f"abs({name.strip('()')})"
+            yield from limits(block, words, after_function(np.abs, of), size[smooth], some[smooth], narrow)
 
 
 def limits(
-    block: InputBlock, name: str, of: BlockValues, values: np.ndarray, some: np.ndarray
+    block: InputBlock, name: str, of: BlockValues, values: np.ndarray, some: np.ndarray, narrow: Narrow | None = None
 ) -> Iterator[RegionCondition]:
     """Yield the conditions value < limit, or value > limit, that separate wrong elements from right ones."""
     wrong, right = values[some], values[~some]
+    if not right.size:
+        return
     name = name[1:-1] if name.startswith("(") and name.endswith(")") else name
-    if np.ptp(wrong) == 0 and np.ptp(right) == 0:
+    if np.ptp(wrong) == 0 and np.ptp(right) == 0 and some.size > 2:
         here, there = float(wrong[0]), float(right[0])
         yield RegionCondition(lambda at: of(at) == here, f"{name} is {here:g}", f"{name} is {there:g}")
         return
-    if wrong.max() < right.min():
-        for limit, word in limits_between(block, float(wrong.max()), float(right.min())):
-            yield RegionCondition(compared(np.less, of, limit), f"{name} < {word}", f"{name} > {word}")
-    elif wrong.min() > right.max():
-        for limit, word in limits_between(block, float(right.max()), float(wrong.min())):
-            yield RegionCondition(compared(np.greater, of, limit), f"{name} > {word}", f"{name} < {word}")
+    below = bool(wrong.max() < right.min())
+    gap = (float(wrong.max()), float(right.min())) if below else (float(right.max()), float(wrong.min()))
+    ends = gap if gap[0] >= gap[1] or narrow is None else narrow(*gap, below)
+    if ends is None or ends[0] >= ends[1]:
+        return
+    comparison, sign, other = (np.less, "<", ">") if below else (np.greater, ">", "<")
+    for limit, word in limits_between(block, *ends):
+        yield RegionCondition(compared(comparison, of, limit), f"{name} {sign} {word}", f"{name} {other} {word}")
+
+
+def narrowed(
+    block: InputBlock, evidence: DiagnosisEvidence, signs: np.ndarray, low: float, high: float, wrong_below: bool
+) -> tuple[float, float] | None:
+    """Return closer limits between which the claim becomes wrong; None if that does not depend on the values alone.
+
+    Elements are put between the limits, with the given signs. The limits stay if no calls are left.
+    """
+    key = block.k, bool((signs < 0).any()), low, high
+    if key not in evidence.narrowed:
+        evidence.narrowed[key] = low, high
+        for _ in range(ROUNDS):
+            evidence.narrowed[key] = found = divided(block, evidence, signs, low, high, wrong_below)
+            if found is None or found == (low, high):
+                break
+            low, high = found
+    return evidence.narrowed[key]
+
+
+def divided(
+    block: InputBlock, evidence: DiagnosisEvidence, signs: np.ndarray, low: float, high: float, wrong_below: bool
+) -> tuple[float, float] | None:
+    """Return limits between which the claim becomes wrong, from values evenly spaced between given ones."""
+    if evidence.place is None or block.array.dtype.kind != "f" or not evidence.affords(block, every=True):
+        return low, high
+    count = min(block.x.size, MOST_BETWEEN)
+    values = low + (high - low) * (np.arange(block.x.size)[::-1] % count + 1) / (count + 1)
+    moved = (np.where(signs == 0, 1.0, signs) * values).reshape(block.array.shape).astype(block.array.dtype)
+    other = evidence.block_at(block, {block.name: moved}, every=True)
+    if other is None:
+        return low, high
+    right = (~other.refuted & (other.known | other.zero))[0]
+    wrong = values[other.refuted[0]]
+    below, above = (wrong, values[right]) if wrong_below else (values[right], wrong)
+    low, high = max([low, *below.tolist()]), min([high, *above.tolist()])
+    return (low, high) if low < high else None
 
 
 def compared(comparison: np.ufunc, of: BlockValues, limit: BlockValues) -> BlockValues:
@@ -162,9 +213,10 @@ def place_by_value(block: InputBlock, some: np.ndarray, condition: RegionConditi
     text = f"wrong where {condition.text}, right where {condition.opposite}{details}"
 
     def holds(at: InputBlock) -> bool:
-        inside = np.broadcast_to(condition.of(at), at.a.shape)
+        inside, smooth = np.broadcast_to(condition.of(at), at.a.shape), np.isfinite(at.r)
         moves = at is block or not np.array_equal(inside, block.wrong)
-        return bool(moves and np.array_equal(inside, at.refuted) and inside.any() and not inside.all())
+        fits = np.array_equal(inside[smooth], at.refuted[smooth])
+        return bool(moves and fits and inside[smooth].any() and not inside[smooth].all())
 
     return DiagnosisStatement("some elements", text, holds)
 

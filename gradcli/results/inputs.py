@@ -1,6 +1,7 @@
 """What a check found for each input: its elements, the worst of them, and how many are wrong."""
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -230,4 +231,5 @@ class InputCheck:
             contradicted = ", but the integral of the claim does not follow the values of the function"
             return f"{claimed}; no numeric derivative could be computed{contradicted * (self.verdict == 'fail')}"
         word = "numeric" if self.accuracy is None else "reference"
-        return f"{claimed}, {word} {float(worst.numeric):z.{digits}g} ± {worst.numeric_error:.2g}"
+        error = 0.0 if worst.numeric == 0 and worst.numeric_error < sys.float_info.min else worst.numeric_error
+        return f"{claimed}, {word} {float(worst.numeric):z.{digits}g} ± {error:.2g}"

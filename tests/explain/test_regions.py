@@ -1,5 +1,6 @@
 """Conditions on values that hold for wrong elements only."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -66,8 +67,11 @@ def test_sizes_are_compared_if_values_have_both_signs(values, wrong, words, monk
     values = np.array(values)
     monkeypatch.setattr(regions, "numbers_behind", lambda block: [])
     monkeypatch.setattr(regions, "sources", lambda block: [("x", lambda at: at.at["x"])])
-    block = SimpleNamespace(name="x", at={"x": values}, a=np.ones((1, len(values))))
-    assert [condition.text for condition in regions.separating(block, np.isin(values, wrong))] == words
+    numbers = np.ones((1, len(values)))
+    block = SimpleNamespace(name="x", at={"x": values}, a=numbers, r=numbers, k=0)
+    evidence = SimpleNamespace(place=None, narrowed={})
+    conditions = regions.separating(block, np.isin(values, wrong), evidence)
+    assert [condition.text for condition in conditions] == words
 
 
 @pytest.mark.parametrize(
@@ -134,3 +138,40 @@ def test_a_condition_on_another_input_is_confirmed_with_its_elements_in_another_
 
     assert "where y < 0" in text(lambda y: np.where(y < 0, 2.0, 1.0))
     assert "where y" not in text(lambda y: np.array([2.0, 2.0, 1.0, 1.0, 1.0, 1.0]))
+
+
+def text_of(f, grad, x):
+    report = check_gradient(f, grad, {"x": np.array(x)})
+    assert report.verdict == "fail"
+    return " ".join(finding.text for finding in report.diagnosis)
+
+
+@pytest.mark.parametrize("reduced", [np.sum, np.asarray])
+@pytest.mark.parametrize(
+    ("limit", "x", "words"),
+    [
+        (1.7, [0.2, 0.5, 2.9, 2.1], r"where x < about 1\.[67]\d*,"),  # not 1, the round number between 0.5 and 2.1
+        (-0.3, [-2.0, -1.2, 0.8, 1.1, 0.9], r"where x < about -0\.(29|3)\d*,"),
+        (0.0, [-2.0, -1.2, 0.8, 1.1, 0.9], "where x < 0,"),
+    ],
+)
+def test_a_limit_is_searched_between_right_and_wrong_elements(limit, x, words, reduced):
+    number = [limit]  # a number that the code does not show
+
+    def grad(x):
+        slopes = np.where(x < number[0], np.exp(x) * (1 + x**2), np.cos(x))
+        return slopes if reduced is np.sum else np.diag(slopes)
+
+    assert re.search(words, text_of(lambda x: reduced(np.sin(x)), grad, x))
+
+
+def test_elements_that_are_wrong_twice_between_two_limits_have_no_condition():
+    wrong = lambda x: (x < 0.2) | ((x > 0.8) & (x < 1.4))  # noqa: E731
+    x = [0.1, 0.15, 1.6, 1.8, 1.9, 2.0, 1.7, 2.2]
+    text = text_of(lambda x: np.sin(x).sum(), lambda x: np.where(wrong(x), np.exp(x) * (1 + x**2), np.cos(x)), x)
+    assert "where x" not in text
+
+
+def test_a_wrong_element_at_a_kink_is_on_neither_side_of_a_condition():
+    grad = lambda w: np.where(w > 0, 1.0, -2.0)  # noqa: E731
+    assert "wrong where x < 0, right where x > 0" in text_of(lambda w: np.abs(w).sum(), grad, [1.0, 0.0, -2.0])
