@@ -44,7 +44,12 @@ def gradient_kept(e: StepEvidence) -> Named | None:
     if e.step.before is None:
         return None
     earlier = join_vectors(e.step.before[0], e.names)
-    if not earlier.any() or not e.compared.determines(2):
+    if not earlier.any():
+        return None
+    kept = "the gradient still contains {}that of the step before"
+    if not e.compared.differing(e.exact + earlier):  # without a free weight, a single number is enough
+        return Named("gradient-kept", kept.format(""), (), e.exact + earlier)
+    if not e.compared.determines(2):
         return None
     choices = [[e.exact], e.batches] if e.wanted is not None else [[e.exact]]
     for columns in choices:
@@ -54,7 +59,7 @@ def gradient_kept(e: StepEvidence) -> Named | None:
         share = fit.weights[-1]
         if fit.holds and abs(share) > 4 * fit.errors[-1] and abs(share) > 1e-7:
             times = "" if e.near(share, 1) else f"{share:.4g} times "
-            text = f"the gradient still contains {times}that of the step before"
+            text = kept.format(times)
             if len(columns) == 1 and not e.near(fit.weights[0], 1):
                 text += f", and {short_number(fit.weights[0])} times the declared one"
             return Named("gradient-kept", text, (), fit.sum)
@@ -117,6 +122,8 @@ def stale_weights(e: StepEvidence) -> Named | None:
         stale = join_vectors(e.step.declared(at=at).total, e.names)
         size = stale @ stale
         c = float(stale @ e.observed / size) if size else 0.0
+        if e.single and not e.near(c, 1):
+            continue
         if c and not e.compared.differing(c * stale) and e.compared.differing(c * e.exact):
             return Named("stale-weights", text if e.near(c, 1) else f"{text}, times {short_number(c)}", (), c * stale)
     return None

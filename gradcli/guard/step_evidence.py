@@ -70,6 +70,11 @@ class StepEvidence:
     def exact(self) -> np.ndarray:
         return self.compared.exact
 
+    @property
+    def single(self) -> bool:
+        """Whether the gradient is a single number, which any factor and any limit fits."""
+        return len(self.observed) < 2
+
     @cached_property
     def parts(self) -> list[dict[str, np.ndarray]]:
         """The declared gradients of each batch alone, by term."""

@@ -40,19 +40,24 @@ def nothing_arrives(e: StepEvidence) -> Named | None:
 def factor(e: StepEvidence) -> Named | None:
     """Explain a multiple of the declared gradient."""
     c, agrees = e.one(e.exact)
-    if not agrees or not c or len(e.observed) < 2:
+    if not agrees or not c:
         return None
-    return meaning_of(e, c)._replace(sum=c * e.exact)
+    found = origin_of(e, c)
+    if found is None and e.single:
+        return None
+    return (found or bare_factor(c))._replace(sum=c * e.exact)
 
 
-def meaning_of(e: StepEvidence, c: float) -> Named:
-    """Say where a factor comes from."""
+def origin_of(e: StepEvidence, c: float) -> Named | None:
+    """Say where a factor comes from, if it has one of the values that a known mistake gives it."""
     for meaning in (clipping, loss_scale, accumulation, counted_before_shift, power_of_two, summed):
         found = meaning(e, c)
         if found is not None:
             return found
-    if e.near(c, -1):
-        return Named("step-factor", "the gradient has the opposite sign")
+    return Named("step-factor", "the gradient has the opposite sign") if e.near(c, -1) else None
+
+
+def bare_factor(c: float) -> Named:
     return Named("step-factor", f"the gradient is {short_number(c)} times the declared one")
 
 
@@ -141,6 +146,8 @@ def clipped_values(e: StepEvidence) -> Named | None:
     """Explain a gradient whose elements are limited to an interval."""
     largest = float(np.abs(e.observed).max(initial=0.0))
     if largest >= float(np.abs(e.exact).max(initial=0.0)) * (1 - 1e-6):
+        return None
+    if e.single and not any(e.near(largest, limit) for limit in ROUND_NORMS):
         return None
     if e.compared.differing(np.clip(e.exact, -largest, largest)):
         return None

@@ -18,7 +18,7 @@ from .step_evidence import (
     vector_text,
     weights_of,
 )
-from .step_factors import meaning_of
+from .step_factors import bare_factor, origin_of
 from .step_fit import ColumnFit, vector_length
 
 SAME_FACTOR = 1e-5
@@ -101,7 +101,7 @@ def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) ->
     table = weights_of(weights, declared, batch_names(e.count))
     shown = f"weights {vector_text(weights)}; declared: {vector_text(declared)}"
     if (c := factor_of_batches(fit, declared)) is not None:
-        return meaning_of(e, c)._replace(weights=table)
+        return (origin_of(e, c) or bare_factor(c))._replace(weights=table)
     if named := clipped_each(e, weights):
         return Named("clipped-each-batch", f"{named}: {shown}", table)
     zero = [k for k in range(e.count) if abs(weights[k]) < max(SMALL_WEIGHT * np.abs(weights).max(), 4 * fit.errors[k])]

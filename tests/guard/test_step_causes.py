@@ -242,3 +242,30 @@ def test_terms_of_each_batch_are_weighted():
     step = FakeStep(weights, {name: RNG.normal(size=(4, sum(SIZES))) for name in weights})
     found = cause_of(step, step.parts["nll"].mean(0) + step.term("aux"))
     assert found.rule == "equal-weights" and "'nll' with weights 0.25" in found.text
+
+
+def cause_in_numbers(count, observed, **more):
+    """Return the cause of a step of one batch with a few parameters. observed: from the declared gradient."""
+    step = FakeStep({"": np.ones(1)}, {"": 3.7 + RNG.uniform(size=(1, count))}, names=("first",), batches=(0,), **more)
+    step.parameters = {"first": np.cos(np.arange(count))}
+    exact = step.exact
+    compared = GradientComparison(np.asarray(observed(exact)), exact, exact * (1 + 1e-7), (count,))
+    declared = lambda at="", **_: {"first": exact if at == "" else 2 * exact}  # noqa: E731
+    step.declared = lambda some=None, at="", **_: Declared({"": 0.0}, {"": declared(at)})
+    return explain_whole(StepEvidence(step, compared, {"": {"first": exact}}))
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_a_kept_gradient_and_usual_factors_are_named_for_few_numbers(count):
+    before = RNG.normal(size=count)
+    found = cause_in_numbers(count, lambda exact: exact + before, before=({"first": before}, {"first": before}))
+    assert found.rule == "gradient-kept"
+    assert cause_in_numbers(count, lambda exact: 12 * exact).rule == "summed"
+    assert "opposite sign" in cause_in_numbers(count, lambda exact: -exact).text
+
+
+def test_a_factor_or_a_limit_that_fits_any_single_number_is_not_named():
+    before = ({"first": np.ones(1)}, {"first": np.ones(1)})
+    assert cause_in_numbers(1, lambda exact: 0.6172 * exact, before=before) is None
+    assert "0.6172 times" in cause_in_numbers(2, lambda exact: 0.6172 * exact, before=before).text
+    assert cause_in_numbers(1, lambda exact: np.full(1, 0.25)).rule == "clipped"
