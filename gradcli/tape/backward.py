@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import add_advice
 from .dtypes import as_dtype
 from .memory import newest
-from .modes import observers, record_in_this_thread, state
+from .modes import observers, record_in_this_thread, report_event, state
 from .node import AccumulateGrad, Node, NodePairs, Slots, used_up_rule
 from .record import cast
 from .tensor import Size, Tensor
@@ -439,7 +439,8 @@ def grad(
         if grads[t._node] is None and not (allow_unused or materialize_grads):
             what = f"The differentiated Tensor at index {i} appears to not have been used in the graph."
             raise RuntimeError(f"{what} Set allow_unused=True if this is the desired behavior.")
-    return tuple(as_gradient(grads[t._node], t, create_graph, materialize_grads) for t in targets)
+    found = [as_gradient(grads[t._node], t, create_graph, materialize_grads) for t in targets]
+    return tuple([g if g is None else report_event("returned", t, g) for t, g in zip(targets, found, strict=True)])
 
 
 def as_gradient(g: Cotangent, target: Tensor, create: bool, materialize: bool) -> Tensor | None:

@@ -312,24 +312,28 @@ class Reader:
         return PlacedCause(rule, place, operation(run.name), operand_text(run, ": {} is {}"))
 
     def why_first_not_finite(self, value: RecordedValue, backward: Backward | None) -> PlacedCause:
-        """Return the cause in the first pass that was not finite; later ones have got its nan from the parameters."""
-        first, which = self.record.bad, backward.which if backward else None
-        if first is None or which is None or first is which or first.number > which.number:
-            return self.why_not_finite(value, backward)
-        cause = self.why_not_finite(value, self.backward(first))
-        text = cause.text or (causes()[cause.rule].text or "").format(name="", **cause._asdict())
-        return cause._replace(text=f"{text} (in backward number {first.count}; later ones follow from it)")
+        """Return the cause in the pass that made the gradient nan or inf first, or that made the tensor so before."""
+        which = value.bad or (backward.which if backward else None)
+        if which is None:
+            return PlacedCause("nan-input", value.place)
+        if value.spoiled is not None and value.spoiled.number < which.number:
+            return self.followed(value, value.spoiled.by)
+        cause = self.why_not_finite(value, self.backward(which))
+        return cause if backward is None or which is backward.which else in_pass(cause, which, "")
 
-    def why_not_finite(self, value: RecordedValue, backward: Backward | None) -> PlacedCause:
-        bad = [r for r in backward.which.runs if is_finite(r.received) and spoils(r)] if backward else []
-        if not bad or backward is None:
-            passes = self.record.passes if backward is None else [backward.which, *self.record.passes]
-            roots = [root for which in passes for root in which.roots]
-            return first_bad(roots) or PlacedCause("nan-input", value.place)
+    def followed(self, value: RecordedValue, first: RecordedPass) -> PlacedCause:
+        """Return the cause in an earlier pass, whose gradient made a value nan or inf."""
+        return in_pass(self.why_not_finite(value, self.backward(first)), first, "; later ones follow from it")
+
+    def why_not_finite(self, value: RecordedValue, backward: Backward) -> PlacedCause:
+        which = backward.which
+        bad = [r for r in which.runs if is_finite(r.received) and spoils(r)]
+        if not bad:
+            return self.first_bad(which.roots, which.number) or PlacedCause("nan-input", value.place)
         above = list(backward.above(backward.key(value)))
         run = next((run for run in bad if run in above), bad[0])
         step, kind = run.step, operation(run.name)
-        if step is not None and (origin := first_bad(step.inputs, soft="softmax" in kind)) is not None:
+        if step is not None and (origin := self.first_bad(step.inputs, step.number, "softmax" in kind)) is not None:
             return origin
         place, at = step.place if step else None, operand_text(run, " at {}{}")
         hides = run.note is not None and run.note.hidden
@@ -338,6 +342,32 @@ class Reader:
             line = f" at line {mask.place[1]}" if mask.place and mask.place != place else ""
             return PlacedCause("nan-where", place, kind, at, f"{named_step(mask)}{line}")
         return PlacedCause((rules_for(run.name, bad=True) or ["nan-made"])[0], place, kind, at)
+
+    def first_bad(self, values: Iterable[RecordedValue], before: int, soft: bool = False) -> PlacedCause | None:
+        """Return the step that first made nan or inf from finite operands.
+
+        before: the number of the step or pass that uses the values. soft: whether infinite operands are normal.
+        """
+        found = None
+        while True:
+            spoiled = next((v for v in values if v.spoiled is not None and v.spoiled.number < before), None)
+            if spoiled is not None and spoiled.spoiled is not None:
+                return self.followed(spoiled, spoiled.spoiled.by)
+            value = next((v for v in values if v.state == "nan" or (v.state == "inf" and not soft)), None)
+            if value is None and found is not None and found.step is not None and values:
+                rule = (rules_for(found.step.name, bad=True) or ["nan-made"])[0]
+                return PlacedCause(rule, found.step.place, text=f"{named_step(found.step)} gives {found.state} here")
+            if value is None or value.step is None or value.step.name in ("tensor", "make", "masked_fill", "full"):
+                return None if value is None or value.state == "inf" else PlacedCause("nan-input", value.place)
+            found, values, before = value, carried_by(value.step), value.step.number
+            soft = "softmax" in value.step.name
+
+
+def in_pass(cause: PlacedCause, which: RecordedPass, more: str) -> PlacedCause:
+    """Say in a cause's text in which pass it was, unless the text names one already."""
+    text = cause.text or (causes()[cause.rule].text or causes()[cause.rule].title).format(name="", **cause._asdict())
+    kind = "backward" if which.kind == "backward" else "autograd.grad()"
+    return cause if " number " in text else cause._replace(text=f"{text} (in {kind} number {which.count}{more})")
 
 
 def spoils(run: NodeRun) -> bool:
@@ -394,19 +424,6 @@ def zero_factor(step: RecordedStep) -> tuple[str, LinePlace | None]:
                     return "masked", made.place
             waiting += [v for v in operands if v.state == "zero" and v not in waiting]
     return "times-zero", step.place
-
-
-def first_bad(values: Iterable[RecordedValue], soft: bool = False) -> PlacedCause | None:
-    """Return the step that first made nan or inf from finite operands. soft: whether infinite operands are normal."""
-    found = None
-    while True:
-        value = next((v for v in values if v.state == "nan" or (v.state == "inf" and not soft)), None)
-        if value is None and found is not None and found.step is not None and values:
-            rule = (rules_for(found.step.name, bad=True) or ["nan-made"])[0]
-            return PlacedCause(rule, found.step.place, text=f"{named_step(found.step)} gives {found.state} here")
-        if value is None or value.step is None or value.step.name in ("tensor", "make", "masked_fill", "full"):
-            return None
-        found, values, soft = value, carried_by(value.step), "softmax" in value.step.name
 
 
 def explained(name: str, state: str, cause: PlacedCause, share: str = "") -> Explained:

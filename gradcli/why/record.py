@@ -32,8 +32,9 @@ class RecordedValue:
 
     kind: f, i or b for the type of a tensor's elements; p for Python numbers and NumPy arrays. state: as in Size.
     chain: the lines that made it. step: the operation that made it, if known. gradient: its `.grad` at the end.
-    filled: the last pass that gave it a gradient. events: the last of each kind (Recorder.take_note). gone: whether the
-    script has replaced and freed it by the end.
+    filled: the last pass that gave it a gradient. bad: the first pass that made this gradient nan or inf. spoiled: set
+    if a gradient that was not finite made the value so. events: the last of each kind (Recorder.take_note). gone:
+    whether the script has replaced and freed it by the end.
     """
 
     number: int
@@ -46,6 +47,8 @@ class RecordedValue:
     step: RecordedStep | None = None
     gradient: ArraySize | None = None
     filled: RecordedPass | None = None
+    bad: RecordedPass | None = None
+    spoiled: Spoiled | None = None
     events: dict[str, Event] = field(default_factory=dict)
     name: str = ""
     gone: bool = False
@@ -67,6 +70,13 @@ class RecordedStep:
     recorded: bool = True
     is_open: bool = False
     checkpoint: LinePlace | None = None
+
+
+class Spoiled(NamedTuple):
+    """When a value was seen to be nan or inf, and the pass whose gradient made it so."""
+
+    number: int
+    by: RecordedPass
 
 
 class Note(NamedTuple):
@@ -108,12 +118,6 @@ class RecordedPass:
     leaves: set[RecordedValue] = field(default_factory=set)
     count: int = 1
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether its outputs and all gradients are finite."""
-        starts = all(value.state in ("ok", "zero") for value in self.roots)
-        return starts and all(is_finite(part) for run in self.runs for _, part in run.sent)
-
 
 class Event(NamedTuple):
     """An event of a gradient, in `function`. filled, cleared: the last pass to fill it, and event to clear it."""
@@ -129,19 +133,24 @@ class Event(NamedTuple):
 class Record(NamedTuple):
     """The record of a script. names: its tensors at the end. used: those whose gradients it read or stepped with.
 
-    bad: the first pass that was not finite. A name that got a new tensor after the last pass means the one before.
+    A name that got a new tensor after the last pass means the one before.
     """
 
     steps: list[RecordedStep]
     passes: list[RecordedPass]
     names: dict[str, RecordedValue]
     used: list[RecordedValue]
-    bad: RecordedPass | None = None
 
 
-def fill(value: RecordedValue, which: RecordedPass) -> None:
-    if which.kind == "backward" or value in which.targets:
-        value.filled = which
+def fill(value: RecordedValue, which: RecordedPass, size: ArraySize | None = None) -> None:
+    """Note that a pass gives a gradient to a value. size: of this gradient, if known."""
+    if which.kind != "backward" and value not in which.targets:
+        return
+    value.filled = which
+    cleared, bad = value.events.get("clear"), value.bad
+    is_new = which.kind == "grad" or bad is None or (cleared is not None and cleared.number > bad.number)
+    if is_new and size is not None and not is_finite(size):
+        value.bad = which
 
 
 STATE_ORDER = ("zero", "ok", "inf", "nan")

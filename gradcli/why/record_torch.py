@@ -111,8 +111,13 @@ class TorchRecorder(Recorder, TorchFunctionMode):
         ):
             inputs = args[1] if len(args) > 1 and name == "grad" else kwargs.get("inputs") or ()
             outputs = args[0] if args else kwargs["outputs" if name == "grad" else "tensors"]
-            self.follow(name, as_list(outputs), as_list(inputs) if name == "grad" else ())
-            return func(*args, **kwargs)
+            targets = as_list(inputs) if name == "grad" else []
+            self.follow(name, as_list(outputs), targets)
+            result = func(*args, **kwargs)
+            for target, gradient in zip(targets, result or (), strict=False):
+                if gradient is not None:
+                    self.owners[self.address(gradient)] = self.value(target)
+            return result
         wanted = args[1:] or (*kwargs.values(),) if name == "requires_grad_" or attribute == "requires_grad" else ()
         if wanted[:1] == (False,):
             if args[0].requires_grad or is_users(code.co_filename):  # loaders switch off what was never on

@@ -35,6 +35,7 @@ from .record import (
     RecordedPass,
     RecordedStep,
     RecordedValue,
+    Spoiled,
     fill,
     is_finite,
     size_of_array,
@@ -61,7 +62,6 @@ class Recorder:
         self.used: dict[RecordedValue, None] = {}
         self.locals: dict[str, Any] = {}
         self.named_at: Any = None
-        self.bad: RecordedPass | None = None
         self.named_before: dict[str, RecordedValue] = {}
         self.counts = {"backward": 0, "grad": 0}
 
@@ -138,6 +138,21 @@ class Recorder:
                 self.keep(step)
         return value
 
+    def operand(self, x: Any) -> RecordedValue:
+        """Return the value of an operand, and note if a gradient has made it nan or inf."""
+        value = self.value(x)
+        owner = None
+        if value.wants:
+            owner = value if value.leaf else None
+        elif value.step is None:
+            owner = self.owners.get(self.address(x))
+        if owner is not None and owner.bad is not None:
+            if is_finite(size_of_array(self.array(x))):
+                value.spoiled = None
+            elif value.spoiled is None:
+                value.spoiled = Spoiled(next(self.count), owner.bad)
+        return value
+
     def new_value(self, x: Any, step: RecordedStep | None, chain: CallChain) -> RecordedValue:
         value = RecordedValue(next(self.count), "p", chain=chain, step=step)
         key, known = id(x), self.known
@@ -158,7 +173,7 @@ class Recorder:
         """Note an operation between tensors, numbers and arrays."""
         inputs, is_open, given = [], False, list(numbers_inside(operands))
         for x in given:
-            value = self.value(x) if isinstance(x, self.tensor_type) else self.find(x)
+            value = self.operand(x) if isinstance(x, self.tensor_type) else self.find(x)
             if value is not None:
                 inputs.append(value)
             is_open |= isinstance(x, NUMBER_TYPES) if value is None else value.step is None and not value.wants
@@ -237,7 +252,6 @@ class Recorder:
         starts = [x for x in roots if isinstance(x, self.tensor_type)]
         wanted = tuple([self.value(x) for x in targets if isinstance(x, self.tensor_type)])
         values = tuple([self.value(x) for x in starts])
-        self.note_bad()
         self.counts[kind] = self.counts.get(kind, 0) + 1
         place = next((place for place, _ in users_chain(1)), None)
         which = RecordedPass(next(self.count), kind, values, wanted, place, count=self.counts[kind])
@@ -262,11 +276,6 @@ class Recorder:
                 leads_to = [None if p is None else keys[p] for p in self.parents(node)]
                 self.hook(node, self.after(which, key, node.name(), self.origin(node) or (None, ()), leads_to))
 
-    def note_bad(self) -> None:
-        """Keep the first pass that was not finite, also when many others follow."""
-        if self.bad is None and self.passes and not self.passes[-1].is_finite:
-            self.bad = self.passes[-1]
-
     def after(self, which: RecordedPass, key: int, name: str, origin: tuple, keys: list) -> Callable:
         """Return the hook that notes what a node received and sent."""
         step, operands = origin
@@ -284,7 +293,7 @@ class Recorder:
                     part = size_of_array(array)
                     parts.append((to, part))
                     if isinstance(to, RecordedValue):
-                        fill(to, which)
+                        fill(to, which, part)
                     ends = size.state == "ok" and part.most <= eps * size.most
                     if note is None and (ends or (is_finite(size) and not is_finite(part))):
                         note = self.describe(operands, array, incoming, not is_finite(part))
@@ -343,7 +352,6 @@ class Recorder:
         names: dict[str, RecordedValue] = {}
         for name, x in self.names():
             names.setdefault(name, self.value(x))
-        self.note_bad()
         last = self.passes[-1] if self.passes else None
         for name, old in self.named_before.items():
             new = names.get(name)
@@ -357,7 +365,7 @@ class Recorder:
                 value.gradient = None if gradient is None else size_of_array(self.array(gradient))
         for name, value in reversed(names.items()):
             value.name = name
-        return Record(list(self.steps), list(self.passes), names, list(self.used), self.bad)
+        return Record(list(self.steps), list(self.passes), names, list(self.used))
 
 
 def numbers_inside(x: Any, depth: int = 4) -> Iterator[Any]:
@@ -393,6 +401,8 @@ class OwnRecorder(Recorder, Mode, Observer):
                 self.take_note("read", source, source._grad)
             case "clear" | "step" | "optimizer" | "freeze":
                 self.take_note(kind, source, source._grad if kind == "step" else None)
+            case "returned":
+                self.owners[self.address(result)] = self.value(source)
             case "change":
                 self.changed(result)
                 for target in (result, result._base):
