@@ -44,39 +44,39 @@ def step(condition, x):
     return steps if isinstance(x, np.ndarray | np.generic) else flat(steps, x)
 
 
-def shared(other, equal, like):
-    """where(other, 0, where(equal, 0.5, 1)); 1 also at nan."""
-    return mask(~other, like) - 0.5 * mask(equal, like)
+def shared(other, x, y):
+    """where(other, 0, where(x == y, 0.5, 1)); 1 also at nan."""
+    return mask(~other, x, y) - 0.5 * mask(x == y, x, y)
 
 
 real_elementwise(
     np.maximum,
-    lambda _, x, y: shared(x < y, x == y, x),
-    lambda _, x, y: shared(x > y, x == y, x),
+    lambda _, x, y: shared(x < y, x, y),
+    lambda _, x, y: shared(x > y, x, y),
     twin="maximum(x, y)",
     doc="Larger of two elements; nan if either is nan.",
     subgradient="1/2 to each at a tie, 1 to each at nan",
 )
 real_elementwise(
     np.minimum,
-    lambda _, x, y: shared(x > y, x == y, x),
-    lambda _, x, y: shared(x < y, x == y, x),
+    lambda _, x, y: shared(x > y, x, y),
+    lambda _, x, y: shared(x < y, x, y),
     twin="minimum(x, y)",
     doc="Smaller of two elements; nan if either is nan.",
     subgradient="1/2 to each at a tie, 1 to each at nan",
 )
 real_elementwise(
     np.fmax,
-    lambda _, x, y: mask((x >= y) | np.isnan(y), x),
-    lambda _, x, y: mask(~((x >= y) | np.isnan(y)), x),
+    lambda _, x, y: mask((x >= y) | np.isnan(y), x, y),
+    lambda _, x, y: mask(~((x >= y) | np.isnan(y)), x, y),
     twin="Piecewise((x, x >= y), (y, True))",
     doc="Larger of two elements, ignoring nan.",
     subgradient="all to x at a tie",
 )
 real_elementwise(
     np.fmin,
-    lambda _, x, y: mask((x <= y) | np.isnan(y), x),
-    lambda _, x, y: mask(~((x <= y) | np.isnan(y)), x),
+    lambda _, x, y: mask((x <= y) | np.isnan(y), x, y),
+    lambda _, x, y: mask(~((x <= y) | np.isnan(y)), x, y),
     twin="Piecewise((x, x <= y), (y, True))",
     doc="Smaller of two elements, ignoring nan.",
     subgradient="all to x at a tie",
@@ -93,9 +93,9 @@ def clip_signature(x, min=None, max=None, *, a_min=None, a_max=None):
 
 clip = real_elementwise(
     lambda x, low, high: np.minimum(np.maximum(x, low), high),
-    lambda _, x, low, high: mask((x >= low) & (x <= high), x),
-    lambda _, x, low, high: mask((x < low) & ((low < high) | (high == np.inf)), x),
-    lambda _, x, low, high: mask((x > high) | (low > high), x),
+    lambda _, x, low, high: mask((x >= low) & (x <= high), x, low, high),
+    lambda _, x, low, high: mask((x < low) & ((low < high) | (high == np.inf)), x, low, high),
+    lambda _, x, low, high: mask((x > high) | (low > high), x, low, high),
     name="clip",
     aliases=("clamp",),
     numpy=(np.clip,),

@@ -155,6 +155,7 @@ def matmul(x, y):
 )
 def tensordot(x, y, axes=2):
     """Sum of products over the given axes."""
+    x, y = as_operand_array(x), as_operand_array(y)
     if rank(axes) == 0:
         n = as_int(axes)
         left, right = tuple(range(rank(x) - n, rank(x))), tuple(range(n))

@@ -171,9 +171,9 @@ def conjugate(x: Any) -> Any:
     return x.conj() if is_complex(x) else x
 
 
-def mask(condition: Any, like: Any) -> Any:
-    """where(condition, 1, 0); in the type of `like`."""
-    return condition.astype(like.dtype)
+def mask(condition: Any, *operands: Any) -> Any:
+    """where(condition, 1, 0), in the common type of the operands. Python numbers among them have no type."""
+    return condition.astype(next(x.dtype for x in operands if hasattr(x, "dtype")))
 
 
 def count_product(shape: Any) -> int:

@@ -93,7 +93,7 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
         args = (cast_to(args[0], dtype), *args[1:])
     if "where" in kwargs or "initial" in kwargs:
         return cast_to(reduce_with_where(primitive, args, kwargs), dtype)
-    return cast_to(primitive.function(*args, **kwargs), dtype)
+    return cast_to(wrap_arrays(primitive.function(*args, **kwargs)), dtype)
 
 
 def refuse_out(name: str, kwargs: dict) -> None:
@@ -148,7 +148,7 @@ def raw_data(x: Any) -> Any:
 
 def wrap_arrays(x: Any) -> Any:
     """Return arrays as Tensors outside the graph, also inside a tuple."""
-    if isinstance(x, tuple):
+    if type(x) is tuple:
         return tuple(map(wrap_arrays, x))
     return Tensor._wrap(x, None) if isinstance(x, np.ndarray | np.integer | np.bool_) else x
 

@@ -244,7 +244,7 @@ def promote(primitive: Primitive, operands: tuple, cast: Callable[[Any, Any], An
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """Return x in another type, recorded if a gradient is wanted; Python numbers stay as they are."""
+    """Return x in another type, recorded if a gradient is wanted; Python numbers stay as they are, True becomes 1."""
     if isinstance(x, Tensor):
         if x._data.dtype == dtype:
             return x
@@ -253,7 +253,7 @@ def cast(x: Any, dtype: Any) -> Any:
         return dispatch(entry("astype"), (x,), {"dtype": dtype, "source": x._data.dtype})
     if isinstance(x, np.ndarray | np.generic):
         return x if x.dtype == dtype else x.astype(dtype)
-    return x
+    return int(x) if isinstance(x, bool) and dtype.kind != "b" else x  # NumPy computes log(True) in float16
 
 
 def cast_cotangent(g: Any, dtype: Any) -> Any:
