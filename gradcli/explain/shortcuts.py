@@ -12,7 +12,7 @@ import functools
 import itertools
 import textwrap
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from ..numeric.flat import real_view
 from ..numeric.rows import draw_signs
 from ..results.checks import Finding
 from ..rules.index import ArrayIndex
+from ..rules.shapes import fit_to_shape
 from ..tape.backward import Plan, reachable
 from ..tape.record import Mode, recording
 from ..user.lines import users_chain
@@ -49,6 +50,13 @@ SHARES = {0: "is missing", -1: "has the wrong sign", 2: "is counted twice"}
 """Descriptions of how often the claim contains a part of the derivative."""
 
 
+class Shortcut(NamedTuple):
+    """A finding. of_some: whether it is true of the inputs to explain only, although others use the same operation."""
+
+    finding: Finding
+    of_some: bool
+
+
 class Lines(Mode):
     """Records with each node the user's lines that made it."""
 
@@ -61,8 +69,9 @@ class Lines(Mode):
 class RecordedRun:
     """The function recorded at a point, and one claimed combination of rows there, shape (n,).
 
-    arriving: the cotangent of each node. right: our engine's derivative. parts: the part of it through each node.
-    explained: mask of the elements that a hypothesis has to explain; the others belong to other inputs.
+    nodes: the operations and the inputs, the oldest first. arriving: the cotangent of each. right: our engine's
+    derivative. parts: the part of it through each node. explained: mask of the elements that a hypothesis has to
+    explain; the others belong to inputs that are right, or whose mistake is known.
     """
 
     def __init__(self, claim: HandWritten, place: EvidencePlace, weights: np.ndarray, explained: np.ndarray):
@@ -78,10 +87,9 @@ class RecordedRun:
         else:
             self.claimed, cotangent = weights @ place.claimed, weights @ place.rows.weights
         nodes = reachable([out._node]) if out._node is not None else []
-        self.nodes = [node for node in nodes if not node.leaf and shape_of_node(node) is not None]
+        self.nodes = [node for node in nodes if shape_of_node(node) is not None]
         seed = np.asarray(cotangent, out._data.dtype).reshape(out._data.shape)
-        wanted = [*self.nodes, *(node for node, _ in self.inputs)]
-        self.arriving = pulled(out._node, seed, wanted) if self.nodes else {}
+        self.arriving = pulled(out._node, seed, self.nodes) if self.nodes else {}
         self.right = self.join(self.arriving)
 
     def join(self, grads: Mapping[Any, Any]) -> np.ndarray:
@@ -95,14 +103,19 @@ class RecordedRun:
     def parts(self) -> list[np.ndarray]:
         return [self.pull(i, self.arriving[node]) for i, node in enumerate(self.nodes)]
 
-    def ancestors(self) -> list[set[int]]:
-        """Return the places of the nodes that each node depends on."""
+    def parents(self) -> list[set[int]]:
+        """Return the places of the nodes that each node uses."""
         places = {node: i for i, node in enumerate(self.nodes)}
-        found: list[set[int]] = []
-        for node in self.nodes:
-            parents = {places[p] for p in node.parents if p in places}
-            found.append(parents.union(*(found[i] for i in parents)))
-        return found
+        return [{places[p] for p in node.parents if p in places} for node in self.nodes]
+
+    def name(self, leaf: Any) -> str:
+        """Return the name of an input from its node."""
+        return next(name for (node, _), name in zip(self.inputs, self.names, strict=True) if node is leaf)
+
+    def changes_others(self, expected: np.ndarray) -> bool:
+        """Report whether a changed backward differs from the derivative in elements that it need not explain."""
+        off, size = np.abs(expected - self.right), np.maximum(np.abs(expected), np.abs(self.right))
+        return bool((off > BACKWARD_ALIKE * size + TINY_PART * size.max(initial=0.0))[~self.explained].any())
 
     def depends_through(self, early: int, late: int) -> bool:
         """Report whether the late node depends on the elements to be explained through the early one only."""
@@ -116,7 +129,9 @@ class RecordedRun:
 
         Unless it `depends_through` the early one, its other derivatives are left out, too.
         """
-        return self.right - self.parts[late] + self.pull(early, self.arriving[self.nodes[late]])
+        arriving, shape = self.arriving[self.nodes[late]], shape_of_node(self.nodes[early]) or ()
+        unchanged = fit_to_shape(np.asarray(arriving), shape, np.ndim(arriving))
+        return self.right - self.parts[late] + self.pull(early, unchanged)
 
     def applied_twice(self, early: int, late: int) -> np.ndarray:
         return self.right - self.parts[late] + self.pull(late, self.passed(late, early))
@@ -152,45 +167,97 @@ def find_shortcut(evidence: DiagnosisEvidence, blocks: list[InputBlock]) -> Find
     weights = draw_signs(rng, (BACKWARD_COMBINATIONS if len(place.claimed) > 1 else 1, len(place.claimed)))
     try:
         runs = [RecordedRun(claim, at, w, explained) for w in weights for at in (place, *evidence.places)]
-        return next(shortcut_hypotheses(runs), None)
+        found = next(shortcut_hypotheses(runs), None)
     except Exception:  # the engine lacks an operation of the function, or its code needs plain arrays
         return None
+    if found is None or not found.of_some:
+        return found and found.finding
+    names = [block.name for block in blocks]
+    text = f"{', '.join(names)}: {found.finding.text}"
+    return found.finding._replace(text=text, input=names[0] if len(names) == 1 else None)
 
 
-def shortcut_hypotheses(runs: list[RecordedRun]) -> Iterator[Finding]:
-    here = runs[0]
-    names = [node.name() for node in here.nodes]
+def shortcut_hypotheses(runs: list[RecordedRun]) -> Iterator[Shortcut]:
+    names = [node.name() for node in runs[0].nodes]
     if not 0 < len(names) <= MOST_NODES or any([node.name() for node in run.nodes] != names for run in runs):
         return
     parts = [*paths(runs)]
-    yield from (finding for share, finding in parts if share in SHARES)
-    before, shapes = here.ancestors(), [shape_of_node(node) for node in here.nodes]
-    pairs = [(early, late) for late in range(len(names)) for early in before[late] if shapes[early] == shapes[late]]
-    pairs = sorted(pairs, key=lambda pair: (pair[1] - pair[0], pair[1]))[:MOST_NODE_PAIRS]
-    for way, words in ((RecordedRun.left_out, "{} is left out"), (RecordedRun.applied_twice, "{} is applied twice")):
-        for early, late in pairs:
-            if all(gives_claim(way(run, early, late), run) for run in runs):
-                if way is RecordedRun.left_out and not all(run.depends_through(early, late) for run in runs):
-                    continue
-                between = [k for k in sorted(before[late]) if early in before[k]]
-                of = operations(here, *between, late)
-                what = f"in the claim, the derivative of {words.format(of + place_of_node(here, late))}"
-                yield Finding("activation derivative", what)
+    yield from (shortcut for share, shortcut in parts if share in SHARES)
+    yield from chain_faults(runs)
     yield from wrong_axes(runs)
-    yield from (finding for _, finding in parts)
+    yield from (shortcut for _, shortcut in parts)
 
 
-def paths(runs: list[RecordedRun]) -> Iterator[tuple[Any, Finding]]:
-    """Yield how often the claim contains the part through a node, the latest node first."""
+def chain_faults(runs: list[RecordedRun]) -> Iterator[Shortcut]:
+    """Yield derivatives of one node by another that are left out or applied twice, those of the nearest nodes first."""
+    here, before = runs[0], ancestors(runs[0].parents())
+    shapes = [shape_of_node(node) for node in here.nodes]
+    pairs = sorted(linked_pairs(here, before), key=lambda pair: (pair[1] - pair[0], pair[1]))[:MOST_NODE_PAIRS]
+    same = [(early, late) for early, late in pairs if shapes[early] == shapes[late]]
+    for way, several in ((RecordedRun.left_out, pairs), (RecordedRun.applied_twice, same)):
+        for early, late in several:
+            expected = (way(run, early, late) for run in runs)
+            if not all(gives_claim(x, run) for x, run in zip(expected, runs, strict=True)):
+                continue
+            left_out, leaf = way is RecordedRun.left_out, here.nodes[early].leaf
+            if left_out and not all(run.depends_through(early, late) for run in runs):
+                continue
+            between = [k for k in sorted(before[late]) if early in before[k]]
+            of = operations(here, *between, late) + (f" with respect to {here.name(here.nodes[early])}" if leaf else "")
+            words = "is left out" if left_out else "is applied twice"
+            text = f"in the claim, the derivative of {of}{place_of_nodes(here, *between, late)} {words}"
+            kind = "chain factor" if leaf else "activation derivative"
+            yield Shortcut(Finding(kind, text), here.changes_others(way(here, early, late)))
+
+
+def ancestors(parents: list[set[int]]) -> list[set[int]]:
+    """Return the places of the nodes that each node depends on."""
+    found: list[set[int]] = []
+    for places in parents:
+        found.append(places.union(*(found[i] for i in places)))
+    return found
+
+
+def linked_pairs(run: RecordedRun, before: list[set[int]]) -> Iterator[tuple[int, int]]:
+    """Yield operations of the same shape that depend on each other, and elementwise operations with an input."""
+    shapes, parents = [shape_of_node(node) for node in run.nodes], run.parents()
+    for late in range(len(shapes)):
+        for early in before[late]:
+            same = shapes[early] == shapes[late]
+            if run.nodes[early].leaf:
+                same = early in parents[late] and (same or is_broadcast(run.nodes[late]))
+            if same:
+                yield early, late
+
+
+def is_broadcast(node: Any) -> bool:
+    """Report whether an operation is elementwise, with operands that it may have to broadcast."""
+    return node.rule.broadcast is not None
+
+
+def paths(runs: list[RecordedRun]) -> Iterator[tuple[Any, Shortcut]]:
+    """Yield how often the claim contains the part through a node: the latest node first that has only wrong inputs.
+
+    For a node with other inputs, too, this is said of the wrong inputs only, and of the node nearest to them.
+    """
     here = runs[0]
-    for i in reversed(range(len(here.nodes))):
+    of_some: list[tuple[Any, Shortcut]] = []
+    for i, node in reversed(list(enumerate(here.nodes))):
+        if node.leaf:
+            continue
         share = claimed_share(here.parts[i], here)
         if share is not None and share != 0 and repeats_of(here, i) > 1:
             continue  # one of several uses of an operation may be left out, but a factor would be that of all
         if share is not None and all(gives_claim(run.right + float(share - 1) * run.parts[i], run) for run in runs):
             words = SHARES.get(share, f"is {share} times as large as it should be")
-            through = operations(here, i) + place_of_node(here, i)
-            yield share, Finding("missing path", f"the part of the derivative that goes through {through} {words}")
+            through = operations(here, i) + place_of_nodes(here, i)
+            finding = Finding("missing path", f"the part of the derivative that goes through {through} {words}")
+            found = share, Shortcut(finding, here.changes_others(here.right + here.parts[i]))
+            if found[1].of_some:
+                of_some.insert(0, found)
+            else:
+                yield found
+    yield from of_some
 
 
 def claimed_share(part: np.ndarray, run: RecordedRun) -> Any:
@@ -204,21 +271,24 @@ def claimed_share(part: np.ndarray, run: RecordedRun) -> Any:
     return simple if abs(share - simple) < 1e-6 and simple != 1 else None
 
 
-def wrong_axes(runs: list[RecordedRun]) -> Iterator[Finding]:
-    """Yield a sum over the wrong axis: the gradient of a broadcast input, summed over another axis of what arrives."""
+def wrong_axes(runs: list[RecordedRun]) -> Iterator[Shortcut]:
+    """Yield a sum over the wrong axis: the gradient of a broadcast input, before it is summed, over another axis."""
     here = runs[0]
     for i, node in reversed(list(enumerate(here.nodes))):
         shape = shape_of_node(node) or ()
-        for (leaf, x), columns in zip(here.inputs, input_columns(here), strict=True):
-            if leaf not in node.parents or not here.explained[columns].any() or x.ndim >= len(shape):
+        for k, columns in enumerate(input_columns(here)):
+            leaf, x = here.inputs[k]
+            added = len(shape) - x.ndim
+            if leaf not in node.parents or not here.explained[columns].any() or added < 1 or not is_broadcast(node):
                 continue
-            for axes in itertools.combinations(range(len(shape)), len(shape) - x.ndim):
-                if tuple(n for k, n in enumerate(shape) if k not in axes) != x.shape:
+            for axes in itertools.islice(itertools.combinations(range(len(shape)), added), 1, None):
+                if tuple(n for axis, n in enumerate(shape) if axis not in axes) != x.shape:
                     continue
-                if all(gives_claim(summed_over(run, i, columns, axes), run) for run in runs):
+                if all(gives_claim(summed_over(run, i, k, axes), run) for run in runs):
                     which = ", ".join(map(str, axes))
                     text = f"a sum runs over the wrong axis ({which}): sum the gradient of {operations(here, i)}"
-                    yield Finding("wrong axis", f"{text}{place_of_node(here, i)} over the axes that are broadcast")
+                    text = f"{text}{place_of_nodes(here, i)} over the axes that are broadcast"
+                    yield Shortcut(Finding("wrong axis", text), False)
 
 
 def input_columns(run: RecordedRun) -> list[slice]:
@@ -226,10 +296,14 @@ def input_columns(run: RecordedRun) -> list[slice]:
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
-def summed_over(run: RecordedRun, i: int, columns: slice, axes: tuple[int, ...]) -> np.ndarray:
-    """Return the derivative with that of one input replaced by the sum of the arriving cotangent over some axes."""
-    changed = run.right.copy()
-    changed[columns] = np.asarray(run.arriving[run.nodes[i]]).sum(axis=axes).reshape(-1)
+def summed_over(run: RecordedRun, i: int, k: int, axes: tuple[int, ...]) -> np.ndarray:
+    """Return the derivative if node i sums the gradient of input k over these axes instead of the broadcast ones."""
+    node, (leaf, x) = run.nodes[i], run.inputs[k]
+    arriving, places = np.asarray(run.arriving[node]), np.arange(x.size).reshape(x.shape)
+    kept = np.broadcast_to(np.expand_dims(places, axes), arriving.shape)
+    parts = [pulled(node, np.where(kept == place, arriving, 0.0), [leaf])[leaf] for place in range(x.size)]
+    changed, columns = run.right.copy(), input_columns(run)[k]
+    changed[columns] += [np.sum(part) for part in parts] - np.sum(parts, axis=0).reshape(-1)
     return changed
 
 
@@ -261,15 +335,19 @@ def operation_name(run: RecordedRun, i: int) -> str:
     return f"{sources[0] if sources else name}[{index_text(index)}]"
 
 
-def place_of_node(run: RecordedRun, i: int) -> str:
-    chain = run.nodes[i].origin
-    if not chain:
+def place_of_nodes(run: RecordedRun, *places: int) -> str:
+    """Say in which lines of the function nodes were made, and that this is one of several uses of the last node."""
+    lines = list(dict.fromkeys(place for i in places for place, _ in run.nodes[i].origin[:1]))
+    if not lines:
         return ""
-    (file, line), _ = chain[0]
-    code = textwrap.shorten("".join(lines_of_file(file)[line - 1 : line]).strip(), 60, placeholder=" ...")
-    count = repeats_of(run, i)
+    count = repeats_of(run, places[-1])
     use = f", in one of its {count} uses" if count > 1 else ""
-    return f"{use} in the line `{code}` ({users_path(file)}:{line})"
+    listed = [f"`{code_of(file, line)}` ({users_path(file)}:{line})" for file, line in lines]
+    return f"{use} in the line{'s' * (len(listed) > 1)} {' and '.join(listed)}"
+
+
+def code_of(file: str, line: int) -> str:
+    return textwrap.shorten("".join(lines_of_file(file)[line - 1 : line]).strip(), 60, placeholder=" ...")
 
 
 def repeats_of(run: RecordedRun, i: int) -> int:

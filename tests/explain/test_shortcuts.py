@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gradcli import check_gradient
 from gradcli.explain.shortcuts import claimed_share, gives_claim
 
 
@@ -57,3 +58,157 @@ def test_how_often_a_part_is_claimed_shows_in_the_elements_to_be_explained():
     assert claimed_share(part, run(claimed, right, [True, True, False])) == 2
     assert claimed_share(part, run(claimed, right)) is None
     assert claimed_share(0 * part, run(claimed, right)) is None
+
+
+RNG = np.random.default_rng(0)
+DATA, SQUARE, GOAL = RNG.normal(size=(5, 3)), RNG.normal(size=(3, 3)), RNG.normal(size=(5, 3))
+U, V = RNG.normal(size=(5, 2)), RNG.normal(size=(3, 2))
+ENDS, LENGTHS = np.array([[0, 1], [1, 2], [2, 0]]), np.array([0.8, 1.1, 0.6])
+
+
+def sampled(mu, s):
+    z = mu + np.exp(s) * DATA
+    return np.sum(np.tanh(z) ** 2) + np.sum(s**2)
+
+
+def sampled_gradient(mu, s, times=1.0):
+    t = np.tanh(mu + np.exp(s) * DATA)
+    dz = 2 * t * (1 - t**2)
+    return dz, times * dz * np.exp(s) * DATA + 2 * s
+
+
+def factored(u, v):
+    return 0.5 * np.sum((GOAL - u @ v.T) ** 2) + 0.1 * np.sum(u**2)
+
+
+def factored_gradient(u, v, sign=1.0):
+    off = u @ v.T - GOAL
+    return sign * off @ v + 0.2 * u, off.T @ u
+
+
+def bumps(c, s):
+    d = (DATA - c) ** 2
+    return np.sum(np.exp(-d / s**2))
+
+
+def bumps_gradient(c, s, forgets=False):
+    d = DATA - c
+    e = np.exp(-(d**2) / s**2)
+    return (2 * e * d / s**2).sum(axis=0), (2 * (1.0 if forgets else e) * d**2 / s**3).sum(axis=0)
+
+
+def springs(x):
+    d = x[ENDS[:, 0]] - x[ENDS[:, 1]]
+    size = np.sqrt((d**2).sum(axis=1))
+    return np.sum((size - LENGTHS) ** 2) + np.sum(np.cos(x))
+
+
+def springs_gradient(x, forgets=False):
+    d = x[ENDS[:, 0]] - x[ENDS[:, 1]]
+    size = np.sqrt((d**2).sum(axis=1))
+    force, g = 2 * d * (np.ones(3) if forgets else 1 - LENGTHS / size)[:, None], -np.sin(x)
+    np.add.at(g, ENDS[:, 0], force)
+    np.add.at(g, ENDS[:, 1], -force)
+    return g
+
+
+def scaled(g):
+    return np.mean((DATA * g - GOAL) ** 2)
+
+
+def scaled_gradient(g, factor=DATA):
+    return (2 * (DATA * g - GOAL) * factor / GOAL.size).sum(axis=0)
+
+
+def squares(g):
+    return np.sum((SQUARE * g - 1) ** 3)
+
+
+def squares_gradient(g, factor=SQUARE, axis=0):
+    return (3 * (SQUARE * g - 1) ** 2 * factor).sum(axis=axis)
+
+
+def one_scale(s):
+    return np.sum(np.tanh(DATA * s))
+
+
+def one_scale_gradient(s, factor=DATA):
+    return np.sum((1 - np.tanh(DATA * s) ** 2) * factor)
+
+
+G = {"g": np.array([0.7, -0.4, 1.3])}
+CHAINS = {
+    "a path of one input": (
+        sampled,
+        sampled_gradient,
+        {"times": 2.0},
+        {"mu": GOAL, "s": DATA / 2},
+        "the part of the derivative that goes through multiply in the line `z = ",
+        "is counted twice",
+    ),
+    "an operation of two inputs": (
+        factored,
+        factored_gradient,
+        {"sign": -1.0},
+        {"u": U, "v": V},
+        "u: the part of the derivative that goes through matrix_product in the line `return 0.5 *",
+        "has the wrong sign",
+    ),
+    "a derivative for one of two inputs": (
+        bumps,
+        bumps_gradient,
+        {"forgets": True},
+        {"c": GOAL[0], "s": np.array([0.8, 1.2, 1.5])},
+        "s: in the claim, the derivative of exp in the line `return np.sum(np.exp(",
+        "is left out",
+    ),
+    "operations in two lines": (
+        springs,
+        springs_gradient,
+        {"forgets": True},
+        {"x": np.array([[0.1, 0.0], [1.0, 0.2], [0.9, 1.1]])},
+        "in the claim, the derivative of sqrt, subtract, power in the lines `size = np.sqrt((d**2).sum(axis=1))` (",
+        ") and `return np.sum((size - LENGTHS) ** 2) + np.sum(np.cos(x))` (",
+    ),
+    "a factor before a sum": (
+        scaled,
+        scaled_gradient,
+        {"factor": 1.0},
+        G,
+        "in the claim, the derivative of multiply with respect to g in the line `return np.mean(",
+        "is left out",
+    ),
+    "a factor before a sum of a square array": (
+        squares,
+        squares_gradient,
+        {"factor": 1.0},
+        G,
+        "in the claim, the derivative of multiply with respect to g in the line `return np.sum(",
+        "is left out",
+    ),
+    "a factor before a sum over all axes": (
+        one_scale,
+        one_scale_gradient,
+        {"factor": 1.0},
+        {"s": 0.7},
+        "in the claim, the derivative of multiply with respect to s in the line `return np.sum(",
+        "is left out",
+    ),
+    "the wrong axis": (
+        squares,
+        squares_gradient,
+        {"axis": 1},
+        G,
+        "a sum runs over the wrong axis (1): sum the gradient of multiply in the line `return np.sum(",
+        "over the axes that are broadcast",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_what_is_said_of_an_operation_is_true_of_all_its_inputs_or_names_them(name):
+    f, gradient, mistake, at, start, end = CHAINS[name]
+    assert check_gradient(f, gradient, at).verdict == "pass"
+    report = check_gradient(f, lambda *xs: gradient(*xs, **mistake), at)
+    (finding,) = report.diagnosis
+    assert finding.text.startswith(start) and end in finding.text
