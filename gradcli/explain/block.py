@@ -19,7 +19,8 @@ CLAIM_UNITS = 100  # the same, in rounding units of the claim: a choice
 BEYOND = 10.0  # a claim is refuted only by a difference of this many errors of the numeric derivative: a choice
 SURE_ERROR = 1e-4
 """Relative error up to which a numeric derivative is known well enough to fit constants to it: a choice."""
-CACHED = ("known", "zero", "refuted")
+ROUGHLY_KNOWN = 0.1  # the same, to compare a claim with usual multiples of the derivative, such as -1 or 2: a choice
+CACHED = ("known", "resolved", "zero", "refuted")
 PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
 
@@ -112,6 +113,13 @@ class InputBlock:
         """Mask of elements whose derivative is known well enough, and far enough from 0, to fit constants to it."""
         with np.errstate(invalid="ignore"):
             accurate = (self.r != 0) & (MARGIN * self.error <= SURE_ERROR * np.abs(self.r))
+            return accurate & np.isfinite(self.r) & np.isfinite(self.a)
+
+    @functools.cached_property
+    def resolved(self) -> np.ndarray:
+        """Mask of elements whose derivative is known well enough to show a usual multiple of it."""
+        with np.errstate(invalid="ignore"):
+            accurate = (self.r != 0) & (MARGIN * self.error <= ROUGHLY_KNOWN * np.abs(self.r))
             return accurate & np.isfinite(self.r) & np.isfinite(self.a)
 
     @functools.cached_property

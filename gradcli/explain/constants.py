@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..numeric.compare import MARGIN
 from ..numeric.flat import arrays_behind, median_of
 from ..user.frameworks import constants_in_code, reachable_from
 from .block import RELATIVE, InputBlock
@@ -36,6 +37,8 @@ TYPED_DIGITS = range(1, 7)  # decimals that they type
 TYPED_NEAR_ONE, TYPED_LEFT = 0.05, 1e-3
 """A rounded number is a factor this close to 1. At most this part of its distance from 1 may be left: choices."""
 CLOSE_TO_ONE = 1e-4  # factors this close to 1 are not named: a choice
+CLAIM_SPREAD = 1e-5  # relative differences of a claim's factors that count as rounding in the claim: a choice
+FEWEST_DIGITS = 2  # digits to which a factor must be known to be printed as a number: a choice
 MOST_FACTORS = 40  # most numbers of the code that are tried as factors: a choice
 LARGEST_NUMBER = 1e12  # numbers of the code that are tried as factors are smaller: a choice
 LARGEST_NUMERATOR = 24  # largest numerator of a fraction that is printed as one: a choice
@@ -58,39 +61,60 @@ class NamedConstant(NamedTuple):
     text: str
 
 
+class Ratio(NamedTuple):
+    """A factor that elements have in common. error: by how much the numeric derivative leaves it open."""
+
+    value: float
+    error: float
+
+    def is_near(self, number: float) -> bool:
+        return abs(self.value - number) <= max(RELATIVE * abs(number), self.error)
+
+    @property
+    def digits(self) -> int:
+        """The number of digits that are known."""
+        return int(np.clip(-np.log10(self.error / abs(self.value) + 1e-300), 0, 9))
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether it is known as well as a number must agree with it to be taken for it."""
+        return self.error <= RELATIVE * abs(self.value)
+
+
 def constant_factor(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[Hypothesis]:
     """Yield constant multiples of the derivative, for all elements together."""
-    c = common_ratio(block, block.known)
-    if c is None:
+    ratio = common_ratio(block, block.resolved)
+    if ratio is None:
         return
-    fitted = int((block.known & block.refuted).sum())
-    for number in constants_typed_short(c):
-        yield Hypothesis(number.kind, number.text, divided(number.of), fitted=fitted)
+    c, fitted = ratio.value, int((block.resolved & block.refuted).sum())
+    for number in constants_typed_short(c) if ratio.is_precise else ():
+        yield Hypothesis(number.kind, number.text, divided_by_number(number.of), fitted=fitted)
     if abs(c - 1) < CLOSE_TO_ONE:
         text = f"all elements are off by the same relative error, {c - 1:.3g}"
         yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
         return
-    for named in constants_near(block, c, bool(evidence.in_shapes(block))):
-        yield Hypothesis(named.kind, named.text, divided(named.of), fitted=fitted)
-    text = multiple_of_derivative(f"{c:.9g}")
-    yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
+    for named in constants_near(block, ratio, bool(evidence.in_shapes(block))):
+        yield Hypothesis(named.kind, named.text, divided_by_number(named.of), fitted=fitted)
+    if ratio.digits >= FEWEST_DIGITS:
+        text = multiple_of_derivative(f"{c:.{ratio.digits}g}")
+        yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
 
 
-def divided(factor: BlockNumber) -> Callable[[InputBlock], np.ndarray]:
+def divided_by_number(factor: BlockNumber) -> Callable[[InputBlock], np.ndarray]:
     return lambda at: at.a / factor(at)
 
 
-def common_ratio(block: InputBlock, where: np.ndarray, claim: np.ndarray | None = None) -> float | None:
+def common_ratio(block: InputBlock, where: np.ndarray, claim: np.ndarray | None = None) -> Ratio | None:
     """Return the ratio of a claim to the derivative if it is the same at all these places and not 0, else None."""
     claim = block.a if claim is None else claim
     with np.errstate(all="ignore"):
-        ratios = (claim / block.r)[where]
+        ratios, errors = (claim / block.r)[where], (MARGIN * block.error / np.abs(block.r))[where]
     if not ratios.size or not np.isfinite(ratios).all() or not ratios.any():
         return None
-    c = median_of(ratios)
-    with np.errstate(all="ignore"):
-        error = (block.error / np.abs(block.r))[where]
-    return c if abs(c) > 1e-300 and (np.abs(ratios - c) <= (1e-5 + 3 * error) * abs(c)).all() else None
+    least = float(errors.min())
+    c = median_of(ratios[errors <= 10 * least])
+    alike = np.abs(ratios - c) <= (CLAIM_SPREAD + errors + least) * abs(c)
+    return Ratio(c, least * abs(c)) if abs(c) > 1e-300 and alike.all() else None
 
 
 def lengths_of_block(block: InputBlock) -> list[Length]:
@@ -142,18 +166,23 @@ OF_LENGTH: tuple[tuple[str, Callable[[float], float]], ...] = (
 PLAIN_LENGTHS = ("N", "1/N", "-N", "-1/N")
 
 
-def constants_near(block: InputBlock, c: float, shapes: bool = False) -> Iterator[NamedConstant]:
+def constants_near(block: InputBlock, ratio: Ratio, shapes: bool = False) -> Iterator[NamedConstant]:
     """Yield what a factor may stand for, the most likely first.
 
-    shapes: whether another shape is known, in which only one of two readings remains. Without it, a text names both.
+    A factor that is known to a few digits may only be one of the usual ones. shapes: whether another shape is known,
+    in which only one of two readings remains. Without it, a text names both.
     """
     by_length = [
-        (word in PLAIN_LENGTHS, NamedConstant(value, *words_of_length(word, int(length.of(block)), length.name, c)))
-        for word, value, length in of_lengths(block, c)
+        (word in PLAIN_LENGTHS, NamedConstant(value, *words_of_length(word, length, value, block)))
+        for word, value, length in of_lengths(block, ratio.value, ratio.error)
     ]
-    common = abs(abs(c) - 2) < CLOSE_TO_ONE or abs(abs(c) - 0.5) < CLOSE_TO_ONE
+    if not ratio.is_precise:
+        by_length = [pair for pair in by_length if pair[0]]
+        if len({round(constant.of(block), 9) for _, constant in by_length}) > 1:
+            by_length = []
+    common = abs(abs(ratio.value) - 2) < CLOSE_TO_ONE or abs(abs(ratio.value) - 0.5) < CLOSE_TO_ONE
     yield from (constant for is_plain, constant in by_length if is_plain and not common)
-    plain = [*plain_numbers(c), *numbers_of_code(block, c)]
+    plain = [*plain_numbers(ratio), *(numbers_of_code(block, ratio.value) if ratio.is_precise else ())]
     others = [constant for is_plain, constant in by_length if is_plain]
     if plain and others and not shapes:
         plain[0] = plain[0]._replace(text=f"{plain[0].text}; or {others[0].text}")
@@ -161,12 +190,12 @@ def constants_near(block: InputBlock, c: float, shapes: bool = False) -> Iterato
     yield from (constant for _, constant in by_length)
 
 
-def of_lengths(block: InputBlock, c: float) -> Iterator[tuple[str, BlockNumber, Length]]:
+def of_lengths(block: InputBlock, c: float, error: float = 0.0) -> Iterator[tuple[str, BlockNumber, Length]]:
     """Yield functions of lengths that equal a number: in words, as a function of a block, and the length."""
     lengths = [(length, length.of(block)) for length in lengths_of_block(block)]
     for word, function in OF_LENGTH:
         for length, n in lengths:
-            if abs(function(n) - c) <= RELATIVE * abs(c):
+            if abs(function(n) - c) <= max(RELATIVE * abs(c), error):
                 yield word, functools.partial(of_length, function, length.of), length
 
 
@@ -174,18 +203,19 @@ def of_length(function: Callable[[float], float], length: BlockNumber, at: Input
     return function(length(at))
 
 
-def words_of_length(word: str, n: int, name: str, c: float) -> tuple[str, str]:
+def words_of_length(word: str, length: Length, value: BlockNumber, block: InputBlock) -> tuple[str, str]:
     """Return kind and text of a factor that is a function of a length."""
+    n, times = int(length.of(block)), multiple_of_derivative(readable_factor(value(block)))
     match word:
         case "N":
             sum_for_mean = "1/N is probably missing (sum instead of mean)"
-            return "missing 1/N", f"too large by a factor of {n}, {name}; {sum_for_mean}"
+            return "missing 1/N", f"too large by a factor of {n}, {length.name}; {sum_for_mean}"
         case "1/N":
             mean_for_sum = "probably a mean instead of a sum"
-            return "factor", f"too small by a factor of {n}, {name}; {mean_for_sum}"
+            return "factor", f"too small by a factor of {n}, {length.name}; {mean_for_sum}"
         case "-N" | "-1/N":
-            return "factor", f"{multiple_of_derivative(readable_factor(c))}; {n} is {name}"
-    return "factor", f"{multiple_of_derivative(readable_factor(c))}; this is {word} for N = {n}, {name}"
+            return "factor", f"{times}; {n} is {length.name}"
+    return "factor", f"{times}; this is {word} for N = {n}, {length.name}"
 
 
 def constants_typed_short(c: float) -> Iterator[NamedConstant]:
@@ -200,15 +230,19 @@ def constants_typed_short(c: float) -> Iterator[NamedConstant]:
                 yield NamedConstant(functools.partial(constantly, ratio), "factor", text)
 
 
-def plain_numbers(c: float) -> Iterator[NamedConstant]:
+def plain_numbers(ratio: Ratio) -> Iterator[NamedConstant]:
+    """Yield the numbers that a factor may be; usual ones only if it is known to a few digits."""
+    c = ratio.value
     special = {
         -1.0: ("sign", "the sign is wrong: the claimed values are minus the derivative"),
         2.0: ("factor", "twice the derivative: probably accumulated twice, or 1/2 is missing"),
         0.5: ("factor", "half the derivative: a factor of 2 is missing"),
     }
     for value, (kind, text) in special.items():
-        if abs(c - value) <= RELATIVE * abs(value):
+        if ratio.is_near(value):
             yield NamedConstant(functools.partial(constantly, value), kind, text)
+    if not ratio.is_precise:
+        return
     for value, word in KNOWN_CONSTANTS.items():
         for number, name in ((value, word), (1 / value, f"1 / ({word})")):
             if abs(c - number) <= RELATIVE * number:

@@ -61,13 +61,17 @@ class Numbers:
         found = [np.broadcast_to(of(at), at.a.shape)[sure] for at, sure in self.parts]
         return np.concatenate(found).astype(float) if found else np.zeros(0)
 
-    def varies(self, q: Quantity, here: np.ndarray) -> bool:
-        """Return whether a quantity varies between some of its values here, or between points."""
+    def varies(self, q: Quantity, here: np.ndarray, explained: np.ndarray) -> bool:
+        """Return whether a quantity varies between some of its values here, or between points, as far as is seen.
+
+        explained: the numbers that it is a factor of, whose errors hide small changes of it.
+        """
         with np.errstate(all="ignore"):
             elsewhere = (np.broadcast_to(q.of(at), at.a.shape)[self.block.wrong] for at in self.others)
             values = np.concatenate([here, *elsewhere])
             values = values[np.isfinite(values)]
-            return bool(values.size > 1 and np.ptp(values) > SURE_ERROR * np.abs(values).max())
+            hidden = MARGIN * median_of(self.error[self.wrong] / np.abs(explained[self.wrong]))
+            return bool(values.size > 1 and np.ptp(values) > max(SURE_ERROR, hidden) * np.abs(values).max())
 
     @functools.cached_property
     def spread(self) -> float:
@@ -155,7 +159,7 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
         for k in np.flatnonzero(np.isfinite(constants)):
             q, c = singles[k], float(constants[k])
             plausible = (power > 0 or not q.place) and not (constant_claim and abs(c - 1) > SURE_ERROR)
-            if plausible and numbers.varies(q, table[k][numbers.wrong]):
+            if plausible and numbers.varies(q, table[k][numbers.wrong], numbers.r):
                 found.append(FoundFactor(q, power, c))
     for item in best(found, numbers.count):
         q = item.quantity
@@ -228,7 +232,7 @@ def term_hypotheses(block: InputBlock, numbers: Numbers, singles: list[Quantity]
     candidates = [plain, *singles, *matrix_products(block), *powers(block, numbers, numbers.gap)]
     table = table_of(numbers, candidates)
     fits = np.flatnonzero(np.isfinite(numbers.constants(numbers.gap, table)))
-    kept = [k for k in fits if candidates[k] is plain or numbers.varies(candidates[k], table[k])]
+    kept = [k for k in fits if candidates[k] is plain or numbers.varies(candidates[k], table[k], numbers.gap)]
     yield from terms_in(block, numbers, [candidates[k] for k in kept], table[kept])
 
 
@@ -303,7 +307,7 @@ def product_hypotheses(block: InputBlock, numbers: Numbers) -> Iterator[Hypothes
     table = table_of(numbers, single)
     with np.errstate(all="ignore"):
         usable = np.isfinite(table).all(axis=1) & (np.abs(table).max(axis=1, initial=0.0) > 0)
-    kept = [k for k in np.flatnonzero(usable) if numbers.varies(single[k], table[k][numbers.wrong])]
+    kept = [k for k in np.flatnonzero(usable) if numbers.varies(single[k], table[k][numbers.wrong], numbers.gap)]
     single, table = [single[k] for k in kept], table[kept]
     pairs = list(itertools.combinations_with_replacement(range(len(single)), 2))
     if not pairs:

@@ -28,11 +28,11 @@ def moves(block: InputBlock) -> Iterator[Hypothesis]:
             continue
         with np.errstate(all="ignore"):
             claim = np.broadcast_to(hypothesis.corrected(block), block.a.shape)
-        c = common_ratio(block, block.known, claim)
-        if c is not None and abs(c - 1) > 1e-3:
+        ratio = common_ratio(block, block.known, claim)
+        if ratio is not None and abs((c := ratio.value) - 1) > 1e-3:
             text = (
                 f"{hypothesis.text}; in addition, the sign is wrong"
-                if c == -1 or abs(c + 1) < 1e-6
+                if ratio.is_near(-1)
                 else (f"{hypothesis.text}; in addition, the claim is multiplied by {c:.6g}")
             )
             fixed = lambda at, h=hypothesis, c=c: h.corrected(at) / c  # noqa: E731

@@ -13,7 +13,15 @@ from ..numeric.compare import MARGIN
 from ..numeric.verdict import entries_that_count
 from ..results.checks import Finding
 from .block import PARTS_OF_OUTPUT, RELATIVE, InputBlock
-from .constants import BlockNumber, common_ratio, constantly, constants_near, multiple_of_derivative, readable_factor
+from .constants import (
+    FEWEST_DIGITS,
+    BlockNumber,
+    common_ratio,
+    constantly,
+    constants_near,
+    multiple_of_derivative,
+    readable_factor,
+)
 from .evidence import DiagnosisEvidence, Hypothesis, random_direction
 
 MOST_LISTED = 5  # most places that are listed one by one: a choice
@@ -28,25 +36,27 @@ def part_hypotheses(block: InputBlock) -> Iterator[Hypothesis]:
     """Yield mistakes of the elements that are wrong here: a constant factor, a sign."""
     if block.wrong.all() or not block.complete:
         return
-    where = block.wrong & block.known
-    c = common_ratio(block, where)
-    if c is None:
+    where = block.wrong & block.resolved
+    ratio = common_ratio(block, where)
+    if ratio is None:
         return
-    if int(block.wrong.sum()) == 1 and block.wrong.size > 3 and abs(c + 1) > RELATIVE:
+    c = ratio.value
+    if int(block.wrong.sum()) == 1 and block.wrong.size > 3 and not ratio.is_near(-1):
         text = single_text(block, int(entries_that_count(block.a, block.wrong).sum()))
         fixed = functools.partial(divided_where, block.wrong, functools.partial(constantly, c))
         yield Hypothesis("single element", text, fixed, general=False, fitted=1)
         return
-    if int(where.sum()) < 2 and abs(c + 1) > RELATIVE:
+    if int(where.sum()) < 2 and not ratio.is_near(-1):
         return
-    for named in itertools.islice(constants_near(block, c), 2):
+    for named in itertools.islice(constants_near(block, ratio), 2):
         head, comma, rest = named.text.partition(":")[0].partition(",")
         text = f"{head} {where_text(block)}{comma}{rest}"
         fixed = functools.partial(divided_where, block.wrong, named.of)
         yield Hypothesis(named.kind, text, fixed, general=False, fitted=int(where.sum()) if named.kind != "sign" else 2)
-    if int(where.sum()) > 2:
+    if int(where.sum()) > 2 and ratio.digits >= FEWEST_DIGITS:
         fixed = functools.partial(divided_where, block.wrong, functools.partial(constantly, c))
-        text = f"{multiple_of_derivative(readable_factor(c))} {where_text(block)}"
+        number = readable_factor(c) if ratio.is_precise else f"{c:.{ratio.digits}g}"
+        text = f"{multiple_of_derivative(number)} {where_text(block)}"
         yield Hypothesis("factor", text, fixed, general=False)
 
 
@@ -393,11 +403,10 @@ def factor_by_line(block: InputBlock) -> str:
 
 def wrong_pattern(block: InputBlock) -> str:
     """Count the wrong elements whose claim is not 0 but should be, or is 0 but should not be."""
-    zero = np.isfinite(block.r) & (np.abs(block.r) <= MARGIN * block.error)
     counts = {
-        "not 0 where the derivative is 0": block.wrong & zero,
+        "not 0 where the derivative is 0": block.wrong & block.zero,
         "0 where the derivative is not 0": block.wrong & (block.a == 0),
-        "neither 0 nor the derivative": block.wrong & ~zero & (block.a != 0),
+        "neither 0 nor the derivative": block.wrong & ~block.zero & (block.a != 0),
     }
     listed = [
         f"{(n := int(where.sum()))} {'is' if n == 1 else 'are'} {w}" for w, where in counts.items() if where.any()

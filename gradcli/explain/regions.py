@@ -25,7 +25,7 @@ from .quantities import BlockValues, after_function, sources
 MOST_CONDITIONS = 24  # most conditions that are tried: a choice
 MOST_LIMITS = 3  # most limits of each value: a choice
 MOST_BETWEEN = 8  # most values between two limits that are tried at a time: a choice
-ROUNDS = 3  # how often the distance between two limits is divided: a choice
+DIVISIONS = 3  # how often the distance between two limits is divided: a choice
 COMMON_LIMITS = (0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 6.0)
 
 
@@ -89,10 +89,10 @@ def conditions(block: InputBlock, some: np.ndarray, evidence: DiagnosisEvidence)
 
 def scaled_where(block: InputBlock, some: np.ndarray, condition: RegionCondition) -> Iterator[Hypothesis]:
     """Yield a constant factor of the elements for which a condition holds."""
-    c = common_ratio(block, block.known & some)
-    if c is None or abs(c - 1) < CLOSE_TO_ONE:
+    ratio = common_ratio(block, block.known & some)
+    if ratio is None or abs((c := ratio.value) - 1) < CLOSE_TO_ONE:
         return
-    named = next(constants_near(block, c), None)
+    named = next(constants_near(block, ratio), None)
     text = multiple_of_derivative(readable_factor(c)) if named is None else named.text
     kind = "factor" if named is None else named.kind
     fixed = lambda at: np.where(condition.of(at), at.a / c, at.a)  # noqa: E731
@@ -148,7 +148,7 @@ def narrowed(
     key = block.k, bool((signs < 0).any()), low, high
     if key not in evidence.narrowed:
         evidence.narrowed[key] = low, high
-        for _ in range(ROUNDS):
+        for _ in range(DIVISIONS):
             evidence.narrowed[key] = found = divided(block, evidence, signs, low, high, wrong_below)
             if found is None or found == (low, high):
                 break

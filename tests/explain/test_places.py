@@ -8,6 +8,7 @@ import pytest
 from gradcli import check_gradient
 from gradcli.claims.hand_written import HandWritten
 from gradcli.explain import places
+from gradcli.explain.block import InputBlock
 from gradcli.explain.evidence import DiagnosisEvidence
 from gradcli.explain.places import patterns_around
 from gradcli.numeric.flat import Flat
@@ -209,21 +210,24 @@ def test_the_multiple_of_a_single_element_has_the_digits_that_are_known(a, r, er
 
 
 @pytest.mark.parametrize(
-    ("a", "r", "words"),
+    ("a", "r", "error", "words"),
     [
         (
             [0.0, 3.0, 1.0],
             [2.0, 0.0, 1.0],
+            1e-9,
             "1 is not 0 where the derivative is 0, 1 is 0 where the derivative is not 0",
         ),
-        ([0.0, 0.0, 1.0], [2.0, 3.0, 1.0], "of the wrong claims, 2 are 0 where the derivative is not 0"),
-        ([4.0, 5.0, 1.0], [2.0, 3.0, 1.0], ""),
-        ([4.0, 0.0, 1.0], [2.0, 3.0, 1.0], "1 is 0 where the derivative is not 0, 1 is "),
+        ([0.0, 0.0, 1.0], [2.0, 3.0, 1.0], 1e-9, "of the wrong claims, 2 are 0 where the derivative is not 0"),
+        ([4.0, 5.0, 1.0], [2.0, 3.0, 1.0], 1e-9, ""),
+        ([4.0, 0.0, 1.0], [2.0, 3.0, 1.0], 1e-9, "1 is 0 where the derivative is not 0, 1 is "),
+        ([0.4, 0.2, 1.0], [-7e-4, 0.1, 1.0], 3e-4, ""),  # of float32 code: too little is known to say that it is 0
+        ([0.4, 0.2, 1.0], [-7e-8, 0.1, 1.0], 3e-8, "1 is not 0 where the derivative is 0, 1 is neither"),
     ],
 )
-def test_wrong_claims_are_counted_by_zeros(a, r, words):
-    block = SimpleNamespace(a=np.array([a]), r=np.array([r]), error=np.full((1, 3), 1e-9))
-    block.wrong = block.a != block.r
+def test_wrong_claims_are_counted_by_zeros(a, r, error, words):
+    block = SimpleNamespace(a=np.array([a]), r=np.array([r]), error=np.full((1, 3), error), unit=1e-14)
+    block.wrong, block.zero = block.a != block.r, InputBlock.zero.func(block)
     assert words in places.wrong_pattern(block)
     assert bool(words) is bool(places.wrong_pattern(block))
 
