@@ -13,7 +13,7 @@ from ..tape.tensor import Tensor
 
 def gradients_in(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     given = [parameters] if isinstance(parameters, Tensor) else parameters
-    return [p._grad for p in given if p._grad is not None]
+    return [g for g in (p.grad for p in given) if g is not None]
 
 
 @no_grad()

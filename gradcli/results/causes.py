@@ -50,7 +50,8 @@ class Explained(NamedTuple):
     """Explanation of one tensor's gradient.
 
     state: ok, none, zero, nan or inf. rule: a cause's name; a gradient that is ok has one if it is not used. code: the
-    source of the script's line. text: what happened there, or the size of a gradient that is fine.
+    source of the script's line. text: what happened there, or the size of a gradient that is fine. returned: whether it
+    is what autograd.grad() returned, not a `.grad`.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Explained(NamedTuple):
     fix: str | None = None
     code: str = ""
     share: str = ""
+    returned: bool = False
 
     @property
     def is_fine(self) -> bool:

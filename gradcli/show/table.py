@@ -296,7 +296,8 @@ WORDS_OF_STATES = {
 
 def explained_text(item: Explained, style: Style) -> Text:
     mark, plain, colour = MARKS["pass" if item.is_fine else "fail"]
-    text = Text().append(f"{mark if style.unicode else plain} ", colour).append(visible(f"{item.name}.grad"), "bold")
+    what = f"gradient of {item.name}" if item.returned else f"{item.name}.grad"
+    text = Text().append(f"{mark if style.unicode else plain} ", colour).append(visible(what), "bold")
     if item.is_fine:
         return text.append(f" is fine: {item.text}" if item.text else " is fine", "dim")
     words = WORDS_OF_STATES[item.state]

@@ -61,9 +61,9 @@ class Observer:
 
         detach, data, item, numpy, cast, tensor, make, argsort, nonzero: `result` was made from `source` without a node.
         index: `source` selected `result`. change: `result` got the elements of `source`. read, clear: the gradient of
-        `source` was read or cleared. returned: autograd.grad() returns `result` as the gradient of `source`. freeze:
-        `source` no longer requires grad. optimizer, step: `source` is a parameter of an optimizer that was created, or
-        that takes a step.
+        `source` was read or cleared. returned, assign: autograd.grad() returns `result` as the gradient of `source`, or
+        the user assigns it. freeze: `source` no longer requires grad. optimizer, step: `source` is a parameter of an
+        optimizer that was created, or that takes a step.
         """
 
 

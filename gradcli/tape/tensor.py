@@ -196,6 +196,7 @@ class Tensor(Methods, metaclass=TensorClass):
     def grad(self, value: Any) -> None:
         if value is not None:
             check_assigned_grad(self, value)
+            report_event("assign", self, value)
         else:
             report_event("clear", self)
         self._grad = value

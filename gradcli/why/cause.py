@@ -129,6 +129,13 @@ class Reader:
         return {name: value for value, name in chosen.items()}
 
     def explain(self, name: str, value: RecordedValue, asked: bool) -> Explained:
+        """Explain a gradient. asked: whether the user named it."""
+        which = value.filled
+        item = self.explain_size(name, value, asked)
+        is_returned = which is not None and which.kind == "grad" and value.gradient is None and last_use(value) is None
+        return item._replace(returned=is_returned and item.state != "none")
+
+    def explain_size(self, name: str, value: RecordedValue, asked: bool) -> Explained:
         size, which = self.state_of(value)
         state = "none" if size is None else size.state
         backward = None if which is None else self.backward(which)
@@ -139,10 +146,24 @@ class Reader:
             return explained(name, state, self.why_first_not_finite(value, backward), share)
         if state == "zero" or (backward is not None and backward.is_zero(backward.key(value), size)):
             cause = self.why_zero(value, backward)
-            if asked or cause.rule != "cancelled" or not name.rpartition(".")[2].startswith("bias"):
-                return explained(name, "zero", cause)  # a bias before a normalization has no gradient
+            if asked or cause.rule != "cancelled" or not self.only_shifts(name):
+                return explained(name, "zero", cause)
+            return Explained(name, "ok", text="0, because the output does not change if a constant is added here")
         text = f"{size.high:.3g}" if size.low == size.high else f"max {size.high:.3g}, min {size.low:.3g}"
         return Explained(name, "ok", text=text)
+
+    def only_shifts(self, name: str) -> bool:
+        """Report whether a bias shifts what others of its layer make, such as before a normalization."""
+        layer, _, last = name.rpartition(".")
+        others = [v for x, v in self.record.names.items() if x != name and layer and x.rpartition(".")[0] == layer]
+        return last.startswith("bias") and any(self.has_gradient(value) for value in others)
+
+    def has_gradient(self, value: RecordedValue) -> bool:
+        """Report whether a gradient is finite and not zero within rounding."""
+        size, which = self.state_of(value)
+        if size is None or size.state != "ok":
+            return False
+        return which is None or not self.backward(which).is_zero(self.backward(which).key(value), size)
 
     def state_of(self, value: RecordedValue) -> tuple[ArraySize | None, RecordedPass | None]:
         """Return the size of the gradient when it mattered, or None if it was None, and the pass that computed it.
@@ -197,7 +218,7 @@ class Reader:
             )
         cleared = last_clear(value)
         if cleared is not None and cleared.filled is not None and cleared.filled.kind == "backward":
-            return PlacedCause("cleared", cleared.place)
+            return PlacedCause("cleared", cleared.place, "cleared")
         inside, cuts = self.reach(value)
         last = max(inside, key=lambda v: v.number)
         if not self.passes:
@@ -299,7 +320,7 @@ class Reader:
     def why_zero(self, value: RecordedValue, backward: Backward | None) -> PlacedCause:
         cleared = last_clear(value)
         if cleared is not None and cleared.filled is not None and cleared.filled is value.filled:
-            return PlacedCause("cleared", cleared.place)
+            return PlacedCause("cleared", cleared.place, "set to zero")
         run, rule = (None, "") if backward is None else backward.killer(backward.key(value))
         if backward is None or run is None:
             return PlacedCause("zero-slope", backward.which.place if backward else value.place)

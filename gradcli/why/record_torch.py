@@ -101,6 +101,9 @@ class TorchRecorder(Recorder, TorchFunctionMode):
             kind = "look" if code.co_name == "zero_grad" else uses
             if name == "__get__" or args[1] is None:
                 self.take_note("clear" if name == "__set__" else kind, args[0], result)
+            else:
+                self.owners[self.address(args[1])] = self.value(args[0])
+                self.changed(args[1])
             return result
         if attribute == "is_leaf" and in_optimizer and code.co_name == "add_param_group":
             self.take_note("optimizer", args[0])
@@ -129,8 +132,11 @@ class TorchRecorder(Recorder, TorchFunctionMode):
                 self.value(x)
         result = func(*args, **kwargs)
         made = args[0] if name == "__setitem__" else result
-        if isinstance(made, torch.Tensor) and (made is not result or name.endswith("_")):
-            self.changed(made)
+        if name == "__setitem__" or name.endswith("_"):
+            given = next(iter((*args, *kwargs.values())), None)
+            for x in given if isinstance(given, list | tuple) else (given,):  # _foreach functions take lists
+                if isinstance(x, torch.Tensor):
+                    self.changed(x)
         self.note_step(attribute or name, (args, kwargs), made, recorded)
         return result
 

@@ -239,7 +239,11 @@ class Recorder:
     def changed(self, x: Any) -> None:
         """Note that a tensor was changed in place: this may have cleared a gradient."""
         value = self.owners.get(self.address(x))
-        if value is not None and size_of_array(self.array(x)).state == "zero":
+        if value is None or size_of_array(self.array(x)).state != "zero":
+            return
+        seen = [value.events[kind] for kind in ("read", "look", "step") if kind in value.events]
+        last = max((e for e in seen if e.filled is value.filled), key=lambda event: event.number, default=None)
+        if last is None or last.size is None or last.size.state != "zero":  # else it was zero before
             value.events["clear"] = self.event(value)
 
     def event(self, value: RecordedValue, size: ArraySize | None = None) -> Event:
@@ -399,10 +403,14 @@ class OwnRecorder(Recorder, Mode, Observer):
         match kind:
             case "read" if is_users(sys._getframe(3).f_code.co_filename):
                 self.take_note("read", source, source._grad)
+            case "read":
+                self.take_note("look", source, source._grad)
             case "clear" | "step" | "optimizer" | "freeze":
                 self.take_note(kind, source, source._grad if kind == "step" else None)
-            case "returned":
+            case "returned" | "assign":
                 self.owners[self.address(result)] = self.value(source)
+                if kind == "assign":
+                    self.changed(result)
             case "change":
                 self.changed(result)
                 for target in (result, result._base):
