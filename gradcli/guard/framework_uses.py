@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..check.formula_points import positive_definite
 from ..claims.adapters.framework import framework_call
-from ..claims.claim import CallError, Claim
+from ..claims.claim import Claim
 from ..program.arguments import as_array
 from ..request import SHORT_TYPES
 from .solver_uses import describe_change, is_close, signature_parameters
@@ -29,39 +29,34 @@ def call_arguments(use: Any) -> dict[str, Any]:
     return dict(zip(names, use.args, strict=False))
 
 
-def drawn_claim(use: Any, title: str) -> Claim:
-    """Return a function at random arguments of the shapes in the run, between 0 and 1 if normal ones give no value."""
+DRAWS: dict[str, Callable[[np.random.Generator, Sequence[int]], np.ndarray]] = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "between 0 and 1": lambda rng, shape: rng.random(shape),
+    "positive definite": lambda rng, shape: positive_definite(1 + rng.random(shape)),
+}
+"""Kinds of random points: most functions have values at one of them, such as at probabilities or covariances."""
+
+
+def drawn_uses(use: Any) -> list[Any]:
+    """Return a use whose arguments had no values in the run at a random point of each kind; any other use as it is."""
+    if not use.drawn:
+        return [use]
+    return [use._replace(args=draw_arguments(use.args, draw), drawn=kind) for kind, draw in DRAWS.items()]
+
+
+DRAWN = "checked at random points of the same shapes, because torch.compile passed no values in the run"
+
+
+def draw_arguments(args: Sequence[Any], draw: Callable[[np.random.Generator, Sequence[int]], np.ndarray]) -> list[Any]:
     rng = np.random.default_rng(0)
 
-    def at_point(draw: Callable[[Any], Any]) -> Claim:
-        claim = framework_claim(use._replace(args=draw_arguments(use, draw)), title)
-        claim.notes = (*claim.notes, DRAWN)
-        return claim
-
-    with contextlib.suppress(CallError):
-        claim = at_point(rng.standard_normal)
-        if np.isfinite(claim.value_here()).all():
-            return claim
-    return at_point(rng.random)
-
-
-DRAWN = (
-    "checked at a random point of the same shapes, because jit, vmap, scan or torch.compile passed no values in the run"
-)
-
-
-def draw_arguments(use: Any, draw: Callable[[Any], Any]) -> Any:
     def value(x: Any) -> Any:
         if type(x).__name__ != "Drawn":
             return x
         dtype = np.dtype("float32" if x.dtype == "bfloat16" else x.dtype)
-        return np.asarray(draw(x.shape) if dtype.kind in "fc" else np.ones(x.shape), dtype)
+        return np.asarray(draw(rng, x.shape) if dtype.kind in "fc" else np.ones(x.shape), dtype)
 
-    if use.kind == "jax":
-        import jax
-
-        return jax.tree_util.tree_map(value, use.args)
-    return list(map(value, use.args))
+    return list(map(value, args))
 
 
 def framework_claim(use: Any, title: str) -> Claim:
@@ -70,6 +65,7 @@ def framework_claim(use: Any, title: str) -> Claim:
     wrt = [name for name, wanted in zip(given, use.wrt, strict=False) if wanted]
     claim = framework_call(use.kind, use.function, given, title, wrt=wrt)
     claim.seen = given, use.seen or ()
+    claim.notes = (*claim.notes, *([DRAWN] if use.drawn else ()))
     claim.doubt = change_of_value(claim, use.value or ())
     return claim
 

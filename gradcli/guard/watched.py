@@ -27,7 +27,7 @@ from ..request import ADAPTED, Request
 from ..results.checks import CheckReport
 from ..results.studies import WatchedDerivative
 from ..user.tracebacks import users_path
-from .framework_uses import call_arguments, drawn_claim, framework_claim
+from .framework_uses import call_arguments, drawn_uses, framework_claim
 from .solver_uses import difference_from_run, solver_claim, solver_point
 from .watch import VERDICT_RANK
 
@@ -85,7 +85,7 @@ class UseCheck(Check):
     def claim(self, at: Mapping[str, Any]) -> Claim:
         use = self.use
         if use.kind in ADAPTED:
-            return drawn_claim(use, self.name) if use.drawn else framework_claim(use, self.name)
+            return framework_claim(use, self.name)
         claim = solver_claim(use, use.function is not None and self.passed(use.first))
         start = time.monotonic()
         claim.doubt = difference_from_run(use)
@@ -125,7 +125,10 @@ def checked_uses(
     limit = TimeLimit.of(settings["seconds"], run_seconds)
     right: set[int] = set()
     request = Request(calls=settings["calls"])
-    noted = [(number, d, d.uses(settings["points"])) for number, d in enumerate(derivatives)]
+    noted = [
+        (number, d, [each for use in d.uses(settings["points"]) for each in drawn_uses(use)])
+        for number, d in enumerate(derivatives)
+    ]
     reports: dict[int, list[tuple[Any, CheckReport]]] = {number: [] for number, _, _ in noted}
     for number, d, uses in noted:
         if not uses and d.trouble:
@@ -191,7 +194,9 @@ def worst_of(
 
     calls: the limit of calls in each check, if the user gave one.
     """
+    seconds = sum(r.seconds for _, r in reports)
     checked = [pair for pair in reports if pair[1].seconds > 0]
+    checked = [taken_together(checked)] if checked and checked[0][0].drawn else checked
     use, report = min(checked or reports, key=lambda pair: VERDICT_RANK.index(pair[1].verdict))
     notes, points = report.notes, sum(r.verdict != "error" for _, r in checked)
     if report.verdict == "fail":
@@ -204,7 +209,6 @@ def worst_of(
         if undecided:
             counted = f"{len(undecided)} of {len(checked)} points undecided"
             notes = (*notes, f"{counted}: {undecided[0].message or undecided[0].verdict}")
-    seconds = sum(r.seconds for _, r in reports)
     file, line = report.file, report.line
     if inspect.isclass(use.claim):
         line = line_of_class(derivative.name, file, line)
@@ -216,6 +220,20 @@ def worst_of(
     report = replace(report, notes=notes, seconds=seconds, file=here, line=line, error=None)
     report = report if calls is not None else without_calls(report)
     return WatchedDerivative(derivative.role, derivative.name, points, derivative.calls, shortened(report))
+
+
+AT_RANDOM_POINTS = (
+    "wrong at some random points, right at others; the program may only use the latter: check its own with gradcheck"
+)
+
+
+def taken_together(reports: Sequence[tuple[Any, CheckReport]]) -> tuple[Any, CheckReport]:
+    """Return the result at all kinds of random points. Outside its domain, a right derivative may look wrong."""
+    use, report = min(reversed(reports), key=lambda pair: VERDICT_RANK.index(pair[1].verdict))
+    if report.verdict == "fail" and any(r.verdict == "pass" for _, r in reports):
+        doubtful = unchecked_report(report.name, report.file, report.line, AT_RANDOM_POINTS)
+        return use, replace(doubtful, notes=report.notes)
+    return use, report
 
 
 BY_TIME = {

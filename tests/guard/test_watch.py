@@ -20,7 +20,7 @@ def test_a_point_skipped_for_lack_of_time_hides_no_error():
     derivative = SimpleNamespace(role="jac of minimize", name="g", calls=4, caller=None)
     hung = CheckReport("g", None, None, "error", 30.0, message="this takes longer than 30 s")
     late = CheckReport("g", None, None, "inconclusive", 0.0, message="not judged")
-    use = SimpleNamespace(claim=len)
+    use = SimpleNamespace(claim=len, drawn=None)
     found = worst_of(derivative, [(use, late), (use, hung)])
     assert (found.report.verdict, found.points) == ("inconclusive", 0)
     assert "this takes longer" in found.report.message
@@ -146,7 +146,8 @@ def test_long_texts_keep_their_beginning_and_end():
 def test_calls_are_named_only_if_the_user_gave_a_limit(again):
     text = f"undecided after 10 calls; {again}"
     report = CheckReport("g", None, None, "inconclusive", 1.0, (), (Finding("undecided", text),), text)
-    use, derivative = SimpleNamespace(claim=len), SimpleNamespace(role="jac", name="g", calls=4, caller=None)
+    use = SimpleNamespace(claim=len, drawn=None)
+    derivative = SimpleNamespace(role="jac", name="g", calls=4, caller=None)
     assert worst_of(derivative, [(use, report)], 10).report.message == text
     free = worst_of(derivative, [(use, report)]).report
     assert "--calls" not in free.message + free.diagnosis[0].text

@@ -35,6 +35,9 @@ PRIVATE = 128  # the flag of a futex that only threads of the same process can w
 def check_uses_at_end():
     """Check the notes of this process."""
     with held_termination():  # it would end the process too early
+        if jax := sys.modules.get("jax"):
+            with contextlib.suppress(Exception):
+                jax.effects_barrier()  # until compiled code has passed on the values of its calls
         watch, Watch.current = Watch.current, None  # calls by the check are not noted
         if watch is None or not watch.derivatives or (report := open_report()) is None:
             return

@@ -11,10 +11,18 @@ from .notes import Drawn, Use, Watch, copy_numbers, identify, place_of_function
 MOST_GAP = 16
 """A view is copied with its whole memory if that is at most this many times larger."""
 NOT_SEEN = object()
+CALLS = {}
+"""The own __call__ of each kind of rule of JAX."""
 
 
 def known_derivative(key, describe, args=()):
-    """Count a call, and return the entry of its derivative if the call is to be noted, else None.
+    """Count a call, and return the entry of its derivative if the call is to be noted, else None."""
+    derivative = derivative_of(key, describe)
+    return derivative if derivative is not None and is_due(derivative, args) else None
+
+
+def derivative_of(key, describe):
+    """Return the entry of a derivative, or None if its calls are never noted.
 
     key: the class or function that is called, which must allow weak references (ufuncs do not). describe(): role, and
     the function that gives file, line and name; or None if calls of the key are never noted.
@@ -29,13 +37,15 @@ def known_derivative(key, describe, args=()):
             if (found := describe()) is not None:
                 derivative = watch.derivative(found[0], identify(found[1]))
         watch.known[key] = derivative
-    if derivative is None:
-        return None
+    return derivative
+
+
+def is_due(derivative, args):
+    """Count a call, and report whether to note it."""
     try:
-        due = derivative.is_due(*[getattr(x, "shape", ()) for x in args])
+        return derivative.is_due(*[getattr(x, "shape", ()) for x in args])
     except TypeError:  # symbolic lengths, in torch.compile
-        due = derivative.is_due()
-    return derivative if due else None
+        return derivative.is_due()
 
 
 def note_framework(derivative, engine, function, named, args, wrt, result, **more):
@@ -87,7 +97,8 @@ def watch_torch(module):
     def note_torch(derivative, function, named, kept, wrt, result):
         parts = [x for x in (result if isinstance(result, tuple) else (result,)) if isinstance(x, torch.Tensor)]
         drawn, seen = any(isinstance(x, Drawn) for x in kept), []
-        value = [] if drawn else [x.detach().clone() for x in parts if x.is_floating_point() and x.requires_grad]
+        used = [x for x in parts if x.is_floating_point() and x.requires_grad]
+        value = [] if drawn else list(map(copy_tensor, used))
         note_framework(derivative, "torch", function, named, kept, wrt, value, drawn=drawn, seen=seen)
         if not drawn and len(nodes := {x.grad_fn for x in parts if x.requires_grad}) == 1:
             used = [x.requires_grad for x in parts]
@@ -104,8 +115,9 @@ def watch_torch(module):
         """Return a copy of an argument in its memory layout, or `Drawn` if it has no values."""
         if not isinstance(x, torch.Tensor):
             return copy_numbers(x)
-        abstract = x.is_meta or type(x).__module__.startswith("torch._subclasses.")  # in torch.compile
-        if abstract or torch._C._functorch.is_functorch_wrapped_tensor(x):
+        if torch._C._functorch.is_functorch_wrapped_tensor(x):
+            return first_of_batch(x)
+        if x.is_meta or type(x).__module__.startswith("torch._subclasses."):  # in torch.compile
             return Drawn(x)
         x = x.detach()
         if x.is_sparse or type(x) is not torch.Tensor or x.untyped_storage().nbytes() > MOST_GAP * x.nbytes:
@@ -113,6 +125,18 @@ def watch_torch(module):
         return torch.empty(0, dtype=x.dtype).set_(x.untyped_storage().clone(), x.storage_offset(), x.size(), x.stride())
 
     module.Function.apply = classmethod(watched_apply)
+
+
+def first_of_batch(x):
+    """Return a copy of a tensor's value inside the transforms of torch.func; of a batch, the first one."""
+    from torch._C import _functorch as inside
+    from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+
+    with temporarily_clear_interpreter_stack():  # what is computed with a value would be wrapped again
+        while inside.is_functorch_wrapped_tensor(x):
+            value = inside.get_unwrapped(x)
+            x = value.select(inside.maybe_get_bdim(x), 0) if inside.is_batchedtensor(x) else value
+        return x.detach().clone()
 
 
 def rule_of(cls, args):
@@ -155,6 +179,7 @@ def traced_value(x):
 def watch_jax_rules(module):
     for name in ("custom_vjp", "custom_jvp"):
         kind = getattr(module, name)
+        CALLS[kind] = kind.__call__
         kind.__call__ = watched_rule(name, kind.__call__)
 
 
@@ -166,41 +191,67 @@ def watched_rule(name, call):
         rule = self.__wrapped__
         derivative = None
         if not str(rule.__module__).startswith("jax."):
-            derivative = known_derivative(self, lambda: (f"{name} of {place_of_function(rule)[3]}", rule), args)
+            derivative = derivative_of(self, lambda: (f"{name} of {place_of_function(rule)[3]}", rule))
         if derivative is not None:
             with noting_use(derivative):
-                import jax
-
                 if kwargs:
                     bound = inspect.signature(rule).bind(*args, **kwargs)
                     bound.apply_defaults()
                     args = bound.args
-                kept = jax.tree_util.tree_map(value_if_concrete, args)
-                constant = getattr(self, "nondiff_argnums", ())
-                wrt = [i not in constant and is_float_tree(x) for i, x in enumerate(kept)]
-                drawn = any(isinstance(x, Drawn) for x in jax.tree_util.tree_leaves(kept))
-                value = [] if drawn else [value_if_concrete(x) for x in jax.tree_util.tree_leaves(result)]
-                note_framework(derivative, "jax", self, rule, kept, wrt, value, drawn=drawn)
+                note_if_differentiated(derivative, self, args, result)
         return result
 
     return watched_call
 
 
-def value_if_concrete(x):
-    """Return the value of an argument that JAX differentiates, or `Drawn` if it has none, as in jit."""
+def note_if_differentiated(derivative, function, args, result):
+    """Note the values of a call each time it runs, also in compiled code, if JAX differentiates it.
+
+    JAX says so by calling the JVP rule of a function without a result, which gets the arguments and the result of the
+    call. A call that has only values is not differentiated.
+    """
     import jax
 
-    while isinstance(x, jax.core.Tracer):
-        if not hasattr(x, "primal"):
-            return Drawn(x)
-        x = x.primal
-    return copy_numbers(x)
+    leaves, tree = jax.tree_util.tree_flatten((args, result))
+    traced = [i for i, x in enumerate(leaves) if isinstance(x, jax.core.Tracer)]
+    if not traced:
+        return
+    given = [leaves[i] for i in traced]
+    leaves = [None if i in traced else copy_numbers(x) for i, x in enumerate(leaves)]
+
+    def rule(primals, tangents):
+        moves = [type(t).__name__ != "SymbolicZero" and t.dtype != jax.dtypes.float0 for t in tangents]
+        note = functools.partial(note_values, derivative, function, leaves, tree, dict(zip(traced, moves, strict=True)))
+        if any(isinstance(x, jax.core.Tracer) for x in primals):
+            jax.debug.callback(note, *primals)
+        else:
+            note(*primals)
+        return (), ()
+
+    probe = jax.custom_jvp(lambda *_: ())
+    probe.defjvp(rule, symbolic_zeros=True)
+    CALLS[type(probe)](probe, *given)
+
+
+def note_values(derivative, function, leaves, tree, moves, *values):
+    """Note a call from its arguments and result. moves: whether each traced leaf of them is differentiated."""
+    import jax
+    import numpy
+
+    if Watch.current is None or not is_due(derivative, values):
+        return
+    with noting_use(derivative):
+        traced = dict(zip(moves, map(numpy.array, values), strict=True))
+        args, result = jax.tree_util.tree_unflatten(tree, [traced.get(i, x) for i, x in enumerate(leaves)])
+        moving = jax.tree_util.tree_unflatten(tree, [moves.get(i, False) for i in range(len(leaves))])[0]
+        wrt = [is_float_tree(x) and any(jax.tree_util.tree_leaves(m)) for x, m in zip(args, moving, strict=True)]
+        note_framework(derivative, "jax", function, function.__wrapped__, args, wrt, jax.tree_util.tree_leaves(result))
 
 
 def is_float_tree(x):
     import jax
 
-    kinds = [x.dtype if isinstance(x, Drawn) else jax.numpy.result_type(x) for x in jax.tree_util.tree_leaves(x)]
+    kinds = [jax.numpy.result_type(x) for x in jax.tree_util.tree_leaves(x)]
     return bool(kinds) and all(jax.numpy.issubdtype(kind, jax.numpy.inexact) for kind in kinds)
 
 
