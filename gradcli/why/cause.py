@@ -33,7 +33,7 @@ def explain_record(record: Record, names: list[str]) -> list[Explained]:
 
 
 class PlacedCause(NamedTuple):
-    """A cause at a place. what, at, mask: for the text in the table of causes. text: replaces that text."""
+    """A cause at a place. what, at, mask, where: for the text in the table of causes. text: replaces that text."""
 
     rule: str
     place: LinePlace | None
@@ -41,6 +41,7 @@ class PlacedCause(NamedTuple):
     at: str = ""
     mask: str = ""
     text: str = ""
+    where: str = ""
 
 
 SHAPES_ALONE = re.compile("_like$|^new_(?!tensor)|^(empty|zeros|ones|full|rand|randn|make)$|^result_type$")
@@ -327,10 +328,19 @@ class Reader:
         if not rule and not (rule := zero_rule(run)):
             run = backward.chooser(run)
             rule = zero_rule(run) or "zero-slope"
-        place = run.step.place if run.step else None
+        place, what = run.step.place if run.step else None, operation(run.name)
         if rule == "times-zero" and run.step is not None:
             rule, place = zero_factor(run.step)
-        return PlacedCause(rule, place, operation(run.name), operand_text(run, ": {} is {}"))
+            return PlacedCause(rule, place, what)
+        note = run.note
+        if note is None or note.reached is None or (rule == "dead-relu" and note.high <= 0):
+            return PlacedCause(rule, place, what, operand_text(run, ": {} is {}"))
+        parts = backward.incoming[run.key]
+        if rule != "cancelled" and len(parts) > 1 and max(part.nonzero for _, part in parts) > note.reached:
+            last = latest_run(parts)
+            return PlacedCause("cancelled", last.step.place if last.step else None)
+        where = " where a gradient arrives"
+        return PlacedCause(rule, place, what, operand_text(run, ": {} is {} there"), where=where)
 
     def why_first_not_finite(self, value: RecordedValue, backward: Backward | None) -> PlacedCause:
         """Return the cause in the pass that made the gradient nan or inf first, or that made the tensor so before."""
@@ -407,6 +417,10 @@ def is_mask(value: RecordedValue) -> bool:
     return value.kind == "b" or any(v.kind == "b" for v in source)
 
 
+def latest_run(parts: list[tuple[NodeRun, ArraySize]]) -> NodeRun:
+    return max((run for run, _ in parts), key=lambda run: run.step.number if run.step else 0)
+
+
 def operand_text(run: NodeRun, text: str) -> str:
     return text.format(run.note.operand.name or "its operand", run.note.text) if run.note else ""
 
@@ -414,14 +428,16 @@ def operand_text(run: NodeRun, text: str) -> str:
 def zero_rule(run: NodeRun) -> str:
     """Return the rule of a node that sends zeros.
 
-    A softmax cancels a gradient that is the same for all elements. atan2() has no slope where both operands are 0.
+    A softmax that is not flat cancels a gradient that is the same for a row. atan2() has no slope where both operands
+    are 0.
     """
     rules = rules_for(run.name)
     if len(rules) < 2:
         return "".join(rules)
     operands = run.step.inputs if run.step is not None else ()
+    is_steep = "softmax" in operation(run.name) and run.note is not None and not run.note.flat
     holds = {
-        "cancelled": run.received.low == run.received.high,
+        "cancelled": is_steep or run.received.low == run.received.high,
         "singular-point": all(v.state == "zero" for v in operands),
     }
     return min(rules, key=lambda rule: (True, None, False).index(holds.get(rule)))
@@ -479,7 +495,7 @@ class Backward:
         if self.zero[run.key]:
             return size.most
         units = max((causes()[rule].units for rule in rules_for(run.name)), default=0.0)
-        return units * run.eps * run.received.most
+        return units * run.eps * run.received.most if units else 0.0
 
     def is_zero(self, key: RecordedValue | int, size: ArraySize) -> bool:
         """Return whether all that a node or leaf receives is zero within rounding. size: the size of the sum."""
@@ -495,7 +511,7 @@ class Backward:
         for key in waiting:
             parts = self.incoming.get(key, [])
             if any(part.most > self.noise(run, part) for run, part in parts):  # only their sum is zero
-                return max((run for run, _ in parts), key=lambda run: run.step.number if run.step else 0), "cancelled"
+                return latest_run(parts), "cancelled"
             for run, _ in parts:
                 if not self.zero[run.key]:
                     found = run

@@ -16,7 +16,10 @@ from ..user.lines import CallChain, LinePlace
 
 
 class ArraySize(NamedTuple):
-    """The size of an array's elements. state: ok, zero, nan or inf. bad: how many of total are not finite."""
+    """The size of an array's elements. state: ok, zero, nan or inf. bad: how many of total are not finite.
+
+    nonzero: how many are not zero, if that was counted.
+    """
 
     state: str
     most: float
@@ -24,6 +27,7 @@ class ArraySize(NamedTuple):
     high: float = 0.0
     bad: int = 0
     total: int = 0
+    nonzero: int = 0
 
 
 @dataclass(eq=False, slots=True)
@@ -80,11 +84,18 @@ class Spoiled(NamedTuple):
 
 
 class Note(NamedTuple):
-    """The operand of a node, in words. hidden: whether nan or infinity came from a gradient of 0."""
+    """The operand of a node, in words. hidden: whether nan or infinity came from a gradient of 0.
+
+    reached: how many elements the node received a gradient for, if not for all; text is about these. high: the largest
+    element of the operand. flat: whether softmax along some axis is 0 or 1 for them.
+    """
 
     operand: RecordedValue
     text: str
     hidden: bool
+    reached: int | None = None
+    high: float = np.inf
+    flat: bool = True
 
 
 class NodeRun(NamedTuple):
@@ -159,6 +170,27 @@ NOTHING = ArraySize("zero", 0.0)
 
 def is_finite(size: ArraySize) -> bool:
     return size.state in ("ok", "zero")
+
+
+def describe_range(value: RecordedValue, x: np.ndarray, received: list[np.ndarray], eps: float) -> Note:
+    """Describe an operand by its range where a gradient arrived that is not zero within rounding."""
+    arrived = [np.abs(g) > eps * np.abs(g)[np.isfinite(g)].max(initial=0.0) for g in received]
+    arrived = [mask | ~np.isfinite(g) for mask, g in zip(arrived, received, strict=True)]
+    count = sum(int(mask.sum()) for mask in arrived)
+    reached = None if all(mask.all() for mask in arrived) else count
+    mask = next((mask for mask in arrived if mask.shape == x.shape and mask.any()), np.ones(x.shape, bool))
+    low, high = f"{x[mask].min():.4g}", f"{x[mask].max():.4g}"
+    text = low if low == high else f"between {low} and {high}"
+    flat = any(softmax_is_flat(x, mask, axis, eps) for axis in range(x.ndim))
+    return Note(value, text, False, reached, float(x.max()), flat)
+
+
+def softmax_is_flat(x: np.ndarray, mask: np.ndarray, axis: int, eps: float) -> bool:
+    """Report whether softmax along an axis is 0 or 1 within rounding for the elements in a mask."""
+    with np.errstate(all="ignore"):
+        p = np.exp(x - x.max(axis, keepdims=True))
+        p = p / p.sum(axis, keepdims=True)
+    return bool((p * (1 - p) <= eps)[mask].all())
 
 
 def size_of_array(x: np.ndarray) -> ArraySize:

@@ -28,6 +28,7 @@ from .record import (
     RecordedPass,
     RecordedStep,
     RecordedValue,
+    describe_range,
     is_finite,
     size_of_array,
 )
@@ -316,8 +317,7 @@ def describe_operand(value: RecordedValue, x: Any, sent: Any, given: list[Any]) 
     """Describe an operand by its first element whose gradient is not finite, or by its range."""
     numbers, bad = np.asarray(x), ~np.isfinite(np.asarray(sent))
     if not bad.any() or bad.shape != numbers.shape:
-        low, high = f"{numbers.min():.4g}", f"{numbers.max():.4g}"
-        return Note(value, low if low == high else f"between {low} and {high}", False)
+        return describe_range(value, numbers, [np.asarray(g) for g in given if g is not None], 2.0**-23)
     index = tuple(np.argwhere(bad)[0])
     text = f"[{', '.join(map(str, index))}]" * bool(index) + f" = {numbers[index]:.4g}"
     hidden = any(g is not None and g.shape == numbers.shape and np.asarray(g)[index] == 0 for g in given)

@@ -36,6 +36,7 @@ from .record import (
     RecordedStep,
     RecordedValue,
     Spoiled,
+    describe_range,
     fill,
     is_finite,
     size_of_array,
@@ -294,28 +295,27 @@ class Recorder:
             for to, x in zip(keys, sent, strict=False):
                 if to is not None and x is not None:
                     array = self.array(x)
-                    part = size_of_array(array)
+                    part = size_of_array(array)._replace(nonzero=int(np.count_nonzero(array)))
                     parts.append((to, part))
                     if isinstance(to, RecordedValue):
                         fill(to, which, part)
-                    ends = size.state == "ok" and part.most <= eps * size.most
+                    ends = size.state != "zero" and part.most <= eps * size.most
                     if note is None and (ends or (is_finite(size) and not is_finite(part))):
-                        note = self.describe(operands, array, incoming, not is_finite(part))
+                        note = self.describe(operands, array, incoming, not is_finite(part), eps)
             for value in step.outputs if step is not None else ():
                 fill(value, which)
             which.runs.append(NodeRun(key, name, step, size, (*parts,), eps, note))
 
         return hook
 
-    def describe(self, operands: tuple, sent: np.ndarray, received: list, bad: bool) -> Note | None:
+    def describe(self, operands: tuple, sent: np.ndarray, received: list, bad: bool, eps: float) -> Note | None:
         """Describe the operand that a node sent a gradient to, by its first bad element or its range."""
         numbers = [x for x in operands if self.array(x).dtype.kind in "fc"]
         alike = [x for x in numbers if self.array(x).shape == sent.shape] or numbers
         if not alike or not (array := self.array(alike[0])).size:
             return None
         if not bad or array.shape != sent.shape:
-            low, high = f"{array.min():.4g}", f"{array.max():.4g}"
-            return Note(self.value(alike[0]), low if low == high else f"between {low} and {high}", False)
+            return describe_range(self.value(alike[0]), array, received, eps)
         place = tuple(np.argwhere(~np.isfinite(sent))[0])
         text = f"[{', '.join(map(str, place))}]" * bool(place) + f" = {array[place]:.4g}"
         text += "".join(f" and {self.array(x)[place]:.4g}" for x in alike[1:2])
