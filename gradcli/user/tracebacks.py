@@ -91,13 +91,29 @@ def place_of_return(method: Any, last: int | None = None) -> str:
         lines, start = inspect.getsourcelines(method)
     except (OSError, TypeError):
         return str(getattr(method, "__qualname__", method))
-    k = max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
+    k = last_return(lines)
     if isinstance(method, type):
         last = start
     if last is not None and 0 <= last - start < len(lines):
         k = last - start
     text = lines[k].strip()
     return f"{users_path(str(inspect.getsourcefile(method)))}:{start + k}\n    {text}\n    {'^' * len(text)}"
+
+
+def last_return(lines: list[str]) -> int:
+    """Return the index of a function's last line with `return`, or else of its last line."""
+    return max((k for k, line in enumerate(lines) if re.search(r"\breturn\b", line)), default=len(lines) - 1)
+
+
+def line_of_return(method: Any) -> tuple[str, int] | None:
+    """Return the file and line of the last `return` of the user's method; None if it is not the user's."""
+    import inspect
+
+    with contextlib.suppress(OSError, TypeError):
+        file, (lines, start) = inspect.getsourcefile(method), inspect.getsourcelines(method)
+        if file is not None and is_users(file):
+            return file, start + last_return(lines)
+    return None
 
 
 def users_trace(error: BaseException | None) -> str:

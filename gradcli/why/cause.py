@@ -70,6 +70,12 @@ def named_step(step: RecordedStep | None) -> str:
     return {"apply": "a custom function", "change": "an assignment in place"}.get(name, name)
 
 
+def named_run(run: NodeRun | None) -> str:
+    if run is not None and run.custom is not None:
+        return f"backward() of {run.name.removesuffix('Backward')}"
+    return named_step(None if run is None else run.step)
+
+
 def carried_by(step: RecordedStep) -> Iterable[RecordedValue]:
     """Return the operands whose values influence the results of a step."""
     return [v for v in step.inputs if v.kind == "p"] if SHAPES_ALONE.search(step.name) else step.inputs
@@ -232,9 +238,9 @@ class Reader:
             return PlacedCause("grad-returned", asked[-1].place)
         for which in reversed(self.passes):
             if value in which.leaves:
-                steps = [run.step for run in which.runs if run.step is not None and value in run.step.inputs]
-                step = steps[0] if steps else None
-                return PlacedCause("no-derivative", step.place if step else which.place, named_step(step))
+                runs = [run for run in which.runs if run.step is not None and value in run.step.inputs]
+                run = next((run for run in runs if run.custom is not None), runs[0] if runs else None)
+                return PlacedCause("no-derivative", run.place if run else which.place, named_run(run))
         if last.shape == () and last is not value:
             return PlacedCause("other-output", self.passes[-1].place)
         return PlacedCause("never-used", last.place)
@@ -324,11 +330,13 @@ class Reader:
             return PlacedCause("cleared", cleared.place, "set to zero")
         run, rule = (None, "") if backward is None else backward.killer(backward.key(value))
         if backward is None or run is None:
-            return PlacedCause("zero-slope", backward.which.place if backward else value.place)
+            return PlacedCause("zero-slope", backward.which.place if backward else value.place, "an operation")
+        if run.custom is not None and not rule:
+            return PlacedCause("zero-slope", run.custom, named_run(run))
         if not rule and not (rule := zero_rule(run)):
             run = backward.chooser(run)
             rule = zero_rule(run) or "zero-slope"
-        place, what = run.step.place if run.step else None, operation(run.name)
+        place, what = run.place, "an operation" if rule == "zero-slope" else operation(run.name)
         if rule == "times-zero" and run.step is not None:
             rule, place = zero_factor(run.step)
             return PlacedCause(rule, place, what)
@@ -338,7 +346,7 @@ class Reader:
         parts = backward.incoming[run.key]
         if rule != "cancelled" and len(parts) > 1 and max(part.nonzero for _, part in parts) > note.reached:
             last = latest_run(parts)
-            return PlacedCause("cancelled", last.step.place if last.step else None)
+            return PlacedCause("cancelled", last.place)
         where = " where a gradient arrives"
         return PlacedCause(rule, place, what, operand_text(run, ": {} is {} there"), where=where)
 
@@ -366,13 +374,16 @@ class Reader:
         step, kind = run.step, operation(run.name)
         if step is not None and (origin := self.first_bad(step.inputs, step.number, "softmax" in kind)) is not None:
             return origin
-        place, at = step.place if step else None, operand_text(run, " at {}{}")
+        if run.custom is not None:
+            return PlacedCause("nan-made", run.custom, named_run(run))
+        place, at = run.place, operand_text(run, " at {}{}")
         hides = run.note is not None and run.note.hidden
         mask = next((r.step for r in backward.above(run.key) if hides and selects_elements(r)), None)
         if mask is not None:
             line = f" at line {mask.place[1]}" if mask.place and mask.place != place else ""
             return PlacedCause("nan-where", place, kind, at, f"{named_step(mask)}{line}")
-        return PlacedCause((rules_for(run.name, bad=True) or ["nan-made"])[0], place, kind, at)
+        rule = next(iter(rules_for(run.name, bad=True)), "nan-made")
+        return PlacedCause(rule, place, kind if rule != "nan-made" else "an operation", at)
 
     def first_bad(self, values: Iterable[RecordedValue], before: int, soft: bool = False) -> PlacedCause | None:
         """Return the step that first made nan or inf from finite operands.

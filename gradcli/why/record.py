@@ -102,6 +102,7 @@ class NodeRun(NamedTuple):
     """A node that ran. key: its number. sent: pairs of a leaf's value or a node's number, and the gradient's size.
 
     eps: of the gradient's type. note: describes its operand, if the gradient vanishes there or is no longer finite.
+    custom: the line of the user's backward() with its `return`, if the node is of a custom function.
     """
 
     key: int
@@ -111,6 +112,11 @@ class NodeRun(NamedTuple):
     sent: tuple[tuple[RecordedValue | int, ArraySize], ...]
     eps: float = 2.2e-16
     note: Note | None = None
+    custom: LinePlace | None = None
+
+    @property
+    def place(self) -> LinePlace | None:
+        return self.custom or (self.step.place if self.step is not None else None)
 
 
 @dataclass(eq=False)

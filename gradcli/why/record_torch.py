@@ -75,6 +75,9 @@ class TorchRecorder(Recorder, TorchFunctionMode):
     def variable(self, node: Any) -> Any:
         return getattr(node, "variable", None)
 
+    def function(self, node: Any) -> Any:
+        return getattr(node, "_forward_cls", None)
+
     def origin(self, node: Any) -> Any:
         return node.metadata.get("gradcli")
 

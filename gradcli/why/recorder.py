@@ -22,8 +22,8 @@ from ..tape.modes import Observer, observing, state
 from ..tape.node import OutputNode, Slots
 from ..tape.record import Mode, recording
 from ..tape.tensor import Tensor
-from ..user.lines import CallChain, is_users_object, place_of_checkpoint, users_chain, users_stack
-from ..user.tracebacks import is_users
+from ..user.lines import CallChain, LinePlace, is_users_object, place_of_checkpoint, users_chain, users_stack
+from ..user.tracebacks import is_users, line_of_return
 from .record import (
     NOTHING,
     STATE_ORDER,
@@ -104,6 +104,10 @@ class Recorder:
     def variable(self, node: Any) -> Any:
         """Return the leaf whose `.grad` a node adds to; None for other nodes."""
         return node.variable if node.leaf else None
+
+    def function(self, node: Any) -> Any:
+        """Return the custom function of a node; None for other nodes."""
+        return getattr(node, "_function", None)
 
     def origin(self, node: Any) -> tuple[RecordedStep, tuple] | None:
         return node.origin
@@ -279,9 +283,12 @@ class Recorder:
         for node, key in keys.items():
             if isinstance(key, int):
                 leads_to = [None if p is None else keys[p] for p in self.parents(node)]
-                self.hook(node, self.after(which, key, node.name(), self.origin(node) or (None, ()), leads_to))
+                custom = line_of_return(getattr(self.function(node), "backward", None))
+                self.hook(node, self.after(which, key, node.name(), self.origin(node) or (None, ()), leads_to, custom))
 
-    def after(self, which: RecordedPass, key: int, name: str, origin: tuple, keys: list) -> Callable:
+    def after(
+        self, which: RecordedPass, key: int, name: str, origin: tuple, keys: list, custom: LinePlace | None
+    ) -> Callable:
         """Return the hook that notes what a node received and sent."""
         step, operands = origin
 
@@ -304,7 +311,7 @@ class Recorder:
                         note = self.describe(operands, array, incoming, not is_finite(part), eps)
             for value in step.outputs if step is not None else ():
                 fill(value, which)
-            which.runs.append(NodeRun(key, name, step, size, (*parts,), eps, note))
+            which.runs.append(NodeRun(key, name, step, size, (*parts,), eps, note, custom))
 
         return hook
 
