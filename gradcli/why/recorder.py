@@ -348,6 +348,8 @@ class Recorder:
             yield name, x
         elif not isinstance(x, type) and self.is_module(x):
             yield from ((f"{name}.{path}", p) for path, p in x.named_parameters())
+            for path, part in unregistered(x):
+                yield from self.named(f"{name}.{path}", part, False)
         elif deep:
             parts: Iterable = ()
             if type(x) in (list, tuple, dict):
@@ -377,6 +379,15 @@ class Recorder:
         for name, value in reversed(names.items()):
             value.name = name
         return Record(list(self.steps), list(self.passes), names, list(self.used))
+
+
+def unregistered(module: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what the plain lists, tuples and dicts of a module and its parts contain; no module registers that."""
+    for path, part in module.named_modules():
+        for name, held in vars(part).items():
+            if type(held) in (list, tuple, dict) and not name.startswith("_"):
+                items = held.items() if type(held) is dict else enumerate(held)
+                yield from ((".".join(filter(None, (path, name, str(k)))), x) for k, x in items)
 
 
 def numbers_inside(x: Any, depth: int = 4) -> Iterator[Any]:
