@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ..errors import GradcliError
 from ..results.steps import Problem, StepReport, StepSummary, merged
+from .step_evidence import list_of_names
 
 
 class StepOptions(NamedTuple):
@@ -31,7 +33,7 @@ def summarize(
         if key[0] == "taken":
             for name, count in value["steps"].items():
                 taken[name] = max(taken.get(name, 0), count)
-    found = [value for _, value in items if isinstance(value, StepReport)]
+    found = [step for report in reports for step in steps_of_process(report)]
     problems = [value for _, value in items if isinstance(value, Problem)]
     for key, value in items:
         if key[0] == "stopped":
@@ -48,6 +50,19 @@ def summarize(
         hint = "None skips a step; return a number for the steps that are to be checked"
         return summary, GradcliError(f"{skipped[0]} returned None for each step", hint=hint, kind="target")
     return summary, error_of(problems[0]) if problems else nothing_checked(options, taken, items, status)
+
+
+def steps_of_process(report: Mapping[Any, Any]) -> list[StepReport]:
+    """Return the steps of a process. Only at its end is it known which parameters no optimizer has."""
+    steps = [value for value in report.values() if isinstance(value, StepReport)]
+    ended = [value["updated"] for key, value in report.items() if key[0] == "taken" and "updated" in value]
+    return [with_left_over(step, set().union(*ended)) for step in steps] if ended else steps
+
+
+def with_left_over(step: StepReport, updated: set[int]) -> StepReport:
+    left = [name for name, key in step.not_updated if key not in updated]
+    note = f"no optimizer updates {list_of_names(left)}, although they get a gradient"
+    return replace(step, notes=(*step.notes, note)) if left else step
 
 
 def inconclusive(options: StepOptions, problem: Problem) -> StepReport:

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..claims.declared import NotDeclaredError
-from ..errors import GradcliError, describe_error
+from ..errors import GradcliError, count_of, describe_error
 from ..results.checks import Finding
 from ..results.inputs import InputCheck
 from ..results.steps import Problem, StepReport, StepWeight
 from ..user.tracebacks import users_path, users_trace
 from .declared_loss import find_loss
 from .step_causes import explain_whole
-from .step_evidence import Named, StepEvidence
+from .step_evidence import Named, StepEvidence, list_of_names
 from .step_fit import ROUNDING_MARGIN, GradientComparison, clipped_norms, join_vectors, vector_length
 from .step_processes import gather_shares
 
@@ -72,6 +72,8 @@ def report_on_step(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[
     """Return the fields of the report on a step."""
     if not len(step.batches):
         raise_if_not_declared(step)
+        if step.repeats:
+            return repeated_step()
         hint = "a batch is what a loader yielded, or what the model was called with, since the step before"
         raise GradcliError(f"no batch was used before step {moment.step}", hint=hint)
     computed = step.declared(wide=False)  # first, since it notes the types of random numbers
@@ -93,7 +95,14 @@ def report_on_step(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[
         "inputs": tuple(parameter_results(step, compared, verdict)),
         "batches": len(step.batches),
         "resolution_of_step": compared.resolution,
+        "not_updated": step.not_updated,
     }
+
+
+def repeated_step() -> dict[str, Any]:
+    """Return the fields of the report on a step that takes the gradient of the step before again."""
+    text = "the optimizer takes another step with the gradient of the step before, without a backward pass in between"
+    return {"verdict": "fail", "message": text, "diagnosis": (Finding("stale weights", text),)}
 
 
 def raise_if_not_declared(step: Any) -> None:
@@ -110,14 +119,17 @@ def decide_step(
     step: Any, compared: GradientComparison, exact: Any, computed: Any, settings: Mapping[str, Any]
 ) -> tuple[str, str, Named | None]:
     """Return the verdict on a step, its reason, and the cause of a fail."""
+    limit = settings.get("clip")
     if not np.isfinite(compared.exact).all():
         return "inconclusive", "the gradient of the declared loss is nan or infinite here", None
     if np.isfinite(compared.observed).all() and not compared.wrong and not step.unequal:
         if compared.resolution > COARSEST_PASS:
             hidden = f"rounding hides relative errors below {compared.resolution:.1g}"
             return "inconclusive", not_replayed(step, compared, exact, computed) or hidden, None
+        if limit and vector_length(compared.exact) > limit and not is_clipped(compared, limit):
+            text = f"not clipped: the norm is {vector_length(compared.observed):.4g}, the limit {limit:g}"
+            return "fail", text, Named("not-clipped", text)
         return "pass", "", None
-    limit = settings.get("clip")
     if limit and is_clipped(compared, limit):
         return "pass", f"clipped from norm {vector_length(compared.exact):.4g} to {limit:g}", None
     evidence = StepEvidence(step, compared, exact.gradients)
@@ -176,10 +188,16 @@ def notes_on_step(step: Any, compared: GradientComparison, exact: Any) -> tuple[
     notes = []
     if exact.narrow:
         notes.append(f"no float64 for {', '.join(exact.narrow)}: computed in float32")
+    if step.frozen:
+        notes.append(f"{list_of_names(step.frozen)}: frozen (requires_grad is False), not checked")
+    if step.outside:
+        count = count_of(len(step.outside), "parameter")
+        belong = "belongs" if len(step.outside) == 1 else "belong"
+        notes.append(f"{count} of the optimizer {belong} to no model that ran: {list_of_names(step.outside)}")
     hidden = [list(step.names)[k] for k in compared.negligible]
-    if hidden and len(hidden) < len(compared.sizes):
-        shown = ", ".join(hidden[:3]) + (f" and {len(hidden) - 3} more" if len(hidden) > 3 else "")
-        notes.append(f"the gradient of {shown} is smaller than its rounding error")
+    shown = [name for name in hidden if name not in (*step.frozen, *step.outside)]
+    if shown and len(hidden) < len(compared.sizes):
+        notes.append(f"the gradient of {list_of_names(shown)} is smaller than its rounding error")
     return tuple(notes)
 
 

@@ -39,6 +39,7 @@ class StepReport(CheckReport):
     step: its number; turn: which evaluation of its closure, if it has one; steps: all steps with this verdict.
     of: the number of the optimizer. batches: since the step before. weights: of batches or terms, if they explain it.
     only_at: the step for which the number of wrong parameters holds, if other steps with this verdict have another.
+    not_updated: names and keys of the parameters that have a gradient, and that this optimizer does not have.
     """
 
     json = CheckReport.json + " step steps optimizer batches weights?"
@@ -51,6 +52,7 @@ class StepReport(CheckReport):
     weights: tuple[StepWeight, ...] = ()
     resolution_of_step: float = 0.0
     only_at: str = ""
+    not_updated: tuple[tuple[str, int], ...] = ()
 
     @property
     def resolution(self) -> float:

@@ -55,6 +55,52 @@ def test_steps_and_their_causes(which, number, name, found):
     assert (check["verdict"], said) == ("fail" if rule else "pass", [rule] if rule else []), check
 
 
+PARAMETERS = """
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(6, 8), nn.Linear(8, 1)
+    def forward(self, x):
+        return self.head(torch.tanh(self.body(x)))
+def full_loss(model, batches):
+    return sum(((model(x) - y) ** 2).mean() for x, y in batches) / len(batches)
+def train(change=lambda model: None, parts=(nn.Module.parameters,), times=1):
+    model = Net()
+    optimizers = [torch.optim.SGD(part(model), lr=0.1) for part in parts]
+    change(model)
+    for x, y in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(8, 6), torch.randn(8, 1)), 4):
+        model.zero_grad()
+        full_loss(model, [(x, y)]).backward()
+        for optimizer in optimizers * times:
+            optimizer.step()
+torch.manual_seed(0)
+train()
+train(lambda model: setattr(model, "head", nn.Linear(8, 1)))
+train(lambda model: model.body.requires_grad_(False))
+train(parts=[lambda model: model.head.parameters()])
+train(parts=[lambda model: model.head.parameters(), lambda model: model.body.parameters()])
+train(times=2)
+"""
+
+
+def test_parameters_of_optimizer_and_model_are_compared(tmp_path):
+    (tmp_path / "train.py").write_text(PARAMETERS)
+    _, checks = watch(tmp_path, "train.py:full_loss", "train.py", options=["--steps", "2"])
+    outside = "2 parameters of the optimizer belong to no model that ran: parameter 3, parameter 4"
+    assert [(check["verdict"], check["notes"]) for check in checks] == [
+        ("pass", []),
+        ("pass", [outside, "no optimizer updates head.weight, head.bias, although they get a gradient"]),
+        ("pass", ["body.weight, body.bias: frozen (requires_grad is False), not checked"]),
+        ("pass", ["no optimizer updates body.weight, body.bias, although they get a gradient"]),
+        ("pass", []),
+        ("pass", []),
+        ("fail", []),
+    ]
+    assert checks[-1]["diagnosis"][0]["rule"] == "stale-weights"
+
+
 SAME = """
 import hashlib, random, sys, warnings
 import numpy as np, torch

@@ -20,6 +20,7 @@ class Step:
     names, shapes, batches, unequal, unused = ("w",), {"w": (30,)}, (0, 1), (), ()
     before, parameters, ranks, loss_scale, clips = None, {"w": np.ones(30)}, (), None, ()
     windows_before, counts, has_moved, model = (), (), False, None
+    frozen, outside, not_updated, repeats = (), (), (), False
 
     def __init__(self, factor=1.0, exact=EXACT, rounding=1e-7, fresh=EXACT, replayed=True, narrow=()):
         self.observed = {"w": factor * EXACT * (1 + 0.3 * rounding)}
@@ -78,6 +79,14 @@ def test_clipping_on_purpose_passes(monkeypatch):
     limit = 0.5 * float(np.linalg.norm(EXACT))
     assert judged(Step(0.5), monkeypatch, clip=limit).verdict == "pass"
     assert judged(Step(0.4), monkeypatch, clip=limit).verdict == "fail"
+
+
+def test_a_gradient_that_is_not_clipped_fails(monkeypatch):
+    size = float(np.linalg.norm(EXACT))
+    assert judged(Step(), monkeypatch, clip=1.01 * size).verdict == "pass"
+    found = judged(Step(), monkeypatch, clip=0.9 * size)
+    assert (found.verdict, found.rule) == ("fail", "not-clipped")
+    assert found.message == f"not clipped: the norm is {size:.4g}, the limit {0.9 * size:g}"
 
 
 def test_clipping_a_small_gradient_as_pytorch_does_passes(monkeypatch):
@@ -155,6 +164,21 @@ def test_a_step_without_batches(monkeypatch):
     step = Step()
     step.batches = ()
     assert "no batch was used before step 2" in judged(step, monkeypatch).message
+
+
+def test_a_second_step_with_the_same_gradient_fails(monkeypatch):
+    step = Step()
+    step.batches, step.repeats = (), True
+    assert judged(step, monkeypatch).rule == "stale-weights"
+
+
+def test_parameters_without_a_part_in_the_loss_are_named(monkeypatch):
+    step = Step()
+    step.frozen, step.outside = ("w",), ("a", "b")
+    assert judged(step, monkeypatch).notes == (
+        "w: frozen (requires_grad is False), not checked",
+        "2 parameters of the optimizer belong to no model that ran: a, b",
+    )
 
 
 def test_a_loss_that_says_nothing_is_skipped(monkeypatch):

@@ -51,6 +51,10 @@ class JaxStep:
     """A step, and ways to evaluate its loss. `moment` has the notes of the run."""
 
     unused: Sequence[str] = ()
+    frozen: Sequence[str] = ()
+    outside: Sequence[str] = ()
+    not_updated: Sequence[tuple[str, int]] = ()
+    repeats = False
     unequal: Sequence[str] = ()
     loss_scale = None
     clips: Sequence[Any] = ()

@@ -56,6 +56,34 @@ class TorchStep:
     def unused(self) -> tuple[str, ...]:
         return tuple(name for name, p in self.names.items() if p.grad is None)
 
+    @property
+    def frozen(self) -> tuple[str, ...]:
+        return tuple(name for name, p in self.names.items() if not p.requires_grad)
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The parameters without a gradient that belong to no module that was called."""
+        modules = [m for m in (*self.called, self.model) if is_torch_module(m)]
+        inside = {id(p) for m in modules for p in m.parameters()}
+        return tuple(n for n in self.unused if n not in self.frozen and id(self.names[n]) not in inside)
+
+    @property
+    def not_updated(self) -> tuple[tuple[str, int], ...]:
+        """Names and keys of the model's parameters that have a gradient, and are not among those of the optimizer."""
+        if self.shards or not is_torch_module(self.model):
+            return ()
+        own = {id(p) for p in self.optimized}
+        keys = self.moment.training.keys
+        named = [(name, p) for name, p in self.model.named_parameters() if id(p) in keys and id(p) not in own]
+        return tuple((name, keys[id(p)]) for name, p in named if p.grad is not None)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether all gradients are those of the step before, and nothing has changed them since."""
+        kept = self.moment.progress.before or {}
+        given = [p for p in self.names.values() if p.grad is not None]
+        return bool(given) and all(id(p) in kept and is_same_tensor(kept[id(p)][2], p.grad) for p in given)
+
     @functools.cached_property
     def observed(self) -> dict[str, np.ndarray]:
         scale = float(getattr(self.moment.optimizer, "grad_scale", None) or 1.0)
@@ -76,9 +104,9 @@ class TorchStep:
             return None
         pairs = {name: kept[id(p)] for name, p in self.names.items()}
         gradients = {
-            name: np.zeros(count_real_numbers(x)) if g is None else torch_vector(g) for name, (g, x) in pairs.items()
+            name: np.zeros(count_real_numbers(x)) if g is None else torch_vector(g) for name, (g, x, _) in pairs.items()
         }
-        return gradients, {name: torch_vector(x) for name, (_, x) in pairs.items()}
+        return gradients, {name: torch_vector(value) for name, (_, value, _) in pairs.items()}
 
     @property
     def loss_scale(self) -> float | None:
@@ -370,11 +398,18 @@ class TorchStep:
 
     def description(self) -> str:
         forms = [batch_form(batch.value) for batch in self.batches]
+        if not forms:
+            return "no batches"
         distinct = list(dict.fromkeys(forms))
         form = distinct[0] if distinct else ""
         more = f" and {count_of(len(distinct) - 1, 'other form')}" if len(distinct) > 1 else ""
         batches = "1 batch" if len(forms) == 1 else f"{len(forms)} batches"
         return f"{batches} of {form}{more}"
+
+
+def is_same_tensor(noted: tuple[Callable[[], Any], int] | None, x: Any) -> bool:
+    """Report whether a tensor is the noted one, and has not been written to since. noted: a weak reference, version."""
+    return noted is not None and noted[0]() is x and noted[1] == x._version
 
 
 def count_real_numbers(x: Any) -> int:

@@ -89,6 +89,7 @@ def watch_loader(module):
 
 def watch_optimizers(module):
     module.register_optimizer_step_pre_hook(before_step)
+    after_method(module.Optimizer, "add_param_group", lambda training, self: training.given(self))
     after_method(module.Optimizer, "__init__", lambda training, self: training.created(self))
     after_method(module.Optimizer, "zero_grad", lambda training, self: training.cleared(self))
 

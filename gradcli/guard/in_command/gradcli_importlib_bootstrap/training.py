@@ -6,6 +6,7 @@ possible: see `step_check`.
 """
 
 import collections
+import itertools
 import os
 import sys
 import time
@@ -88,7 +89,8 @@ class Training:
         self.armed = self.is_wanted(1)
         self.trouble, self.taken, self.seen_calls = "", {}, 0
         self.steps, self.fetches = 0, 0  # of all optimizers and loaders
-        self.widest, self.chooses = 1, settings["steps"] is not None
+        self.widest, self.chooses, self.updated = 1, settings["steps"] is not None, set()
+        self.keys, self.numbers = {}, itertools.count()
 
     def tick(self):
         self.step_begun = self.step_begun or time.monotonic()
@@ -230,6 +232,17 @@ class Training:
         else:
             self.calls.clear()
 
+    def given(self, optimizer):
+        """Note the parameters of an optimizer."""
+        self.updated.update(self.key_of(p) for group in optimizer.param_groups for p in group["params"])
+
+    def key_of(self, parameter):
+        """Return a key that no other parameter has: an id is used again after the end of a parameter."""
+        if id(parameter) not in self.keys:
+            self.keys[id(parameter)] = next(self.numbers)
+            weakref.finalize(parameter, self.keys.pop, id(parameter)).atexit = False
+        return self.keys[id(parameter)]
+
     def created(self, optimizer):
         """Note a new optimizer, whose first step may be checked."""
         self.of(optimizer)
@@ -291,6 +304,9 @@ class Training:
     def check(self, optimizer, progress, calls):
         start = time.monotonic()
         try:
+            for module in {call.module() for call in calls} - {None}:
+                for p in module.parameters():
+                    self.key_of(p)
             check_step(Moment(self, optimizer, progress, calls), self.settings)
         except Exception as error:
             self.trouble = f"{type(error).__name__}: {error}"
@@ -315,16 +331,23 @@ class Training:
     def write_summary(self):
         words = {
             "steps": self.taken, "fetched": sum(self.batches.epochs.values()), "calls": self.seen_calls,
-            "trouble": self.trouble,
+            "trouble": self.trouble, "updated": self.updated,
         }  # fmt: skip
         write_finding(
             os.path.join(self.settings["folder"], f"report-{os.getpid()}-steps"), ("taken", os.getpid()), words
         )
 
     def copies(self, optimizer):
-        """Return copies of gradients and values by the id of a parameter."""
+        """Return copies of gradients and values by the id of a parameter, with references to the gradients."""
         found = [p for group in optimizer.param_groups for p in group["params"]]
-        return {id(p): (None if p.grad is None else p.grad.detach().clone(), p.detach().clone()) for p in found}
+        return {id(p): gradient_and_value(p) for p in found}
+
+
+def gradient_and_value(p):
+    """Return copies of a parameter's gradient and value, and a weak reference to the gradient with its version."""
+    if p.grad is None:
+        return None, p.detach().clone(), None
+    return p.grad.detach().clone(), p.detach().clone(), (weakref.ref(p.grad), p.grad._version)
 
 
 def is_unchanged(old, x):
