@@ -465,8 +465,7 @@ def compare_by_estimates(entries: Entries, probe: Probe, request: Request) -> No
     probe.run(every=request.show == "all" and flat.size <= MOST_ONE_BY_ONE)
     if probe.out_of_calls:
         return
-    meeting = {j for j, columns in entries.kinks.items() if len(columns) > 1}
-    meeting.update(np.flatnonzero(entries.may_be_kinks | entries.is_constant).tolist())
+    meeting = entries.rows_at_kinks | {*np.flatnonzero(entries.is_constant).tolist()}
     every = not np.isnan(entries.value[:, ~flat.fixed]).any()
     with contextlib.suppress(OutOfCallsError):
         if meeting and flat.size > 1 and every and (entries.kinks or not probe.directions.adds_up()):

@@ -131,7 +131,8 @@ def worst_element(entries: Entries, block: Block) -> Element | None:
     with np.errstate(invalid="ignore"):
         excess = np.where(block.negligible, -0.5, block.gap / (block.error + own + TINY))
     if wrong.any():
-        excess = np.where(wrong, np.where(np.isnan(excess), np.inf, excess), -1.0)
+        no_value = np.isnan(block.value) & np.isfinite(block.claimed)  # others can be compared with a number
+        excess = np.where(wrong, np.where(no_value, 0.0, np.where(np.isnan(excess), np.inf, excess)), -1.0)
         most_wrong = excess >= min(excess.max(), BEYOND_DOUBT) if np.isfinite(excess.max()) else np.isinf(excess)
         for error in off_by:  # as float32, so that rounding does not decide between equal errors
             with np.errstate(over="ignore"):

@@ -72,13 +72,15 @@ LEAST_STRAIGHT = 0.8  # fraction of nearby gradients that must reproduce the dir
 MOST_SUPPORTS = 60  # maximum number of directions to try to separate a claim from a hull: a choice
 
 
-def settle_kinks(entries: Entries, rows: set[int], seed: int) -> None:
-    """Decide rows in which several elements have kinks, or seem wrong where kinks may meet."""
-    flat = entries.flat
-    slopes = Slopes(entries, np.random.default_rng(seed))
+def settle_kinks(entries: Entries, rows: set[int], seed: int, among: np.ndarray | None = None) -> None:
+    """Decide rows in which several elements have kinks, or seem wrong where kinks may meet.
+
+    among: the elements that may have kinks, if only these were compared alone.
+    """
+    slopes = Slopes(entries, np.random.default_rng(seed), among)
     for j in sorted(rows):
         row = KinkRow(slopes, entries, j)
-        if row.adds_up() or (flat.size <= MOST_MEETING and row.measure_at_x().adds_up()):
+        if row.adds_up() or (len(slopes.among) <= MOST_MEETING and row.measure_at_x().adds_up()):
             continue
         columns = row.meeting_columns()
         if columns is None:
@@ -91,10 +93,14 @@ def settle_kinks(entries: Entries, rows: set[int], seed: int) -> None:
 
 
 class Slopes:
-    """Directional derivatives of a Flat at x; directions are in units of the scale, one per row."""
+    """Directional derivatives of a Flat at x; directions are in units of the scale, one per row.
 
-    def __init__(self, entries: Entries, rng: np.random.Generator):
+    among: the elements that move, by number.
+    """
+
+    def __init__(self, entries: Entries, rng: np.random.Generator, among: np.ndarray | None = None):
         self.flat, self.sampler, self.rng = entries.flat, entries.sampler, rng
+        self.among = np.arange(self.flat.size) if among is None else among
         self.weights = entries.rows.weights
         size = np.nan_to_num(np.abs(entries.value), nan=0.0, posinf=0.0)
         for place, sides in entries.sides.items():
@@ -109,8 +115,8 @@ class Slopes:
 
     @functools.cached_property
     def probes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Random directions in which all elements move, and the derivatives along them."""
-        directions = self.random(PROBES, np.arange(self.flat.size))
+        """Random directions in which all elements among those move, and the derivatives along them."""
+        directions = self.random(PROBES, self.among)
         return directions, *self.along(directions)
 
     def random(self, count: int, columns: np.ndarray) -> np.ndarray:
@@ -145,18 +151,20 @@ class KinkRow:
         self.slopes, self.flat, self.j = slopes, flat, j
         self.claimed = entries.claimed[j] * flat.scales
         sides = [entries.sides.get((j, i)) or (entries.value[j, i],) * 2 for i in range(flat.size)]
-        self.left, self.right = (np.array(side) * flat.scales for side in zip(*sides, strict=True))
+        moves = np.isin(np.arange(flat.size), slopes.among)
+        self.left, self.right = (np.where(moves, side, 0.0) * flat.scales for side in zip(*sides, strict=True))
         self.round: dict[tuple[int, ...], bool] = {}  # results of is_round, by elements
         self.uncertain = np.where(np.isfinite(error), error, 0.0) * flat.scales
         self.uncertain[[i for row, i in entries.sides if row == j]] = 0.0  # the error there is the jump of the slope
 
     def measure_at_x(self) -> KinkRow:
         """Measure the derivatives along the axes again, by steps as small as in other directions; return this row."""
-        unit = np.eye(self.flat.size)
+        among = self.slopes.among
+        unit = np.eye(self.flat.size)[among]
         value, error = self.along(np.concatenate([unit, -unit]))
-        self.right, left = np.split(value, 2)
-        self.left = -left
-        self.uncertain = np.maximum(*np.split(error, 2))
+        self.right[among], left = np.split(value, 2)
+        self.left[among] = -left
+        self.uncertain[among] = np.maximum(*np.split(error, 2))
         return self
 
     def add_up(self, directions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -178,11 +186,11 @@ class KinkRow:
 
     def meeting_columns(self) -> np.ndarray | None:
         """Return the elements in which nearby gradients differ; None if too many, fewer than two, or not finite."""
-        kinked, candidates = np.flatnonzero(self.left != self.right), np.arange(self.flat.size)
+        kinked, candidates = np.flatnonzero(self.left != self.right), self.slopes.among
         if len(candidates) > MOST_MEETING:
             if self.is_round(kinked):
                 return kinked
-            candidates = np.flatnonzero((self.left != self.right) | (self.claimed != self.right))
+            candidates = candidates[((self.left != self.right) | (self.claimed != self.right))[candidates]]
             if len(candidates) > MOST_MEETING:
                 return None
         gradients = self.slopes.gradients(self.slopes.random(16, candidates), candidates)[..., self.j]

@@ -54,6 +54,7 @@ class Nearby:
         """probe: the Probe of the check at the point."""
         self.probe, self.entries, self.directions = probe, probe.entries, probe.directions
         self.flat, self.rows, self.sampler = probe.flat, probe.rows, probe.sampler
+        self.sizes = probe.directions.families["relative"]  # of all elements, even if some are taken out later
         self.rng = np.random.default_rng(0)  # its own: directions that follow do not depend on this
         self.curvatures: dict[int, int] = {}  # by row
         self.points: list[np.ndarray] = []
@@ -76,7 +77,7 @@ class Nearby:
         self.jumps = self.high - self.low > JUMPS_NEARBY * size.max(axis=1, keepdims=True, initial=0.0)
 
     def look(self, count: int) -> None:
-        for x, claim in self.rows.draw(self.rng, count, DISTANCE * self.directions.families["relative"]):
+        for x, claim in self.rows.draw(self.rng, count, DISTANCE * self.sizes):
             self.points.append(x)
             self.claims.append(claim)
 
@@ -95,6 +96,11 @@ class Nearby:
         if there is not None:
             self.entries.accept_near_kink(open_rows, self.jumps | (self.outside > 0))
         return there is not None
+
+    @property
+    def kinked(self) -> np.ndarray:
+        """The elements that have kinks, or claims unlike those nearby, by number."""
+        return np.flatnonzero((self.jumps | (self.outside > 0)).any(axis=0))
 
     @functools.cached_property
     def bound_there(self) -> np.ndarray | None:
@@ -144,7 +150,7 @@ class Nearby:
         alone = np.eye(1, self.flat.size, i)[0] * self.flat.scales
         slope = float(self.right(alone)[0][j])
         for _ in range(HALVES):
-            others = draw_signs(self.rng, self.flat.size) * self.directions.families["relative"]
+            others = draw_signs(self.rng, self.flat.size) * self.sizes
             others[i] = 0.0
             one, both = (float(self.right(d)[0][j]) for d in (others, others + alone))
             if abs(both - one - slope) > WITHIN * (abs(one) + abs(both) + abs(slope)):
@@ -159,7 +165,7 @@ class Nearby:
     def shares_kinks(self, j: int) -> bool:
         """Return whether elements share a kink of row j: the slopes along halves of a direction do not add up."""
         for _ in range(HALVES):
-            whole = draw_signs(self.rng, self.flat.size) * self.directions.families["relative"]
+            whole = draw_signs(self.rng, self.flat.size) * self.sizes
             slope, one, other = float(self.right(whole)[0][j]), *self.slopes_of_halves(j, whole)
             if abs(slope - one - other) > WITHIN * (abs(slope) + abs(one) + abs(other)):
                 return True
@@ -222,9 +228,8 @@ class Nearby:
             right, left, error = self.sides(np.eye(1, self.flat.size, i)[0] * self.flat.scales)
             claimed = self.entries.claimed[:, i] * self.flat.scales[i]
             tolerance = WITHIN * (np.abs(right) + np.abs(left)) + MARGIN * error
-            if (
-                (claimed < np.minimum(left, right) - tolerance) | (claimed > np.maximum(left, right) + tolerance)
-            ).any():
+            inside = (np.minimum(left, right) - tolerance <= claimed) & (claimed <= np.maximum(left, right) + tolerance)
+            if not inside.all():  # or not a number
                 self.entries.compare_element(i)
         return bool((self.entries.state == FAIL).any())
 
@@ -247,9 +252,18 @@ class Nearby:
                     j, direction, right[j], tolerance
                 ):
                     slope = most if claimed > most else least
-                    self.entries.outside(j, f"along a direction the slope is {slope:.6g}, but {claimed:.6g} is claimed")
+                    why = f"along a direction the slope is {slope:.6g}, but {claimed:.6g} is claimed"
+                    self.entries.outside(j, self.meeting(j, direction), why)
+                    self.directions.settle()
                     return True
         return False
+
+    def meeting(self, j: int, direction: np.ndarray) -> np.ndarray:
+        """Return a mask of the elements with kinks of row j that move along a direction; of all if none is known."""
+        moved = (direction != 0) & ~self.flat.fixed
+        kinked = self.jumps[j] | (self.outside[j] > 0)
+        kinked[self.entries.kinks.get(j, [])] = True
+        return moved & kinked if (moved & kinked).any() else moved
 
     def bends(self, j: int, direction: np.ndarray, slope: float, tolerance: float) -> bool:
         """Return whether slopes of row j along halves of a direction confirm its curvature, and do not just add up."""
@@ -294,7 +308,7 @@ class Nearby:
         """Return 1 if row j seems convex at the point, -1 if it seems concave, and 0 otherwise."""
         bends, size = [], 0.0
         for _ in range(DIRECTION_PAIRS):
-            u, v = (draw_signs(self.rng, self.flat.size) * self.directions.families["relative"] for _ in "uv")
+            u, v = (draw_signs(self.rng, self.flat.size) * self.sizes for _ in "uv")
             one, other, both = (float(self.right(d)[0][j]) for d in (u, v, u + v))
             bends.append(one + other - both)
             size = max(size, abs(one), abs(other), abs(both))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 CLOSE_POINTS = 3  # points at the distance CLOSE at which claims jump next to a kink: a choice
 JUMPS_CLOSE = 0.01  # claims that differ by more than this fraction between these points jump: a smooth one, by 2e-6
-MOST_ROUGH = 3  # elements with kinks to compare alone, before looking next to the kinks: a choice
 
 
 class Probe:
@@ -33,7 +32,7 @@ class Probe:
 
         near: whether to look next to kinks; otherwise they stay undecided.
         """
-        self.restrict, self.symmetry_tested, self.near = restrict, False, near
+        self.seed, self.restrict, self.symmetry_tested, self.near = seed, restrict, False, near
         self.entries, self.flat, self.rows = entries, entries.flat, entries.rows
         self.sampler, self.directions = entries.sampler, Directions(entries, seed)
         self.locator = Locator(self.directions)
@@ -67,7 +66,7 @@ class Probe:
                 break
             probed = self.directions.compare(self.directions.draw(family), family)
             if probed.wrong.any():
-                if self.find_wrong(probed):
+                if self.find_wrong(probed) and not self.kinks_explain(probed):
                     return
             elif not probed.agrees.all():
                 self.test_symmetry()
@@ -89,18 +88,35 @@ class Probe:
             self.directions.leave_open(probed.found.reason(j))
             return True
         near = self.nearby() if self.near and not probed.is_noisy else None
-        few = np.zeros(0, int) if near is None else np.flatnonzero(near.jumps.any(axis=0))
-        if not 0 < len(few) <= MOST_ROUGH:
+        few = np.zeros(0, int) if near is None else near.kinked
+        if not 0 < len(few) <= ONE_BY_ONE:
             few = self.rough_elements(probed) if "kink" not in probed.found.words else few[:0]
         if len(few) and self.take_out(few, probed):
-            if near is not None and len(few) > 1 and not (self.entries.state == FAIL).any():
-                near.contradicts_slopes(~probed.agrees)
             return bool((self.entries.state == FAIL).any())
         if near is not None and near.settles(~probed.agrees):
-            self.directions.leave_open()
+            self.directions.bound_by(probed)
+            if not self.directions.settle():
+                self.directions.leave_open()
             return True
         self.locator.compare_all_or_some(probed)
         return True
+
+    def kinks_explain(self, probed: Probed) -> bool:
+        """Return whether a shared kink explains a disagreement if no element is wrong by itself.
+
+        The slope along any direction has no kink at the ties of a median, but it is not linear in the direction.
+        """
+        if not self.near or not self.rows.known or (self.entries.state == FAIL).any() or self.out_of_calls:
+            return False
+        near = self.nearby()
+        if not near.jumps.any() or len(near.kinked) > ONE_BY_ONE or near.bound_there is None:
+            return False
+        proven, self.locator.proven = self.locator.proven, None
+        if self.take_out(near.kinked, probed) and not (self.entries.state == FAIL).any():
+            self.entries.proven = False
+            return True
+        self.locator.proven = self.locator.proven or proven
+        return False
 
     def look_next_to_kinks(self) -> None:
         """Look next to kinks for entries that are undecided there, or seem wrong where claims jump from point to point.
@@ -196,14 +212,23 @@ class Probe:
         i = self.locator.locate_rough(probed.line.direction) if self.locator.has_calls(PER_DOUBT) else None
         return np.zeros(0, int) if i is None else np.array([i])
 
+    def settle_shared_kinks(self, few: np.ndarray) -> None:
+        """Decide rows in which several of a few elements have kinks, if they share one."""
+        rows = self.entries.rows_at_kinks | {*np.flatnonzero(self.entries.unknown_at_kinks.any(axis=1)).tolist()}
+        if rows and len(few) > 1 and not np.isnan(self.entries.value[:, few]).any():
+            from .kink import settle_kinks
+
+            settle_kinks(self.entries, rows, self.seed, few)
+
     def take_out(self, few: np.ndarray, probed: Probed) -> bool:
         """Compare a few elements alone, and remove them from all directions; return whether that settles the others."""
         for i in few.tolist():
             self.rows.fill_column(i)
         self.entries.compare_elements(few)
-        if (self.entries.state == FAIL).any():
+        self.settle_shared_kinks(few)
+        failed = bool((self.entries.state == FAIL).any())
+        if failed:
             self.locator.proven = self.locator.proven or (probed if probed.proves.any() else None)
-            return True
         rest = probed.line.direction.copy()
         rest[few] = 0.0
         for name, sizes in self.directions.families.items():
@@ -214,4 +239,6 @@ class Probe:
         if probed.wrong.any() and self.find_wrong(probed):
             return True
         self.directions.bound_by(probed)
-        return bool(probed.agrees.all())
+        if failed:
+            self.directions.settle()
+        return failed or bool(probed.agrees.all())

@@ -270,6 +270,13 @@ class Entries:
         return ((self.state == FAIL) & np.isfinite(self.claimed)).any(axis=1) & ~near
 
     @property
+    def rows_at_kinks(self) -> set[int]:
+        """Rows in which several elements have kinks, or claims seem wrong that may be slopes at one."""
+        return {j for j, columns in self.kinks.items() if len(columns) > 1} | {
+            *np.flatnonzero(self.may_be_kinks).tolist()
+        }
+
+    @property
     def is_constant(self) -> np.ndarray:
         """Rows that no element changes by itself, although several together may, as at the ties of a median: (R,)."""
         return (np.abs(self.value) <= MARGIN * self.error).all(axis=1)
@@ -295,9 +302,11 @@ class Entries:
         self.kinks.setdefault(j, []).append(i)
         return state_by(kink="inside")
 
-    def outside(self, j: int, why: str) -> None:
-        """Record that the claimed values of row j cannot all be right at this kink."""
-        self.state[j, self.state[j] != PASS] = state_by(kink="outside")
+    def outside(self, j: int, columns: np.ndarray, why: str) -> None:
+        """Record that the claimed values of row j for some columns, a mask, cannot all be right at this kink."""
+        if (j, i := int(np.argmax(np.where(columns, self.effects[j], -1.0)))) not in self.sides:
+            self.compare_element(i)  # the report shows the slopes of one of them
+        self.state[j, columns] = state_by(kink="outside")
         self.notes.append(f"taken together, the values at this kink lie outside the generalized gradient: {why}")
 
     def accept_near_kink(self, rows: np.ndarray, jumps: np.ndarray) -> None:

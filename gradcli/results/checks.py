@@ -266,7 +266,8 @@ class CheckReport:
                 return self.message  # the values say nothing
             return f"{self.agreement()}; {self.message}" if self.message else self.agreement()
         whole = any(finding.kind in WHOLE_FINDINGS for finding in self.diagnosis)
-        if self.verdict not in ("fail", "accepted") or worst is None or (whole and items[0].verdict != "fail"):
+        by_element = self.verdict != "fail" or items[0].verdict == "fail" or not (whole or self.message)
+        if self.verdict not in ("fail", "accepted") or worst is None or not by_element:
             return self.message or "no reason was given"
         text = items[0].worst_text(precision)
         if worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):

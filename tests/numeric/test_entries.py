@@ -347,6 +347,6 @@ def test_a_step_must_change_all_inputs():
 def test_a_note_says_why_values_at_a_kink_are_wrong():
     entries = claiming(1.0, 1.0, 1.0)
     entries.state[:] = [[PASS, OPEN, UNDECIDED]]
-    entries.outside(0, "because")
-    assert entries.state.tolist() == [[PASS, FAIL, FAIL]]
+    entries.outside(0, np.array([True, False, True]), "because")
+    assert entries.state.tolist() == [[FAIL, OPEN, FAIL]]
     assert entries.notes == ["taken together, the values at this kink lie outside the generalized gradient: because"]

@@ -1,5 +1,6 @@
 """At a kink exactly the elements of the generalized gradient pass, also when checked along directions."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,83 @@ def test_exactly_the_generalized_gradient_passes(name):
     f, x, right, wrong = CASES[name]
     assert [verdict(f, g, x) for g in right] == ["pass"] * len(right)
     assert [verdict(f, g, x) for g in wrong] == ["fail"] * len(wrong)
+
+
+OTHERS = np.linspace(-2, 2, 10)
+BESIDE_OTHERS = (
+    "relu", "clip", "maximum of ties", "norm at 0", "convex and concave", "three absolute values", "range", "groups",
+    "eight ties",
+)  # fmt: skip
+
+
+def beside_others(name):
+    """Return a case of few elements as a function of ten more, and the gradient for given values at the kink."""
+    f, x, right, wrong = CASES[name]
+    x = np.atleast_1d(np.array(x, float))
+    of_few = lambda y: float(np.sum(f(y)))  # noqa: E731
+
+    def grad(claimed, z):
+        few, steps = z[: x.size], 1e-7 * np.eye(x.size)
+        here = claimed if np.array_equal(few, x) else [(of_few(few + h) - of_few(few - h)) / 2e-7 for h in steps]
+        return np.concatenate([np.broadcast_to(here, x.size), np.cos(z[x.size :])])
+
+    return lambda z: of_few(z[: x.size]) + np.sin(z[x.size :]).sum(), np.concatenate([x, OTHERS]), grad, right, wrong
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.nightly) if name in LARGE else name for name in BESIDE_OTHERS]
+)
+def test_exactly_the_generalized_gradient_passes_along_directions(name):
+    f, z, grad, right, wrong = beside_others(name)
+    for claimed in (*right, *wrong):
+        report = check_gradient(f, functools.partial(grad, claimed), at={"z": z})
+        assert report.verdict == ("pass" if any(claimed is g for g in right) else "fail"), claimed
+
+
+def test_the_elements_that_share_a_violated_kink_are_the_wrong_ones():
+    """Only one of several largest elements may have the slope, however many others there are."""
+    f, grad = lambda x: np.abs(x).max(), lambda x: np.where(np.abs(x) == np.abs(x).max(), np.sign(x), 0)
+    for x in ([3, -3, 1, 2, 0, 0, 1, 1, 1, 0.5], [2, -2, 1, 0, 0.5, 1, 1, 1, 1, 1]):
+        (item,) = check_gradient(f, grad, at={"x": np.array(x, float)}).inputs
+        assert (item.verdict, item.counts.wrong, item.worst.place) == ("fail", 2, (0,))
+        assert item.places.axes == (((0, 1),),)
+
+
+@pytest.mark.parametrize("count", [4, 12])
+def test_a_gradient_of_nan_at_a_kink_is_wrong(count):
+    x = np.zeros(count)
+    assert check_gradient(np.linalg.norm, lambda x: x / np.linalg.norm(x), at={"x": x}).verdict == "fail"
+    safe = lambda x: x / (np.linalg.norm(x) or 1.0)  # noqa: E731
+    assert check_gradient(np.linalg.norm, safe, at={"x": x}).verdict == "pass"
+
+
+BORDERED = np.pad(np.random.default_rng(0).normal(size=(3, 4)), 1)
+ELEMENTWISE = {
+    "relu": (relu, lambda x: x > 0),
+    "abs": (np.abs, np.sign),
+    "prelu": (lambda x: np.where(x > 0, x, 0.1 * x), lambda x: np.where(x > 0, 1, 0.1)),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_elementwise_kinks_at_many_zeros_pass_and_other_mistakes_are_found(name):
+    f, slope = ELEMENTWISE[name]
+    at = {"x": BORDERED}
+    assert check_gradient(f, at=at, vjp=lambda g, x: g * slope(x)).verdict == "pass"
+    assert check_gradient(f, at=at, vjp=lambda g, x: g * np.where(x == 0, 1.5, slope(x))).verdict == "fail"
+    assert check_gradient(f, at=at, vjp=lambda g, x: g * slope(x) * np.where(x == x.max(), 2, 1)).verdict == "fail"
+
+
+def test_ties_of_a_median_share_its_slope_among_many_elements():
+    """The fifth and the sixth of ten numbers are two of four ties; each of these may get a quarter."""
+
+    def grad(x):
+        middle = np.sort(x)[4:6]
+        return sum(0.5 * (x == v) / (x == v).sum() for v in middle)
+
+    at = {"x": np.array([3, 3, 3, 3, 2, 2.5, 2.2, 5, 5, 4])}
+    assert check_gradient(np.median, grad, at=at).verdict == "pass"
+    assert check_gradient(np.median, lambda x: 1.3 * grad(x), at=at).verdict == "fail"
 
 
 @pytest.mark.parametrize(

@@ -290,7 +290,7 @@ def test_a_claim_lies_between_the_slopes_of_a_kink_that_bends_one_way(sign, left
     """The claim along equal moves is 1 + 1 = 2, and may be off by 2.5 errors of the slopes."""
     near, entries = next_to(np.sum, np.ones(2), np.ones_like)
     near.curvatures, near.bends = {0: sign}, lambda *_: bends
-    near.tests = lambda rows: [np.ones(2)]
+    near.tests, near.directions.settle = lambda rows: [np.ones(2)], lambda: True
     near.sides = lambda d: (np.array([right]), np.array([left]), np.array([error]))
     assert near.contradicts_slopes(ALL) is (slope is not None)
     assert [note.partition("along")[2] for note in entries.notes] == (
