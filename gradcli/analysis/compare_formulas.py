@@ -386,6 +386,12 @@ def region_of_zero(difference: Any) -> Any:
     return sympy.simplify(zero)
 
 
+def enclosed_text(value: Any) -> str:
+    """Return the text of a formula, a sum in parentheses."""
+    shown = printing.text(printing.with_decimals(value))
+    return f"({shown})" if value.is_Add else shown
+
+
 def ratio_or_term(pairs: Sequence[tuple[Any, Any]]) -> str:
     """Return the ratio or the difference of claimed and right formulas if all elements share one that is short."""
     ratios = {sympy.simplify(claimed / right) for right, claimed in pairs if right != 0 or claimed != 0}
@@ -397,7 +403,7 @@ def ratio_or_term(pairs: Sequence[tuple[Any, Any]]) -> str:
         for found, text in ((ratios, "the claim is {} times the derivative"), term_text)
         for value in (found if len(found) == 1 else ())
         if not value.has(sympy.nan, sympy.oo, -sympy.oo, sympy.zoo)
-        and len(shown := printing.text(printing.with_decimals(value))) <= RATIO_WIDTH
+        and len(shown := enclosed_text(value)) <= RATIO_WIDTH
     ]
     return min(texts)[2] if texts else ""
 

@@ -271,10 +271,9 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
     name, value = with_f(q.name, numbers.block), value.removeprefix("-")
     size, _, where = value.partition(" for ")
     size, where = "" if size == "1" else f"{size} * ", f" ({where})" if where else ""
-    difference = f"the difference is proportional to {q.name}"
-    half = "or a term half as large has the wrong sign"
-    term_is = "is missing" if c < 0 else "is superfluous, or the opposite term is missing"
-    text = f"a term {size}{name}{where} {term_is}, {half}: {difference}"
+    half = "or half of it has the wrong sign"
+    term_is = "is missing" if c < 0 else "is superfluous, the opposite term is missing"
+    text = f"claim and derivative differ by {size}{name}{where}: this term {term_is}, {half}"
     if q.name.startswith("inv("):
         text += ", the gradient of a log-determinant"
     if q.lacks:  # c (1 - q) rest is c rest in place of c q rest, or -c q rest in place of -c rest
@@ -282,8 +281,8 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
         rest = f"{size}{rest}".replace("* 1 /", "/")
         plus, minus = ("missing", "superfluous") if c > 0 else ("superfluous", "missing")
         ways = f"{plus} in the term {rest}{where}, or {minus} in -{rest}{where}"
-        half = "or a term half as large as the difference has the wrong sign"
-        text = f"a factor {with_f(factor, numbers.block)} is {ways}, {half}: {difference}"
+        half = f"or half of {size}{name}{where}, the difference, has the wrong sign"
+        text = f"a factor {with_f(factor, numbers.block)} is {ways}, {half}"
     return Hypothesis("dropped term", text, of, fitted=numbers.count)
 
 

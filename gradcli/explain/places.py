@@ -91,7 +91,7 @@ def pattern_of(block: InputBlock) -> str:
         return diagonal_text(block)
     product = rows[:, None] & columns
     if outputs and inputs:
-        return f"{inputs} in the derivative of {outputs}"
+        return f"{inputs}, in the derivative of {outputs}"
     if outputs:
         return f"in the derivative of {outputs}"
     full = "" if (block.wrong == product).all() else ", in some outputs"
@@ -397,7 +397,7 @@ def factor_by_line(block: InputBlock) -> str:
         spread = np.nanmax(np.abs(ratios - np.expand_dims(middle, axis)), axis=axis)
         if (spread <= 1e-5 * np.abs(middle)).all() and np.ptp(middle) > 1e-3 * np.abs(middle).max():
             listed = ", ".join(f"{c:.6g}" for c in middle[:MOST_LISTED]) + ", ..." * (len(middle) > MOST_LISTED)
-            return f"the claim is a multiple of the derivative that depends only on the {what}: {listed}"
+            return f"each {what} has a factor of its own: the claim is {listed} times the derivative"
     return ""
 
 

@@ -204,13 +204,13 @@ def number_anywhere(number: float, at: InputBlock) -> np.ndarray:
 def place_by_value(block: InputBlock, some: np.ndarray, condition: RegionCondition) -> DiagnosisStatement:
     """Return the statement that exactly the elements for which a condition holds are wrong."""
     claimed, known = block.a[0][some], block.r[0][some]
-    details = ""
+    details = "" if np.isfinite(block.r[block.wrong]).all() else " and at a kink"
     if not claimed.any():
-        details = ": the claim is 0 there, and the derivative is not"
+        details += ", where the claim is 0 and the derivative is not;"
     elif np.ptp(np.abs(known)) <= 1e-6 * np.abs(known).max() and len(known) > 1:
-        sign = "" if np.ptp(known) == 0 or (known > 0).all() or (known < 0).all() else " or minus that"
-        details = f": the derivative is {known[0] if not sign else abs(known[0]):.6g}{sign} there"
-    text = f"wrong where {condition.text}, right where {condition.opposite}{details}"
+        numbers = [known[0]] if (known > 0).all() or (known < 0).all() else [abs(known[0]), -abs(known[0])]
+        details += f", where the derivative is {' or '.join(f'{number:.6g}' for number in numbers)};"
+    text = f"wrong where {condition.text}{details if details.endswith(';') else f'{details},'} right where {condition.opposite}"
 
     def holds(at: InputBlock) -> bool:
         inside, smooth = np.broadcast_to(condition.of(at), at.a.shape), np.isfinite(at.r)
@@ -257,5 +257,7 @@ def unselected(block: InputBlock) -> Iterator[DiagnosisStatement]:
         moves = at is block or not np.array_equal(at.refuted, chosen)
         return bool(moves and np.array_equal(at.refuted, nothing) and nothing.any())
 
-    text = "right except where the derivative is 0: a mask is missing (x > 0 for relu, the bounds of a clamp)"
+    text = (
+        "the derivative is 0 in each wrong element: a mask is missing, for example x > 0 in relu, x == x.max() in max"
+    )
     yield DiagnosisStatement("mask", text, holds)

@@ -74,8 +74,8 @@ CHECK = (
     ),
     row(
         OPEN,
-        "at this point, the Jacobian is the same for several ways to change a rotation or pose, so that it does not "
-        "show for which of them the claim is",
+        "several ways to change a rotation or pose give the same Jacobian at this point, so the claim may follow "
+        "any of them",
         point="several conventions agree",
     ),
     row(
@@ -127,7 +127,7 @@ ELEMENT = (
         values="contradicts", integral="unclear | "),
     row(OPEN, "the values form steps, and the slope within a step differs from the slope over many steps",
         values="disagrees | contradicts | unknown", integral="right over many steps | right on one step"),
-    row(OPEN, "the claim agrees with the values only so close to the point that no numeric derivative can be computed",
+    row(OPEN, "the claim agrees with the values only within a tiny distance, too close for a numeric derivative",
         values="disagrees | contradicts | unknown", integral="right only very near"),
     row(OPEN, "the function may contain an iteration that stops at a tolerance, which would explain the difference",
         values="disagrees | contradicts", integral="right but for a tolerance"),

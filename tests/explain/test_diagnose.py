@@ -319,14 +319,14 @@ CASES = {
         lambda w: np.cos(w) + 0.2 * w,
         np.cos,
         {"w": X},
-        "a term 0.2 * w is missing",
+        "differ by 0.2 * w: this term is missing",
     ),
     "the product rule": (
         lambda x: (x**2 * np.exp(x)).sum(),
         lambda x: (2 * x + x**2) * np.exp(x),
         lambda x: 2 * x * np.exp(x),
         {"x": X},
-        "x**2 * exp(x) is missing",
+        "x**2 * exp(x): this term is missing",
     ),
     "degrees of freedom": (
         lambda x: x.std(),
@@ -347,7 +347,7 @@ CASES = {
         lambda r: 4 * (-12 * r**-13 + 6 * r**-7),
         lambda r: 4 * (-12 * r**-13 - 6 * r**-7),
         {"r": np.array([1.1, 1.2, 1.5])},
-        "48 * r**-7 is missing, or a term half as large has the wrong sign",
+        "differ by 48 * r**-7: this term is missing, or half of it has the wrong sign",
     ),
     "right for symmetric matrices only": (
         lambda x, q: x @ q @ x,
@@ -396,7 +396,7 @@ CASES = {
         lambda x, y: (y, x) if x < 1 else (0.0, 0.0),
         lambda x, y: (y, x),
         {"x": 2.0, "y": 3.0},
-        "a term y is superfluous",
+        "differ by y: this term is superfluous",
     ),
     "two numbers swapped": (
         lambda a, b: a**2 * b,

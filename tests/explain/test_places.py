@@ -134,7 +134,10 @@ def scattered(shape):
         (at((4, 5), (1, EVERY)), "all wrong elements lie in the derivative of out[1]; the other 15 are right"),
         (at((4, 5), ([0, 1], EVERY)), "in the derivative of the outputs at index [0] and [1]; the other 10 are right"),
         (at((4, 5), (EVERY, [2, 3])), "all wrong elements lie at index [2] and [3] of x; the other 12 are right"),
-        (at((4, 5), (0, 2), (1, 3)), "at index [2] and [3] of x in the derivative of the outputs at index [0] and [1]"),
+        (
+            at((4, 5), (0, 2), (1, 3)),
+            "at index [2] and [3] of x, in the derivative of the outputs at index [0] and [1]",
+        ),
     ],
 )
 def test_wrong_parts_of_a_jacobian_are_placed(where, words):
@@ -163,8 +166,14 @@ DIAGONAL = np.eye(3, dtype=bool)
         ),
         (lambda x: np.where(DIAGONAL, scattered((3, 3)), 1) * square_jacobian(x), "on the diagonal of the Jacobian"),
         (lambda x: np.where(DIAGONAL, 1, scattered((3, 3))) * square_jacobian(x), "only off the diagonal of the Jac"),
-        (lambda x: square_jacobian(x) * np.array([[1.2], [1.7], [3.1]]), "depends only on the output: 1.2, 1.7, 3.1"),
-        (lambda x: square_jacobian(x) * [1.2, 1.7, 3.1], "depends only on the element of x: 1.2, 1.7, 3.1"),
+        (
+            lambda x: square_jacobian(x) * np.array([[1.2], [1.7], [3.1]]),
+            "each output has a factor of its own: the claim is 1.2, 1.7, 3.1 times",
+        ),
+        (
+            lambda x: square_jacobian(x) * [1.2, 1.7, 3.1],
+            "each element of x has a factor of its own: the claim is 1.2, 1.7, 3.1 times",
+        ),
     ],
     ids=["no others", "diagonal", "others", "by output", "by element"],
 )
@@ -258,7 +267,9 @@ def test_two_outputs_show_a_factor_of_each_element():
     weights = WEIGHTS[:2, :3]
     claim = lambda x: np.cos(weights @ x)[:, None] * weights * [1.2, 1.7, 3.1]  # noqa: E731
     report = check_gradient(lambda x: np.sin(weights @ x), claim, {"x": AT["x"][:3]})
-    assert "depends only on the element of x: 1.2, 1.7, 3.1" in report.diagnosis[0].text, report.diagnosis
+    assert "each element of x has a factor of its own: the claim is 1.2, 1.7, 3.1 times" in report.diagnosis[0].text, (
+        report.diagnosis
+    )
 
 
 def guesses(wrong, found, calls=True):

@@ -77,19 +77,20 @@ def test_sizes_are_compared_if_values_have_both_signs(values, wrong, words, monk
 @pytest.mark.parametrize(
     ("claimed", "known", "words"),
     [
-        ([0.0, 0.0], [5.0, 6.0], ": the claim is 0 there, and the derivative is not"),
-        ([1.0, 2.0], [5.0, 5.0], ": the derivative is 5 there"),
-        ([1.0, 2.0], [-5.0, -5.0 - 1e-9], ": the derivative is -5 there"),
-        ([1.0, 2.0], [-5.0, 5.0], ": the derivative is 5 or minus that there"),
+        ([0.0, 0.0], [5.0, 6.0], ", where the claim is 0 and the derivative is not;"),
+        ([1.0, 2.0], [5.0, 5.0], ", where the derivative is 5;"),
+        ([1.0, 2.0], [-5.0, -5.0 - 1e-9], ", where the derivative is -5;"),
+        ([1.0, 2.0], [-5.0, 5.0], ", where the derivative is 5 or -5;"),
         ([1.0, 2.0], [5.0, 5.1], ""),
         ([1.0], [5.0], ""),
     ],
 )
 def test_the_derivative_is_named_if_all_wrong_elements_share_it(claimed, known, words):
-    block = SimpleNamespace(a=np.array([[*claimed, 7.0]]), r=np.array([[*known, 7.0]]))
+    some = np.arange(len(known) + 1) < len(known)
+    block = SimpleNamespace(a=np.array([[*claimed, 7.0]]), r=np.array([[*known, 7.0]]), wrong=some[None])
     condition = SimpleNamespace(text="x < 1", opposite="x > 1")
-    said = regions.place_by_value(block, np.arange(len(known) + 1) < len(known), condition)
-    assert said.text == f"wrong where x < 1, right where x > 1{words}"
+    said = regions.place_by_value(block, some, condition)
+    assert said.text == f"wrong where x < 1{words or ','} right where x > 1"
 
 
 FIRST = np.arange(5) < 2
@@ -174,4 +175,6 @@ def test_elements_that_are_wrong_twice_between_two_limits_have_no_condition():
 
 def test_a_wrong_element_at_a_kink_is_on_neither_side_of_a_condition():
     grad = lambda w: np.where(w > 0, 1.0, -2.0)  # noqa: E731
-    assert "wrong where x < 0, right where x > 0" in text_of(lambda w: np.abs(w).sum(), grad, [1.0, 0.0, -2.0])
+    assert "wrong where x < 0 and at a kink, right where x > 0" in text_of(
+        lambda w: np.abs(w).sum(), grad, [1.0, 0.0, -2.0]
+    )

@@ -440,7 +440,7 @@ class stride_forgotten:
     """The differences are 3 and -3: a pattern of signs, which must not be named as a product of signs."""
 
     at = {"x": (6,)}
-    says = "index [1], [2], [4] of x in the derivative of the outputs at index [1] and [2]"
+    says = "index [1], [2], [4] of x, in the derivative of the outputs at index [1] and [2]"
 
     def f(x):
         return x[::2] * 3

@@ -19,7 +19,7 @@ class lennard_jones_exponent:
 
 class lennard_jones_sign:
     at = {"r": [1.1, 1.3, 1.6]}
-    says = "r**-7 is missing, or a term half as large has the wrong sign"
+    says = "r**-7: this term is missing, or half of it has the wrong sign"
 
     def f(r):
         return np.sum(4 * (r**-12 - r**-6))
