@@ -210,7 +210,8 @@ def place_by_value(block: InputBlock, some: np.ndarray, condition: RegionConditi
     elif np.ptp(np.abs(known)) <= 1e-6 * np.abs(known).max() and len(known) > 1:
         numbers = [known[0]] if (known > 0).all() or (known < 0).all() else [abs(known[0]), -abs(known[0])]
         details += f", where the derivative is {' or '.join(f'{number:.6g}' for number in numbers)};"
-    text = f"wrong where {condition.text}{details if details.endswith(';') else f'{details},'} right where {condition.opposite}"
+    details += "" if details.endswith(";") else ","
+    text = f"wrong where {condition.text}{details} right where {condition.opposite}"
 
     def holds(at: InputBlock) -> bool:
         inside, smooth = np.broadcast_to(condition.of(at), at.a.shape), np.isfinite(at.r)

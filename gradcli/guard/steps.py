@@ -89,7 +89,7 @@ def report_on_step(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[
     return {
         "verdict": verdict,
         "message": message,
-        "diagnosis": () if named is None else (Finding(named.rule.replace("-", " "), named.text),),
+        "diagnosis": findings_of(named),
         "weights": () if named is None else tuple(StepWeight(*row) for row in named.weights),
         "notes": notes_on_step(step, compared, exact),
         "inputs": tuple(parameter_results(step, compared, verdict)),
@@ -102,7 +102,11 @@ def report_on_step(step: Any, moment: Any, settings: Mapping[str, Any]) -> dict[
 def repeated_step() -> dict[str, Any]:
     """Return the fields of the report on a step that takes the gradient of the step before again."""
     text = "the optimizer takes another step with the gradient of the step before, without a backward pass in between"
-    return {"verdict": "fail", "message": text, "diagnosis": (Finding("stale weights", text),)}
+    return {"verdict": "fail", "message": text, "diagnosis": findings_of(Named("stale-weights", text))}
+
+
+def findings_of(named: Named | None) -> tuple[Finding, ...]:
+    return () if named is None else (Finding(named.rule.replace("-", " "), named.text),)
 
 
 def raise_if_not_declared(step: Any) -> None:

@@ -266,8 +266,9 @@ class CheckReport:
                 return self.message  # the values say nothing
             return f"{self.agreement()}; {self.message}" if self.message else self.agreement()
         whole = any(finding.kind in WHOLE_FINDINGS for finding in self.diagnosis)
-        by_element = self.verdict != "fail" or items[0].verdict == "fail" or not (whole or self.message)
-        if self.verdict not in ("fail", "accepted") or worst is None or not by_element:
+        if self.verdict not in ("fail", "accepted") or worst is None:
+            return self.message or "no reason was given"
+        if items[0].verdict != "fail" and (whole or (self.verdict == "fail" and self.message)):  # no element is wrong
             return self.message or "no reason was given"
         text = items[0].worst_text(precision)
         if worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
