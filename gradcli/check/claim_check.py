@@ -220,11 +220,15 @@ def parts_of(claim: Claim, seed: int) -> Iterator[tuple[Claim, Callable[[], str]
             yield second_order(part, seed), describe
 
 
+SEEN_BEFORE = {"changed since": {"point": "differs from the recorded call"}, "non-deterministic": {"repeat": "differs"}}
+"""What is seen for each finding that is known before a check."""
+
+
 def check_claim(
     claim: Claim, request: Request, report: Callable[..., CheckReport], explain: bool = True
 ) -> CheckReport:
     if claim.doubt:
-        return leave_open(report, {"point": "differs from the recorded call"}, Finding("changed since", claim.doubt))
+        return leave_open(report, SEEN_BEFORE[claim.doubt[0]], Finding(*claim.doubt))
     checked = ClaimCheck(claim, request, report, explain).run()
     if claim.on_manifolds and checked.verdict == "pass":
         from .conventions import find_ambiguity

@@ -146,7 +146,7 @@ class Claim:
     recorded: np.ndarray | None = None  # the output, if the last backward pass recomputed it
     seen: tuple[Mapping[str, Any], Sequence[Any]] | None = None  # arguments and cotangents from the user's run
     first: Claim | None = None  # the function's own claim, if this is the product of a vector with its derivative
-    doubt = ""  # a reason known in advance why the check is inconclusive
+    doubt: tuple[str, str] | None = None  # a reason known in advance why the check is inconclusive: finding and text
     tangents: Mapping[str, tuple[int, ...]] = MappingProxyType({})  # shapes of the tangents of inputs on manifolds
     out_tangent: tuple[int, ...] | None = None  # the shape of the output's tangent, if it is on a manifold
     by_tangent = False  # whether derivatives on manifolds are given by the tangent, and not by the entries

@@ -66,25 +66,26 @@ def framework_claim(use: Any, title: str) -> Claim:
     claim = framework_call(use.kind, use.function, given, title, wrt=wrt)
     claim.seen = given, use.seen or ()
     claim.notes = (*claim.notes, *([DRAWN] if use.drawn else ()))
-    claim.doubt = change_of_value(claim, use.value or ())
+    claim.doubt = doubt_of_value(claim, use.value or ())
     return claim
 
 
 MOST_ROOM = 0.1  # relative difference between values in a short type, such as bfloat16, and in float64: a choice
 
 
-def change_of_value(claim: Claim, then: Sequence[Any]) -> str:
-    """Describe how the function's value differs from that in the run; "" if not at all.
+def doubt_of_value(claim: Claim, then: Sequence[Any]) -> tuple[str, str] | None:
+    """Describe how the function's value differs from that in the run; None if not at all.
 
     then: arrays or numbers of the run.
     """
     arrays = [x for x in map(as_array, then) if x is not None and x.dtype.kind in "fc"]
     if not arrays or any(x.dtype.kind == "c" for x in arrays):
-        return ""
+        return None
     value = np.concatenate([x.reshape(-1).astype(float) for x in arrays])
     short = any(str(getattr(x, "dtype", "")).rpartition(".")[2] in SHORT_TYPES for x in then)
     unit = max(np.finfo(x.dtype).eps for x in arrays)
     now = claim.value_here().reshape(-1)
     if now.shape != value.shape or is_close(value, now, MOST_ROOM if short else 1e3 * unit):
-        return ""
-    return describe_change("function", list(claim.at.values()), value, now)
+        return None
+    again = claim.value(claim.at).reshape(-1)
+    return describe_change("function", list(claim.at.values()), value, now, again)

@@ -101,6 +101,9 @@ def solver_claim(use: Any, first_is_right: bool) -> HandWritten:
         push = product if is_product else holomorphic if is_complex_use(use, at) else None
         claim = HandWritten(f, at, **({"grad": derivative} if push is None else {"jvp": push}))
     claim.constants = fixed_arguments(use, at)
+    if use.wrote:
+        name = f"argument '{next(iter(at))}'"
+        claim.written = f"{callable_name(use.claim)} changes its {name} in place; it must work on a copy"
     return claim
 
 
@@ -189,8 +192,8 @@ def central_gradient(f: Callable[[Any], Any], x: np.ndarray, each: bool = False)
     return np.reshape(values, np.shape(x)) / steps
 
 
-def difference_from_run(use: Any) -> str:
-    """Describe how the function or the derivative differs at the point from its result in the run; "" if not at all."""
+def difference_from_run(use: Any) -> tuple[str, str] | None:
+    """Describe how the function or the derivative differs at the point from the run; None if not at all."""
     xs = points_of_use(use)
     calls = (
         ("function", use.base or use.function, function_arguments(use), use.value),
@@ -199,9 +202,9 @@ def difference_from_run(use: Any) -> str:
     for what, function, args, then in calls:
         with failing_as(callable_name(function)):
             now = function(*with_point_replaced(use, args, xs))
-        if then is not None and not is_close(then, now):
-            return describe_change(what, xs, then, now)
-    return ""
+            if then is not None and not is_close(then, now):
+                return describe_change(what, xs, then, now, function(*with_point_replaced(use, args, xs)))
+    return None
 
 
 def is_close(then: Any, now: Any, tolerance: float = SAME_VALUE) -> bool:
@@ -214,9 +217,14 @@ def is_close(then: Any, now: Any, tolerance: float = SAME_VALUE) -> bool:
     return a.shape == b.shape and bool(np.allclose(a, b, rtol=tolerance, atol=atol, equal_nan=True))
 
 
-def describe_change(what: str, xs: Sequence[Any], then: Any, now: Any) -> str:
-    where, was, is_now = ", ".join(map(brief_array, xs)), brief_array(then), brief_array(now)
-    return f"the {what} has changed: at {where}, it returned {was} in the run, and returns {is_now} now"
+def describe_change(what: str, xs: Sequence[Any], then: Any, now: Any, again: Any) -> tuple[str, str]:
+    """Return a finding and its text. then: the result in the run. now, again: those of two calls now."""
+    where, is_now = ", ".join(map(brief_array, xs)), brief_array(now)
+    if not is_close(now, again):
+        text = f"the {what} is random: two calls at {where} returned {is_now} and {brief_array(again)}"
+        return "non-deterministic", text
+    text = f"the {what} has changed: at {where}, it returned {brief_array(then)} in the run, and returns {is_now} now"
+    return "changed since", text
 
 
 def brief_array(x: Any) -> str:

@@ -60,7 +60,7 @@ class TimeLimit:
 
 
 def use_check(derivative: Any, use: Any, request: Request, passed: Callable[[Any], bool]) -> UseCheck:
-    request = request if use.kind in ADAPTED else request._replace(no_as_called=True)
+    request = request if use.kind in ADAPTED or use.wrote else request._replace(no_as_called=True)
     role = f"{derivative.role}: {derivative.name}"
     place = {"file": derivative.file, "line": derivative.line}
     return UseCheck(use.claim, {}, request, role, origin=use.claim, use=use, passed=passed, **place)

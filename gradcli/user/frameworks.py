@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ..errors import GradcliError, TargetError
 from ..request import ADAPTED
+from .tracebacks import is_users
 
 FRAMEWORKS = {
     "torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "autograd": "HIPS autograd", "tensorflow": "TensorFlow",
@@ -89,12 +90,13 @@ CUTS = frozenset({"detach", "stop_gradient"})
 
 def cuts_graph(function: Any) -> bool:
     """Report whether the user's code behind a function cuts values off from the graph."""
-    codes = (getattr(x, "__code__", None) for x in reachable_from(function) if not is_of_gradcli(x))
-    return any(isinstance(code, CodeType) and not CUTS.isdisjoint(names_in(code)) for code in codes)
+    codes = (getattr(x, "__code__", None) for x in reachable_from(function))
+    return any(isinstance(x, CodeType) and is_users_code(x) and not CUTS.isdisjoint(names_in(x)) for x in codes)
 
 
-def is_of_gradcli(x: Any) -> bool:
-    return str(getattr(x, "__module__", None)).partition(".")[0] == "gradcli"
+def is_users_code(code: CodeType) -> bool:
+    """Report whether code is from the user's files, or typed in."""
+    return code.co_filename in ("<stdin>", "<string>") or is_users(code.co_filename)
 
 
 def framework_behind(x: Any) -> str | None:

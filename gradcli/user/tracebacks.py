@@ -87,6 +87,7 @@ def place_of_return(method: Any, last: int | None = None) -> str:
     """
     import inspect
 
+    method = inspect.unwrap(method)
     try:
         lines, start = inspect.getsourcelines(method)
     except (OSError, TypeError):
@@ -109,6 +110,7 @@ def line_of_return(method: Any) -> tuple[str, int] | None:
     """Return the file and line of the last `return` of the user's method; None if it is not the user's."""
     import inspect
 
+    method = inspect.unwrap(method)
     with contextlib.suppress(OSError, TypeError):
         file, (lines, start) = inspect.getsourcefile(method), inspect.getsourcelines(method)
         if file is not None and is_users(file):

@@ -15,15 +15,15 @@ import weakref
 HERE = os.path.dirname(__file__)
 Use = collections.namedtuple(
     "Use",
-    "number kind function claim args place x value claimed columns base first wrt drawn seen bands",
-    defaults=[None] * 11,
+    "number kind function claim args place x value claimed columns base first wrt drawn seen bands wrote",
+    defaults=[None] * 12,
 )
 """A use of a derivative. number: of the call. kind: how to check it. function: the function that it differentiates.
 args: of the call. place: of the point in args. x: a copy of the point. value, claimed: copies of the results of
 function (or base) and derivative in the run, if known. columns: whether it is transposed. base, first: f and the entry
 of the first derivative, for a second derivative. wrt: which arguments are differentiated. drawn: whether arguments had
 no values, and are `Drawn`. seen: the gradients of the outputs in the run, in their memory layouts. bands: how many
-diagonals below and above the main one a packed Jacobian has."""
+diagonals below and above the main one a packed Jacobian has. wrote: whether the derivative changed its point."""
 
 
 DENSE = 64

@@ -68,22 +68,28 @@ INSIDE_PACKAGES = ("scipy.optimize", "scipy.integrate", "xgboost.training", "lig
 
 
 class Handed:
-    """Replaces a function that was passed to a solver; calls note(args, kwargs, result) after each of its calls."""
+    """Replaces a function that was passed to a solver; calls note(x, args, kwargs, result) after each of its calls.
 
-    def __init__(self, function, note):
+    point(args): a copy of the point x, made before the call, which may change it.
+    """
+
+    def __init__(self, function, point, note):
         with contextlib.suppress(Exception):
             functools.update_wrapper(self, function)
-        self.__wrapped__, self._note = function, note
+        self.__wrapped__, self._point, self._note = function, point, note
 
     def __call__(self, *args, **kwargs):
         __tracebackhide__ = True
+        x = None
+        with contextlib.suppress(Exception):
+            x = self._point(args)
         result = self.__wrapped__(*args, **kwargs)
         with contextlib.suppress(Exception):
-            self._note(args, kwargs, result)
+            self._note(x, args, kwargs, result)
         return result
 
     def __getattr__(self, name):
-        if name.startswith("__") or name == "_note":
+        if name.startswith("__") or name in ("_point", "_note"):
             raise AttributeError(name)
         return getattr(self.__wrapped__, name)
 
@@ -108,8 +114,8 @@ class Solve:
     def point(self, args):
         return copy_numbers(args[self.place])
 
-    def note_value(self, args, kwargs, result):
-        self.x, self.value = self.point(args), copy_numbers(result)
+    def note_value(self, x, args, kwargs, result):
+        self.x, self.value = x, copy_numbers(result)
         if self.waiting is not None:
             derivative, use = self.waiting
             if derivative.last is use and is_same_argument(use.x, self.x):
@@ -117,28 +123,29 @@ class Solve:
                 derivative.first = derivative.last if derivative.first is use else derivative.first
             self.waiting = None
 
-    def note_parts(self, parts, args, kwargs, result):
+    def note_parts(self, parts, x, args, kwargs, result):
         """Note a call of f that returns its value and its derivatives."""
-        self.x, self.value = self.point(args), copy_numbers(result[0])
+        self.x, self.value = x, copy_numbers(result[0])
         for noted, element in zip(parts, result[1:], strict=False):
-            self.note(noted, args, kwargs, element)
+            self.note(noted, x, args, kwargs, element)
 
-    def note(self, noted, args, kwargs, result):
+    def note(self, noted, x, args, kwargs, result):
         derivative = self.noted.get(noted.parameter)
         if derivative is None:
             derivative = self.watch.derivative(f"{noted.parameter} of {self.role}", noted.identity)
         first = self.noted.get(noted.of)
         self.noted[noted.parameter] = derivative
-        due = derivative.is_due(getattr(args[self.place], "shape", ()))
-        known = self.x is not None and is_same_argument(args[self.place], self.x)
+        due = derivative.is_due(getattr(x, "shape", ()))
+        known = self.x is not None and is_same_argument(x, self.x)
         value = self.value if known else None
         rose = self.rises_to(value)
         if not (rose or due):
             return
         functions = noted.function, noted.claim, noted.base
         function, claim, base = (f and functools.partial(f, **kwargs) for f in functions) if kwargs else functions
-        use = Use(derivative.calls, noted.kind, function, claim, args, self.place, self.point(args), value,
-                  copy_numbers(result), self.columns, base, first, bands=self.bands())  # fmt: skip
+        wrote = not is_same_argument(args[self.place], x)
+        use = Use(derivative.calls, noted.kind, function, claim, args, self.place, x, value,
+                  copy_numbers(result), self.columns, base, first, bands=self.bands(), wrote=wrote)  # fmt: skip
         derivative.keep(use, rose)
         if not known:
             self.waiting = derivative, use
@@ -190,11 +197,11 @@ def hand_over(watch, entry, given, called_first=()):
             noted = Noted(
                 parameter, identify(claim), calling_first(called_first, claim), kind, functions.get(of), base, of
             )
-            found[parameter] = Handed(claim, functools.partial(solve.note, noted))
+            found[parameter] = Handed(claim, solve.point, functools.partial(solve.note, noted))
     if parts:
-        found[entry.function] = Handed(f, functools.partial(solve.note_parts, parts))
+        found[entry.function] = Handed(f, solve.point, functools.partial(solve.note_parts, parts))
     elif found:
-        found[entry.function] = Handed(f, solve.note_value)
+        found[entry.function] = Handed(f, solve.point, solve.note_value)
     if given.get("constraints"):
         args = given.get("args", ())
         args = args if isinstance(args, tuple) else (args,)
