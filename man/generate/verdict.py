@@ -71,8 +71,8 @@ are:
   within a step then differs from the slope over many steps.
 - The claim differs slightly, but by more than 1e-6, and the function seems to contain an iteration that stops at a
   tolerance. The inexact result of this iteration would explain the difference.
-- The claim agrees with the function only within a tiny distance of the point, for example next to a singularity. This is
-  too close for a numeric derivative.
+- The claim agrees with the function only within a tiny distance of the point, for example next to a singularity. This
+  is too close for a numeric derivative.
 - The function or its derivative is not finite at the point.
 - The function is random: two calls at the same point return different values.
 - The claim is random, so no single call shows whether it is right. `--stochastic` checks a mean.
@@ -314,9 +314,9 @@ index from the samples with the largest values. The variance is infinite if the 
 is uncertain, so up to {infinite}, the variance counts as infinite. No interval can then be stated, and the check is
 inconclusive.
 
-If the estimator has a parameter for the number of samples, it is also called with n = 2. If the mean of these calls is wrong, but that
-of larger calls is right, the samples of one call depend on each other, for example through a baseline that contains the
-sample itself.
+If the estimator has a parameter for the number of samples, it is also called with n = 2. If the mean of these calls is
+wrong, but that of larger calls is right, the samples of one call depend on each other, for example through a baseline
+that contains the sample itself.
 
 An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the difference
 quotients is the derivative, except for a small error that depends on the displacement. To estimate this error,
