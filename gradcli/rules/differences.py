@@ -80,6 +80,7 @@ def part(x, axis, start, stop=None):
     *CURVES[:1],
     Sample(A(4, 3), 2, axis=0),
     Sample(A(4), prepend=0.0),
+    Sample(A(3, 2), prepend=0.0, append=1.0),
     Sample(A(4), 1, -1, A(2), A(1)),
     rounds=lambda x, n=1, *_, **__: n,
 )
@@ -91,9 +92,8 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     if n == 0:
         return x
     axis = negative_axis(axis, rank(x))
-    ends = [None if y is None else slice_like(y, x, axis) for y in (prepend, append)]
-    if ends != [None, None]:
-        x = concatenate.function([y for y in (ends[0], x, ends[1]) if y is not None], axis)
+    if prepend is not None or append is not None:
+        x = concatenate.function([slice_like(y, x, axis) for y in (prepend, x, append) if y is not None], axis)
     for _ in range(min(n, shape_of(x)[axis])):
         later, earlier = part(x, axis, 1), part(x, axis, 0, -1)
         x = later != earlier if x.dtype.kind == "b" else later - earlier

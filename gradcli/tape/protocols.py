@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..rules import by_fold, by_numpy, by_scipy, entry, lookup
+from ..rules.shapes import as_shape
 from ..rules.table import Primitive
 from .dtypes import as_numpy
 from .record import cast, dispatch
@@ -72,10 +73,12 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
     """Record a call of a NumPy function. Raises TypeError for functions that are not in the table."""
     if any(not issubclass(t, Tensor | np.ndarray) for t in types):
         return NotImplemented
+    plain = PLAIN_FUNCTIONS.get(function)
+    if plain is None:
+        args, kwargs = by_names(function, args, kwargs)
     if kwargs:
         refuse_out(function.__name__, kwargs)
         kwargs = without_defaults(defaults_of(function), kwargs)
-    plain = PLAIN_FUNCTIONS.get(function)
     if plain is not None:
         return plain(*args, **kwargs)
     if function in UNTRACKED:
@@ -88,6 +91,7 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple, kwargs:
         advice = did_you_mean(function.__name__, full_table()) or "use detach() to compute it outside the graph"
         module = function.__module__.replace("numpy", "np", 1)
         raise TypeError(f"gradcli has no derivative of {module}.{function.__name__}; {advice}")
+    kwargs = {k: v for k, v in kwargs.items() if k not in MEMORY}
     dtype = kwargs.pop("dtype", None)
     if dtype is not None and args and isinstance(args[0], Tensor):
         args = (cast_to(args[0], dtype), *args[1:])
@@ -105,13 +109,43 @@ def refuse_out(name: str, kwargs: dict) -> None:
 
 
 @functools.cache
-def defaults_of(function: Any) -> dict:
+def parameters_in_numpy(function: Any) -> dict[str, inspect.Parameter]:
     try:
-        parameters = inspect.signature(function).parameters
+        return dict(inspect.signature(function).parameters)
     except ValueError:
-        parameters = {}  # type: ignore[assignment]
-    known = {name: p.default for name, p in parameters.items() if p.default is not inspect.Parameter.empty}
+        return {}
+
+
+@functools.cache
+def defaults_of(function: Any) -> dict:
+    parameters = parameters_in_numpy(function).values()
+    known = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
     return {"dtype": None, "casting": "same_kind", "order": None, "like": None, **known}
+
+
+@functools.cache
+def shared_places(function: Any) -> int | None:
+    """Return how many positional arguments have the same places in NumPy and in the entry; None if all have."""
+    theirs, primitive = parameters_in_numpy(function), entry_of(function)
+    if primitive is None or any(p.kind is p.VAR_POSITIONAL for p in theirs.values()):
+        return None
+    code = primitive.signature_model().__code__
+    ours = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    for place, name in enumerate(theirs):
+        if place >= code.co_argcount:
+            return place + bool(code.co_flags & inspect.CO_VARARGS)  # these are one argument in NumPy: a shape
+        if name != ours[place] and (name in ours or ours[place] in theirs):
+            return place
+    return None
+
+
+def by_names(function: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Return the arguments with NumPy's names, from the first that has another place in the entry."""
+    shared = shared_places(function)
+    if shared is None or len(args) <= shared:
+        return args, kwargs
+    names = [*parameters_in_numpy(function)][shared:]
+    return args[:shared], {**dict(zip(names, args[shared:], strict=False)), **kwargs}
 
 
 def without_defaults(defaults: dict, kwargs: dict) -> dict:
@@ -121,6 +155,8 @@ def without_defaults(defaults: dict, kwargs: dict) -> dict:
     return {k: v for k, v in given.items() if not (v is usual[k] or (type(v) is str and v == usual[k]))}
 
 
+MEMORY = {"order", "kind", "stable", "casting", "subok"}
+"""Arguments that change memory, checks or the way to sort, but no values. (reshape and ravel take their order.)"""
 NEUTRAL: dict[str, Any] = {"sum": 0, "prod": 1, "max": -np.inf, "min": np.inf, "all": True, "any": False}
 JOIN: dict[str, Callable] = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -162,8 +198,20 @@ def where_function(condition: Any, *choices: Any) -> Any:
     return dispatch(entry("where"), (condition, *choices)) if choices else wrap_arrays(np.nonzero(raw_data(condition)))
 
 
+def reshape_function(x: Tensor, shape: Any, order: str = "C") -> Tensor:
+    """Record np.reshape, which takes the elements row by row, or with order="F" column by column."""
+    reshape: Any = entry("reshape")
+    if order == "C":
+        return reshape.function(x, shape)
+    if order != "F":
+        raise TypeError(f"gradcli cannot record np.reshape with order={order!r}, which depends on the memory")
+    return reshape.function(x.T, as_shape(shape)[::-1]).T
+
+
 PLAIN_FUNCTIONS: dict[Any, Any] = {
     np.where: where_function,
+    np.reshape: reshape_function,
+    np.ravel: lambda x, order="C": reshape_function(x, -1, order),
     np.shape: lambda x: tuple(x.shape),
     np.ndim: lambda x: x.ndim,
     np.size: lambda x, axis=None: x._data.size if axis is None else x._data.shape[axis],
@@ -171,7 +219,7 @@ PLAIN_FUNCTIONS: dict[Any, Any] = {
     np.isrealobj: lambda x: x._data.dtype.kind != "c",
     np.astype: lambda x, dtype, **_: cast_to(x, dtype),
 }
-"""NumPy functions that ask about an array rather than compute with it."""
+"""NumPy functions that ask about an array rather than compute with it, or have arguments that their entry lacks."""
 
 UNTRACKED = {
     getattr(np, name)

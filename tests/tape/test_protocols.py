@@ -5,11 +5,14 @@ import warnings
 import numpy as np
 import pytest
 import scipy.special
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_equal
 
 import gradcli
+from gradcli.rules.table import BY_NUMPY
+from gradcli.tape.protocols import parameters_in_numpy
 
 from ..api.slopes import check
+from ..rules.calls import calls
 
 X = np.array([[3.0, -1.0, 2.0, 0.5], [0.2, 4.0, -2.0, 1.0], [1.5, 0.7, -0.3, 2.5]]) * 1.07 + 0.013
 HOLE = X[0, 2] == X
@@ -38,6 +41,14 @@ CALLS = [
     lambda x: np.prod(x, axis=1, where=X > 0),
     lambda x: np.max(x, axis=0, where=X < 2.9, initial=-9.0),
     lambda x: np.sum(x, dtype=np.float64),
+    lambda x: np.sum(x, 0, np.float64),
+    lambda x: np.var(x, 0, None, None, 1, True),
+    lambda x: np.max(x, 1, None, True),
+    lambda x: np.trace(x, 1, 1, 0),
+    lambda x: np.diff(x, 1, 0, 0.0),
+    lambda x: np.sort(x, 0, "stable"),
+    lambda x: np.reshape(x, (2, -1), "F"),
+    lambda x: np.ravel(x, "F"),
     lambda x: np.round(x / 10, 1) * x,
     lambda x: np.add.outer(x[0], x[:, 1] ** 2),
     lambda x: np.multiply.reduce(x, axis=1, keepdims=True),
@@ -62,6 +73,39 @@ def test_values_match_numpy_and_gradients_match_differences(call):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(call, (X,), call(X))
+
+
+PLACED = {
+    function: call
+    for call in calls()
+    if not call.sample.kwargs
+    for function, found in BY_NUMPY.items()
+    if found is call.entry and parameters_in_numpy(function)
+}
+
+
+@pytest.mark.parametrize("function", PLACED, ids=lambda f: f.__name__)
+def test_arguments_have_numpys_places(function):
+    """Pass the defaults of NumPy's parameters by place: the result is that of the call without them."""
+    call = PLACED[function]
+    parameters = [p for p in parameters_in_numpy(function).values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    defaults = [p.default for p in parameters[len(call.template) :]]
+    values = call.leaves()
+    expected = function(*(part(values) for part in call.template))
+    found = function(*(part(values) for part in call.template), *defaults)
+    assert_equal(plain(found), plain(expected))
+
+
+def plain(x):
+    return [plain(part) for part in x] if isinstance(x, tuple | list) else np.asarray(getattr(x, "_data", x))
+
+
+@pytest.mark.parametrize(
+    "call", [lambda x: np.nan_to_num(x, False, 1.0), lambda x: np.linspace(x, x, 3, False), lambda x: np.angle(x, True)]
+)
+def test_an_argument_that_no_entry_takes_is_refused(call):
+    with pytest.raises(TypeError, match=r"unexpected keyword argument '(copy|endpoint|deg)'"):
+        call(gradcli.tensor([1.0, 2.0], requires_grad=True))
 
 
 def test_indices_and_predicates_have_no_gradient():
