@@ -111,6 +111,11 @@ def find_method(name: str) -> Any:
     return import_module(f"{__name__}.api").method(name)
 
 
+def find_attribute(name: str) -> Any:
+    """Return what class Tensor has under this name and is defined outside the core, or None."""
+    return import_module(f"{__name__}.api.ndarray").attribute(name)
+
+
 def __getattr__(name: str) -> Any:
     if name == "__all__":  # asked for by `from gradcli import *`
         return [n for n in __dir__() if not n.startswith("_") and n not in SUBMODULES]

@@ -1,7 +1,7 @@
 """PyTorch's names and arguments for the functions of the table.
 
 Read signature (how an entry's `torch=` becomes a function) first, then wrap; create, index, shape and arithmetic have
-what a signature cannot say.
+what a signature cannot say. ndarray has the methods of NumPy's arrays, for functions that take arrays.
 """
 
 from __future__ import annotations

@@ -179,8 +179,12 @@ class Check:
             return call if request.order == 1 else second_order(call, request.seed)
         refuse_foreign(framework_of(self.origin), self.name)
         from ..claims.recorded import Traced
+        from ..program.meaning import means_arrays
+        from ..tape.modes import methods_of_arrays
 
-        claim = Traced(by_name(self.f, at), at, wrt=request.wrt, title=self.name)
+        function = by_name(self.f, at)
+        arrays = means_arrays(self.origin, self.name, lambda convert: function(*map(convert, at.values())))
+        claim = Traced(methods_of_arrays(arrays)(function), at, wrt=request.wrt, title=self.name)
         return claim if request.order == 1 else second_order(claim, request.seed)
 
     @functools.cached_property

@@ -22,10 +22,12 @@ from ..errors import lines_of_file
 from ..lang.operations import index_text
 from ..numeric.flat import real_view
 from ..numeric.rows import draw_signs
+from ..program.meaning import is_same_result
 from ..results.checks import Finding
 from ..rules.index import ArrayIndex
 from ..rules.shapes import fit_to_shape
 from ..tape.backward import Plan, reachable
+from ..tape.modes import methods_of_arrays
 from ..tape.record import Mode, recording
 from ..user.lines import users_chain
 from ..user.tracebacks import users_path
@@ -76,10 +78,12 @@ class RecordedRun:
 
     def __init__(self, claim: HandWritten, place: EvidencePlace, weights: np.ndarray, explained: np.ndarray):
         at = place.flat.claim.at
-        traced = Traced(claim.f, at, wrt=claim.wrt)
+        traced = Traced(methods_of_arrays()(claim.f), at, wrt=claim.wrt)
         with recording(Lines()):
             record = traced.record_call(traced.at)
         (out,) = record.outputs
+        if not is_same_result(np.asarray(out._data), place.flat.out):
+            raise ValueError("the function has another value for tensors than for arrays")
         self.inputs, self.names = [(x._node, x._data) for x in record.inputs], claim.wrt
         self.explained = explained
         if place.rows.weights is None:

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import GradcliError, TargetError, check_known
 from ..func.reverse import functional_call
 from ..tape.function import Function, has_setup
+from ..tape.modes import methods_of_arrays
 from ..tape.tensor import Tensor
 from ..user.loading import check_callable
 from ..user.tracebacks import blame_user_code
@@ -25,10 +26,11 @@ from .arguments import (
     pass_by_name,
 )
 from .base import UNPREPARED, Names, Prepare, Program, Run, Values, as_leaf, is_module, line_of
+from .meaning import means_arrays
 
 NUMERIC_COMMANDS = ("grad", "jacobian", "hessian", "jvp", "plot", "sweep")
 SCIPY_ADVICE = "gradcli differentiates NumPy functions, but not those of SciPy and the like"
-ARRAY_ADVICE = f"instead of np.array([a, b]), write np.stack([a, b]); {SCIPY_ADVICE}"
+ARRAY_ADVICE = f"write np.stack([a, b]) for np.array([a, b]), and x for np.asarray(x); {SCIPY_ADVICE}"
 """A hint where NumPy would turn a Tensor into an array: np.array and SciPy do that."""
 
 
@@ -36,10 +38,12 @@ class FunctionProgram(Program):
     """A function of Tensors; parameters with defaults may be left out.
 
     Parameters annotated as whole numbers receive whole numbers, and are not differentiated. apart: whether to return
-    several outputs as they are instead of raising an error.
+    several outputs as they are instead of raising an error. arrays: whether methods in it have NumPy's meaning; None if
+    that is not known yet.
     """
 
     apart = False
+    arrays: bool | None = None
     weights: Mapping[str, Any] = {}  # parameters of a module, with their values
     modules: Mapping[str, Any] = {}  # by name; "" is the module itself
 
@@ -58,6 +62,7 @@ class FunctionProgram(Program):
         arguments = {name: t if name in wanted else t.detach() for name, t in leaves.items()}
         for name, module in self.modules.items():
             prepare.module(name, module)
+        self.settle_meaning(leaves, counts)
         output = self.call({**arguments, **counts})
         prepare.tensors(leaves)
         return Run({name: leaves[name] for name in wanted}, output, dict(leaves), where=line_of, modules=self.modules)
@@ -82,6 +87,15 @@ class FunctionProgram(Program):
             raise GradcliError("--out names a variable of a program; a function has one output")
         return {name: as_leaf(given[name], self.dtype, name) for name in known}, wanted, counts
 
+    def settle_meaning(self, leaves: Mapping[str, Tensor], counts: Mapping[str, Any]) -> None:
+        """Find out what the methods in the function mean. Raises TargetError if that is open and makes a difference."""
+        if self.arrays is None:
+
+            def call(convert: Callable[[np.ndarray], Any]) -> Any:
+                return self.result({**{name: convert(t._data) for name, t in leaves.items()}, **counts})
+
+            self.arrays = means_arrays(self.function, self.title, call)
+
     def whole_numbers(self, given: Values) -> dict[str, Any]:
         """Return the values of parameters that take whole numbers: ints, and Tensors of int64."""
         values: dict[str, Any] = {}
@@ -105,6 +119,7 @@ class FunctionProgram(Program):
         leaves, names, counts = self.inputs(given, out=out)
         self.check_shapes(leaves)
         constants = {name: leaf.detach() for name, leaf in leaves.items() if name not in names}
+        self.settle_meaning(leaves, counts)
 
         def call(*tensors: Any) -> Any:
             return self.call({**constants, **dict(zip(names, tensors, strict=True)), **counts})
@@ -121,7 +136,7 @@ class FunctionProgram(Program):
     def call(self, arguments: dict[str, Tensor]) -> Any:
         self.check_shapes(arguments)
         try:
-            with blame_user_code(self.path, self.title):
+            with blame_user_code(self.path, self.title), methods_of_arrays(bool(self.arrays)):
                 result = self.result(arguments)
         except TargetError as error:
             if "would lose its graph" not in error.message:
@@ -154,6 +169,8 @@ class FunctionProgram(Program):
 
 class ModuleProgram(FunctionProgram):
     """A module; its parameters (weight, 0.weight and so on) keep their values unless others are given."""
+
+    arrays = False
 
     def __init__(self, module: Any, title: str, path: str, dtype: Any, command: str = "grad"):
         super().__init__(module.forward, title, path, dtype, command)

@@ -19,11 +19,22 @@ class _State(threading.local):
     traced: Any = None
     check_nan = True
     explains = False
+    arrays = False
 
 
 state = _State()
 suspended: set[int] = set()  # threads that do not record: testing for an empty set is quicker than reading `state`
 moded: set[int] = set()  # threads in which a recording mode is active
+
+
+@contextlib.contextmanager
+def methods_of_arrays(wanted: bool = True) -> Iterator[None]:
+    """Give the methods that Tensors share with ndarray NumPy's meaning, as in a function of arrays."""
+    before, state.arrays = state.arrays, wanted
+    try:
+        yield
+    finally:
+        state.arrays = before
 
 
 class _RandomNumbers:

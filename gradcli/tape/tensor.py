@@ -58,12 +58,14 @@ class TensorClass(type):
 
     def __getattr__(cls, name: str) -> Any:
         if not name.startswith("__"):
-            from .. import find_method
+            from .. import find_attribute
 
-            method = find_method(name)
-            if method is not None:
-                setattr(Tensor, name, method)
-                return method
+            attribute = find_attribute(name)
+            if attribute is not None:
+                setattr(Tensor, name, attribute)
+                return getattr(Tensor, name)
+            if state.arrays and hasattr(np.ndarray, name):
+                raise AttributeError(f"gradcli cannot record ndarray.{name}")
             if not name.startswith("_"):
                 raise AttributeError(describe_missing(f"Tensor.{name}", ()))
         raise AttributeError(f"'Tensor' object has no attribute '{name}'")
@@ -273,10 +275,13 @@ class Tensor(Methods, metaclass=TensorClass):
         TensorClass.__getattr__(type(self), name)
         return getattr(self, name)
 
-    def _number(self, kind: Callable) -> Any:
+    def _refuse_to_lose_graph(self, what: str) -> None:
         if self._node is not None and not imitation.of_torch:
             advice = "use tensor.detach() first, or tensor.item()"
-            raise RuntimeError(f"{kind.__name__}() of a Tensor that requires grad would lose its graph: {advice}")
+            raise RuntimeError(f"{what}() of a Tensor that requires grad would lose its graph: {advice}")
+
+    def _number(self, kind: Callable) -> Any:
+        self._refuse_to_lose_graph(kind.__name__)
         if self._data.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         if self._data.dtype.kind == "c" and kind is not complex and self._data.item().imag:
@@ -330,7 +335,7 @@ class Tensor(Methods, metaclass=TensorClass):
     @property
     def imag(self) -> Tensor:
         """The imaginary parts, which can be assigned to."""
-        if self.dtype.kind != "c":
+        if self.dtype.kind != "c" and not state.arrays:
             raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
         return entry("imag").function(self)
 
@@ -367,7 +372,7 @@ class Tensor(Methods, metaclass=TensorClass):
 
     def __format__(self, spec: str) -> str:
         if self._data.ndim == 0:
-            return format(self.item(), spec)
+            return format(report_event("item", self, self._data.item()), spec)
         return object.__format__(self, spec)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -384,12 +389,16 @@ class Tensor(Methods, metaclass=TensorClass):
 
     def item(self) -> Any:
         """Return the only element as a Python number."""
+        if state.arrays:
+            self._refuse_to_lose_graph("item")
         if self._data.size != 1:
             raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
         return report_event("item", self, self._data.item())
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers."""
+        if state.arrays:
+            self._refuse_to_lose_graph("tolist")
         return report_event("item", self, self._data.tolist())
 
     def __reduce__(self) -> Any:

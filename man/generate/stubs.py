@@ -16,6 +16,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import gradcli
+from gradcli.api.ndarray import TwoMeanings
 from gradcli.api.wrap import OFFERED_METHODS
 from gradcli.rules import by_torch
 from gradcli.rules.table import ELEMENTWISE
@@ -155,7 +156,8 @@ def methods_stub() -> str:
     elementwise = {name for name in names if (found := by_torch(name)) and found[0].pattern == ELEMENTWISE}
     names = sorted({*names, *(f"{name}_" for name in elementwise if not name.endswith("_"))})
     methods = {name: method for name in names if (method := gradcli.find_method(name)) is not None}
-    looked_up = {name: m for name, m in methods.items() if vars(Tensor).get(name, m) is m}
+    own = {name for name, x in vars(Tensor).items() if not isinstance(x, TwoMeanings) and x is not methods.get(name)}
+    looked_up = {name: m for name, m in methods.items() if name not in own}
     lines = [definition(name, method, is_method=True) for name, method in looked_up.items()]
     lines.append(definition("backward", Tensor.backward, is_method=True))
     lines += [f"def __{name}__(self) -> Tensor: ..." for name in ("neg", "pos", "abs", "invert")]
@@ -169,7 +171,13 @@ def methods_stub() -> str:
 
 def stubs() -> dict[str, str]:
     """Return the text of every stub by its path in the project."""
-    own = [*filter(is_offered, gradcli.offered_names()), "__version__", "offered_names", "find_method"]
+    own = [
+        *filter(is_offered, gradcli.offered_names()),
+        "__version__",
+        "offered_names",
+        "find_method",
+        "find_attribute",
+    ]
     texts = {"__init__": module_stub(gradcli, own), "tape/methods": methods_stub()}
     for path in ("fft", "linalg", "special", "nn/functional", "nn/__init__", "autograd/__init__"):
         module = import_module(f"gradcli.{path.removesuffix('/__init__').replace('/', '.')}")

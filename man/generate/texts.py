@@ -113,6 +113,10 @@ language. A Python script runs as `python FILE.py` would run it, with the argume
 `FILE.py:NAME` are the parameters of the function. A parameter that is annotated with `int` or an integer type, such as
 `torch.LongTensor`, gets integers and has no derivative.
 
+Some methods differ between NumPy's arrays and PyTorch's tensors: `x.var()` divides by n in NumPy, and by n - 1 in
+PyTorch. If the file imports NumPy, and neither gradcli nor PyTorch, methods have NumPy's meaning. If the code of the
+function uses gradcli, they have PyTorch's. If the meaning is open and makes a difference, gradcli reports an error.
+
 gradcli-gradcheck(1) lists the forms of an address. The server or program computes the derivatives itself.
 
 A name that ends in .py or .expr, or that contains .py:, is always a file. Any other name is a file only if that file

@@ -1,5 +1,6 @@
 """Which claims a changed backward pass explains, and how often a claim contains a part of the derivative."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -212,3 +213,37 @@ def test_what_is_said_of_an_operation_is_true_of_all_its_inputs_or_names_them(na
     report = check_gradient(f, lambda *xs: gradient(*xs, **mistake), at)
     (finding,) = report.diagnosis
     assert finding.text.startswith(start) and end in finding.text
+
+
+X = np.array([3.0, 1, 4, 1.5, 9, 2.6, 5, 3.5, 8])
+
+
+def growth(x):
+    return np.sum(np.exp(x.std() * x / 10))
+
+
+def growth_grad(x, share):
+    """Return the derivative of growth, with the part through std (with ddof=0) that often."""
+    e = np.exp(x.std() * x / 10)
+    return e * x.std() / 10 + share * np.sum(e * x) / 10 * (x - x.mean()) / (x.size * x.std())
+
+
+@pytest.mark.parametrize(
+    ("share", "verdict", "words"), [(1, "pass", None), (0.5, "fail", "through std .* is 1/2 times")]
+)
+def test_methods_of_arrays_have_numpys_meaning(share, verdict, words):
+    report = check_gradient(growth, at={"x": X}, grad=lambda x: growth_grad(x, share))
+    assert report.verdict == verdict
+    assert words is None or re.search(words, report.diagnosis[0].text)
+
+
+def test_a_function_with_another_value_for_tensors_is_not_explained_by_its_graph():
+    def two_faced(x):
+        return np.sum(np.exp(x / 9)) + (1 if isinstance(x, np.ndarray) else 2) * np.sum(np.sin(x) * x)
+
+    def second_part_four_times(x):
+        return np.exp(x / 9) / 9 + 4 * (np.sin(x) + x * np.cos(x))
+
+    report = check_gradient(two_faced, at={"x": X}, grad=second_part_four_times)
+    assert report.verdict == "fail"
+    assert not any("multiply" in finding.text for finding in report.diagnosis)
