@@ -477,6 +477,7 @@ def compare_by_estimates(entries: Entries, probe: Probe, request: Request) -> No
 
             settle_kinks(entries, meeting, request.seed)
         probe.look_next_to_kinks()
+    entries.fail_together()
 
 
 def with_adjoint_test(checked: CheckReport, claim: Claim, seed: int) -> CheckReport:

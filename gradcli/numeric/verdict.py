@@ -78,7 +78,8 @@ class Entries:
 
     claimed, value, error, state: arrays of shape (R, n); value is nan for entries that were not estimated themselves.
     bound: how far entries may be off according to directions and integrals. sides: one-sided slopes at kinks; reasons:
-    why entries are undecided; kinks: columns with a kink, by row. products_rounding: relative uncertainty of the claim.
+    why entries are undecided; kinks: columns with a kink, by row. wrong_together: rows, and columns whose values are
+    not possible together. products_rounding: relative uncertainty of the claim.
     left_out: by how much entries may be off because a claim leaves out small terms.
     slight: columns that pass although they differ by more than rounding, with the relative difference. proven: whether
     some entry is wrong according to both tests. rough: whether a wrong claim jumps from point to point.
@@ -99,6 +100,7 @@ class Entries:
         self.sides: dict[tuple[int, int], tuple[float, float]] = {}
         self.reasons: dict[tuple[int, int], Observation] = {}
         self.kinks: dict[int, list[int]] = {}
+        self.wrong_together: list[tuple[int, list[int]]] = []
         self.slight: dict[int, float] = {}
         self.tolerances: dict[int, float] = {}  # by row
         self.notes: list[str] = []
@@ -357,7 +359,14 @@ class Entries:
                 self.state[j, places] = state_by(kink="inside")
             else:
                 self.state[j, places] = state_by(kink="outside")
+                self.wrong_together.append((j, places))
                 self.notes.append("taken together, the values at this kink lie outside the generalized gradient")
+
+    def fail_together(self) -> None:
+        """Fail all elements whose values are not possible together at a kink, in rows in which an entry still fails."""
+        for j, places in self.wrong_together:
+            if (self.state[j] == FAIL).any():
+                self.state[j, places] = state_by(kink="outside")
 
     def in_steps(self, j: int, i: int) -> Observation | None:
         """Return why entry (j, i) is undecided if the function is computed in steps, or to a tolerance."""

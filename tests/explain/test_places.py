@@ -303,3 +303,63 @@ def test_elements_that_are_not_decided_are_placed_by_a_direction():
 def test_a_pattern_that_covers_most_of_an_input_is_not_guessed():
     rows = at((4, 6), ([1, 2, 3], EVERY))
     assert guesses(rows, rows & ~at((4, 6), (EVERY, 2))) == []
+
+
+def top_three(x):
+    return np.sort(x)[-3:].sum()
+
+
+def row_max(x):
+    return x.max(axis=1)
+
+
+def of_ties(x):
+    return 1.0 * (x == x.max(axis=-1, keepdims=True))
+
+
+def shared(of_all, x):
+    """Give each of the largest elements of a row the same part of the slope."""
+    return of_all / of_all.sum(axis=-1, keepdims=True)
+
+
+TIED, ROWS = np.array([2.0, 2, 2, 1]), np.array([[2.0, 2, 1], [3, 7, 4]])
+TIES = {
+    "a maximum": (np.max, of_ties, shared, TIED, "x: all wrong elements lie at index [0] to [2]; the other is right"),
+    "two pools": (
+        lambda x: x.reshape(2, 3).max(axis=1).sum(),
+        lambda x: of_ties(x.reshape(2, 3)).ravel(),
+        lambda g, x: shared(g.reshape(2, 3), x).ravel(),
+        np.array([1.0, 3, 3, 5, 5, 0]),
+        "x: all wrong elements lie at index [1] to [4]; the other 2 are right",
+    ),
+    "the three largest": (
+        top_three,
+        lambda x: 1.0 * (x >= 1),
+        lambda g, x: np.where(x == 1, 2 / 3, g),
+        np.array([1.0, 1, 1, 2, 0, 0.5]),
+        "x: all wrong elements lie at index [0] to [2]; the other 3 are right",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_all_elements_of_a_shared_kink_are_wrong_if_their_values_are_not_possible_together(name):
+    f, wrong, repaired, x, words = TIES[name]
+    assert check_gradient(f, lambda x: repaired(wrong(x), x), {"x": x}).verdict == "pass"
+    (finding,) = check_gradient(f, wrong, {"x": x}).diagnosis
+    assert finding.text == words
+
+
+def test_all_elements_of_a_shared_kink_of_one_output_are_wrong():
+    vjp = lambda g, x: g[:, None] * of_ties(x)  # noqa: E731
+    right = lambda g, x: shared(of_ties(x), x) * g[:, None]  # noqa: E731
+    assert check_gradient(row_max, vjp=right, at={"x": ROWS}).verdict == "pass"
+    (item,) = check_gradient(row_max, vjp=vjp, at={"x": ROWS}).inputs
+    assert item.counts.wrong == 2
+
+
+def test_ties_of_two_inputs_are_wrong_together():
+    f, at = lambda x, y: np.maximum(x, y).sum(), {"x": np.array([2.0, 1, 3]), "y": np.array([2.0, 3, 1])}
+    assert check_gradient(f, lambda x, y: (1.0 * (x >= y), 1.0 * (y > x)), at).verdict == "pass"
+    x, y = check_gradient(f, lambda x, y: (1.0 * (x >= y), 1.0 * (y >= x)), at).inputs
+    assert x.counts.wrong == y.counts.wrong == 1
