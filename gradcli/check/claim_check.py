@@ -42,7 +42,17 @@ from ..results.checks import CheckReport, Evidence, Finding, Source
 from ..results.inputs import InputCheck
 from ..user.tracebacks import is_users, users_trace
 from .input_checks import evidence, input_check, text_of_disagreement, with_elements
-from .reasons import FEW_DIGITS, ROUGH, fixed_notes, reason_of, slight_notes, tolerance_notes, too_few, undecided_notes
+from .reasons import (
+    FEW_DIGITS,
+    ROUGH,
+    fixed_notes,
+    reason_of,
+    slight_notes,
+    tolerance_notes,
+    too_few,
+    trivial_notes,
+    undecided_notes,
+)
 
 DEFECT = "a defect of gradcli, please report it"  # the message of an unforeseen error
 DRIFT = 1e-3  # a larger relative difference between two calls at one point is non-determinism, not noise: a choice
@@ -377,7 +387,7 @@ class ClaimCheck:
             message = findings[0].text
         at_kink = [AT_KINK] if entries.kinks and verdict == "pass" else []
         notes = [*claim.notes, *fixed_notes(flat), *at_kink, *entries.notes, *undecided_notes(inputs)]
-        notes += slight_notes(entries)
+        notes += [*trivial_notes(entries, inputs), *slight_notes(entries)]
         if verdict == "fail" and all(finding.is_place for finding in findings):
             notes += tolerance_notes(entries)
         if probe.out_of_calls and verdict == "fail":

@@ -71,8 +71,16 @@ def undecided_notes(inputs: Iterable[InputCheck]) -> Iterator[str]:
             limit = f"{item.negligible_below:.2g}"
             alike = f"any claim from -{limit} to {limit} would pass there"
             yield f"{item.counted_name}: {count}, because rounding hides {whose} effect on the output; {alike}"
-        elif item.verdict == "pass" and item.resolution is None and item.worst is not None and not item.worst.sides:
-            yield f"{item.name}: {TRIVIAL}{WEIGHTED if item.worst.output else OTHER_POINT}"
+
+
+def trivial_notes(entries: Entries, inputs: Iterable[InputCheck]) -> Iterator[str]:
+    """Yield a note for each input that passes with a derivative of 0 everywhere. At kinks, it is not 0 to all sides."""
+    flat, kinked = entries.flat, [i for columns in entries.kinks.values() for i in columns]
+    for k, item in enumerate(inputs):
+        part, at_kink = flat.columns(k), item.worst is not None and bool(item.worst.sides)
+        at_kink |= any(part.start <= i < part.stop for i in kinked)
+        if item.verdict == "pass" and item.resolution is None and flat.arrays[k].size and not item.negligible | at_kink:
+            yield f"{item.name}: {TRIVIAL}{WEIGHTED if flat.out_shape else OTHER_POINT}"
 
 
 def slight_notes(entries: Entries) -> Iterator[str]:

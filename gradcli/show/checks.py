@@ -18,7 +18,8 @@ def details(check: CheckReport) -> list[str]:
     lines = [f"{check.name}: {basis_line(check)}"] if basis_line(check) else []
     for item in check.inputs:
         seen = "" if item.resolution is None else f"; a relative error above {item.resolution:.1g} would have been seen"
-        lines.append(f"{check.name}: input {item.name}: {item.verdict}; {item.digits:.1f} digits agree{seen}")
+        digits = f"; {item.digits:.1f} digits agree" if seen or item.verdict != "pass" else ""  # zeros have no digits
+        lines.append(f"{check.name}: input {item.name}: {item.verdict}{digits}{seen}")
     return [*lines, f"{check.name}: {check.seconds:.3g} s"]
 
 

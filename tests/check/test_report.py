@@ -10,6 +10,7 @@ import gradcli
 from gradcli.check.check import Check
 from gradcli.check.declare import check_gradient
 from gradcli.cli.main import cli
+from gradcli.show.checks import details
 from tests.tape.build import function
 
 X = np.array([1.0, 2.0, 4.0])
@@ -222,3 +223,35 @@ DRAWN = np.random.default_rng(0).random(2).tolist()
 def test_the_command_that_repeats_a_check_gives_numbers_or_draws_them_again(words, again):
     done = CliRunner().invoke(cli, ["gradcheck", *words, "--wrt", "x", "--grad", "3*x", "-f", "table"])
     assert f" {' '.join(again)} --wrt x" in done.output.partition("again: gradcli gradcheck ")[2]
+
+
+HIDDEN = np.random.default_rng(1).normal(size=(6, 3))
+
+
+def network(w, b, v):
+    return np.sum((np.maximum(HIDDEN @ w + b, 0) @ v - 1) ** 2)
+
+
+def network_gradient(w, b, v, sign=1.0):
+    z = HIDDEN @ w + b
+    off = 2 * (np.maximum(z, 0) @ v - 1)
+    back = np.outer(off, v) * (z > 0)
+    return HIDDEN.T @ back, back.sum(axis=0), sign * np.maximum(z, 0).T @ off
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["pass", "fail"])
+@pytest.mark.parametrize(("v", "unseen"), [(np.zeros(4), "wb"), (np.ones(4), "")], ids=["zeros", "ones"])
+def test_inputs_whose_derivative_is_zero_at_the_point_are_noted_once(v, unseen, sign):
+    at = {"w": np.random.default_rng(2).normal(size=(3, 4)), "b": np.full(4, 0.1), "v": v}
+    report = check_gradient(network, lambda w, b, v: network_gradient(w, b, v, sign), at)
+    assert report.verdict == ("pass" if sign > 0 else "fail")
+    noted = [note.partition(":")[0] for note in report.notes if "no effect on the output at this point" in note]
+    assert noted == list(unseen)
+    for item, line in zip(report.inputs, details(report)[1:-1], strict=True):
+        assert ("digits agree" in line) is (item.name not in unseen), line
+
+
+@pytest.mark.parametrize("count", [2, 12])
+def test_a_claim_of_zero_at_a_kink_is_no_derivative_of_zero(count):
+    report = check_gradient(lambda x: np.abs(x).sum(), np.sign, {"x": np.zeros(count)})
+    assert report.verdict == "pass" and not any("no effect" in note for note in report.notes)
