@@ -162,7 +162,7 @@ def outputs_reordered(block: InputBlock) -> Iterator[Hypothesis]:
             )
             yield Hypothesis("rolled", text, functools.partial(with_outputs_rolled, shift, axis))
         if n > 1:
-            text = f"rolled index: the derivatives of the outputs are in reverse order along axis {axis}"
+            text = f"the derivatives of the outputs are in reverse order along axis {axis}"
             yield Hypothesis("reversed", text, functools.partial(with_outputs_reversed, axis))
 
 
@@ -221,7 +221,7 @@ def along_axes(block: InputBlock) -> Iterator[Hypothesis]:
             yield moved_rows("rolled", text, functools.partial(np.roll, shift=-shift, axis=axis))
     for several in itertools.chain.from_iterable(itertools.combinations(axes, k + 1) for k in range(len(axes[:4]))):
         where = f"axis {several[0]}" if len(several) == 1 else f"the axes {', '.join(map(str, several))}"
-        text = f"rolled index: the elements are in reverse order along {where}"
+        text = f"the elements are in reverse order along {where}"
         yield moved_rows("reversed", text, functools.partial(np.flip, axis=several))
 
 

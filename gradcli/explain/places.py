@@ -282,7 +282,7 @@ def mostly_negative(block: InputBlock) -> str:
     if len(block.a) > 1 or not others.any() or count < MOSTLY * block.wrong.sum():
         return ""
     place = wrong_place_text(block, others.any(axis=0)) or f"in {int(others.sum())} others"
-    return f"the sign is wrong in {count} elements; there is another mistake {place}"
+    return f"the sign is wrong in {count} elements{of_combination(block)}; there is another mistake {place}"
 
 
 def single_text(block: InputBlock, total: int) -> str:
@@ -411,7 +411,8 @@ def wrong_pattern(block: InputBlock) -> str:
     listed = [
         f"{(n := int(where.sum()))} {'is' if n == 1 else 'are'} {w}" for w, where in counts.items() if where.any()
     ]
-    return f"of the wrong claims, {', '.join(listed)}" if len(listed) > 1 or "neither" not in listed[0] else ""
+    known = len(listed) > 1 or "neither" not in listed[0]
+    return f"of the wrong claims{of_combination(block)}, {', '.join(listed)}" if known else ""
 
 
 def range_of_ratios(block: InputBlock) -> str:
@@ -423,9 +424,16 @@ def range_of_ratios(block: InputBlock) -> str:
     low, high = float(ratios.min()), float(ratios.max())
     if max(abs(low - 1), abs(high - 1)) < NEAR_ONE:
         off = np.abs(ratios - 1)
-        return f"the wrong elements have relative errors of {off.min():.2g} to {off.max():.2g}"
+        return f"the wrong elements have relative errors of {off.min():.2g} to {off.max():.2g}{of_combination(block)}"
     everything = "all" if block.wrong.all() else "the wrong"
     least, most = f"{low:z.3g}", f"{high:z.3g}"
     if least == most:
-        return f"{everything} elements are off by nearly the same factor: the claim is {least} times the derivative"
-    return f"{everything} elements are off by different factors: the claim is {least} to {most} times the derivative"
+        how, factors = "nearly the same factor", least
+    else:
+        how, factors = "different factors", f"{least} to {most}"
+    return f"{everything} elements are off by {how}: the claim is {factors} times the derivative{of_combination(block)}"
+
+
+def of_combination(block: InputBlock) -> str:
+    """Say that numbers do not belong to single outputs, if that is so."""
+    return "" if block.whole else " of a random combination of the outputs"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -174,15 +175,32 @@ def arrays_behind(claim: Claim) -> dict[str, np.ndarray]:
     """Return the arrays that the code of a claim's functions uses, also through closures, by their names there."""
     arrays: dict[str, np.ndarray] = {name: x for name, x in claim.constants.items() if isinstance(x, np.ndarray)}
     for function in claim.functions:
-        code, names = getattr(function, "__code__", None), {}
-        if code is not None:
-            cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
-            names = {id(cell.cell_contents): name for name, cell in cells if is_filled(cell)}
-            names |= {id(function.__globals__[name]): name for name in code.co_names if name in function.__globals__}
-        for x in reachable_from(function):
+        reached = list(reachable_from(function))
+        names: dict[int, str] = {}
+        for x in reached[::-1]:  # the names in the function itself come before those in functions that it calls
+            names |= names_in_function(x)
+        for x in reached:
             if isinstance(x, np.ndarray) and not any(x is known for known in arrays.values()):
-                arrays[names.get(id(x), f"an array of shape {x.shape} that the code uses")] = x
+                name = names.get(id(x), "")
+                arrays[f"{UNNAMED} {x.shape} that the code uses" if not name or name in arrays else name] = x
     return arrays
+
+
+UNNAMED = "an array of shape"
+"""How the words for an array without a name begin."""
+
+
+def names_in_function(x: Any) -> dict[int, str]:
+    """Return the names of what a Python function uses, by id: in its closure, in its globals, and in modules there."""
+    code, variables = getattr(x, "__code__", None), getattr(x, "__globals__", None)
+    if not isinstance(code, CodeType) or not isinstance(variables, dict):
+        return {}
+    cells = zip(code.co_freevars, getattr(x, "__closure__", None) or (), strict=False)
+    names = {id(cell.cell_contents): name for name, cell in cells if is_filled(cell)}
+    used = [(name, variables[name]) for name in code.co_names if name in variables]
+    for module in (module for _, module in used if isinstance(module, ModuleType)):
+        names |= {id(vars(module)[name]): name for name in code.co_names if name in vars(module)}
+    return names | {id(value): name for name, value in used}
 
 
 def is_filled(cell: Any) -> bool:

@@ -28,6 +28,20 @@ def test_what_a_part_of_the_elements_lacks_is_named_with_their_place(f, grad, wo
     assert words in finding.text and finding.text.endswith(", at index [0] to [2]")
 
 
+WEIGHTS = np.array([1.5, 0.4, -2.0, 0.9, 3.0, 0.7])
+
+
+def weights():
+    return WEIGHTS
+
+
+def test_an_array_of_a_function_that_is_called_is_named():
+    f = lambda x: np.sum(weights() * np.sin(x))  # noqa: E731
+    assert check_gradient(f, lambda x: weights() * np.cos(x), AT).verdict == "pass"
+    (finding,) = check_gradient(f, np.cos, AT).diagnosis
+    assert finding.text == "x: a factor WEIGHTS is missing"
+
+
 def test_the_same_difference_in_a_few_elements_is_not_a_missing_constant():
     def kind(which):
         report = check_gradient(lambda x: np.sin(x).sum(), lambda x: np.cos(x) + np.where(which, 0.3, 0), AT)

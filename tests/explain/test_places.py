@@ -191,7 +191,7 @@ def test_a_wrong_sign_is_named_if_it_explains_nine_of_ten(minus, other, named):
     wrong = (a != r)[None]
     block = SimpleNamespace(a=a[None], r=r[None], error=np.zeros((1, len(r))), wrong=wrong, array=np.zeros(len(r)))
     block.flat = SimpleNamespace(edges=[0], label=lambda i: ("x", (i,), ""))
-    block.k = 0
+    block.k, block.whole = 0, True
     assert places.mostly_negative(block).startswith(f"the sign is wrong in {minus} elements") is named
 
 
@@ -235,7 +235,7 @@ def test_the_multiple_of_a_single_element_has_the_digits_that_are_known(a, r, er
     ],
 )
 def test_wrong_claims_are_counted_by_zeros(a, r, error, words):
-    block = SimpleNamespace(a=np.array([a]), r=np.array([r]), error=np.full((1, 3), error), unit=1e-14)
+    block = SimpleNamespace(a=np.array([a]), r=np.array([r]), error=np.full((1, 3), error), unit=1e-14, whole=True)
     block.wrong, block.zero = block.a != block.r, InputBlock.zero.func(block)
     assert words in places.wrong_pattern(block)
     assert bool(words) is bool(places.wrong_pattern(block))
@@ -250,9 +250,11 @@ def test_wrong_claims_are_counted_by_zeros(a, r, error, words):
     ],
 )
 def test_ratios_in_words(a, words):
-    block = SimpleNamespace(a=np.array([a]), r=np.array([[1.0, 3.0]]), wrong=np.ones((1, 2), bool))
+    block = SimpleNamespace(a=np.array([a]), r=np.array([[1.0, 3.0]]), wrong=np.ones((1, 2), bool), whole=True)
     block.known = block.wrong
     assert places.range_of_ratios(block) == words
+    block.whole = False
+    assert places.range_of_ratios(block) == f"{words} of a random combination of the outputs"
 
 
 def test_only_square_jacobians_have_a_diagonal():

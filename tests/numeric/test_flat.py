@@ -143,12 +143,14 @@ USED, UNUSED = np.ones(2), np.ones(3)
 
 def test_arrays_that_the_code_uses_are_named_as_there():
     hidden, also, inner = np.ones(4), np.ones(5), np.ones((6, 1))
+    module = types.ModuleType("data")
+    module.also = np.ones((3, 1))
 
     def helper():
         return inner.sum()
 
     def f(x):
-        return x @ x + USED.sum() + hidden.sum() + helper()
+        return x @ x + USED.sum() + hidden.sum() + helper() + module.also.sum()
 
     def grad(x):
         return 2 * x + 0 * hidden.sum() + 0 * also.sum()
@@ -161,8 +163,9 @@ def test_arrays_that_the_code_uses_are_named_as_there():
         "USED": 2,
         "hidden": 4,
         "also": 5,
+        "inner": 6,
     }
-    assert [name for name in found if "shape" in name] == ["an array of shape (6, 1) that the code uses"]
+    assert [name for name in found if "shape" in name] == ["an array of shape (3, 1) that the code uses"]
 
 
 def test_a_cell_may_be_empty():
