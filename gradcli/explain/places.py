@@ -52,7 +52,7 @@ def part_hypotheses(block: InputBlock) -> Iterator[Hypothesis]:
         head, comma, rest = named.text.partition(":")[0].partition(",")
         text = f"{head} {where_text(block)}{comma}{rest}"
         fixed = functools.partial(divided_where, block.wrong, named.of)
-        yield Hypothesis(named.kind, text, fixed, general=False, fitted=int(where.sum()) if named.kind != "sign" else 2)
+        yield Hypothesis(named.kind, text, fixed, general=False, fitted=0 if named.kind == "sign" else int(where.sum()))
     if int(where.sum()) > 2 and ratio.digits >= FEWEST_DIGITS:
         fixed = functools.partial(divided_where, block.wrong, functools.partial(constantly, c))
         number = readable_factor(c) if ratio.is_precise else f"{c:.{ratio.digits}g}"

@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from gradcli import check_gradient
 from gradcli.explain.block import InputBlock
-from gradcli.explain.evidence import DiagnosisEvidence, DiagnosisStatement, Hypothesis, multiplied_input
+from gradcli.explain.evidence import MOST_POINTS, DiagnosisEvidence, DiagnosisStatement, Hypothesis, multiplied_input
 
 RIGHT = np.array([1.0, -2.0, 0.5])
 
@@ -48,6 +49,24 @@ def test_a_hypothesis_must_hold_at_another_point_and_must_not_fail_at_any(others
 def test_a_constant_fitted_to_few_numbers_needs_more_points(fitted, others, expected):
     hypothesis = Hypothesis("factor", "", lambda at: at.a / 2, fitted=fitted)
     assert confirmed(hypothesis, *[2] * others) is expected
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("made", [10, 5000])
+def test_calls_are_left_for_other_points_whatever_the_check_took(made, outputs):
+    claim = SimpleNamespace(budget=SimpleNamespace(made=made, left=np.inf))
+    place = SimpleNamespace(flat=SimpleNamespace(claim=claim, f0=np.zeros(outputs)))
+    evidence = DiagnosisEvidence([block(2)] * 4, place)
+    for here in evidence.here:
+        here.wrong[:] = True
+    assert evidence.left() >= MOST_POINTS * evidence.cost
+
+
+def test_a_wrong_sign_is_confirmed_by_the_only_other_point_at_which_the_function_has_a_value():
+    f = lambda x: np.sin(x) if 2.9 < x < 3.03 else np.nan  # noqa: E731
+    assert check_gradient(f, np.cos, {"x": 3.0}).verdict == "pass"
+    (finding,) = check_gradient(f, lambda x: -np.cos(x), {"x": 3.0}).diagnosis
+    assert finding.kind == "sign"
 
 
 def test_a_point_where_the_claim_is_right_confirms_nothing():
