@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,6 +60,23 @@ def find_loss(file: str, name: str) -> Callable | None:
     if loaded:
         return None
     return named_function(getattr(import_file(file), name, None), name)
+
+
+LIST_USED = re.compile(r"\b(list|sequence|ReplayedBatches)\b")
+"""What the message of a TypeError or AttributeError contains if a list was used as something else."""
+
+
+def hint_on_call(loss: Callable, name: str, error: Exception) -> str | None:
+    """Say how a declared loss is called if it takes other arguments, or uses the list of batches as a tensor."""
+    misused = isinstance(error, TypeError | AttributeError) and LIST_USED.search(str(error)) is not None
+    try:
+        inspect.signature(loss).bind(None, None)
+    except TypeError:
+        misused = True
+    except ValueError:  # it has no signature
+        pass
+    called = f"gradcli calls {name}(model, batches), where batches is the list of the batches since the step before"
+    return called if misused else None
 
 
 def is_loaded_from(path: object, file: str) -> bool:

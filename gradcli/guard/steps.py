@@ -17,7 +17,7 @@ from ..results.checks import Finding
 from ..results.inputs import InputCheck
 from ..results.steps import Problem, StepReport, StepWeight
 from ..user.tracebacks import users_path, users_trace
-from .declared_loss import find_loss
+from .declared_loss import find_loss, hint_on_call
 from .step_causes import explain_whole
 from .step_evidence import Named, StepEvidence, list_of_names
 from .step_fit import ROUNDING_MARGIN, GradientComparison, clipped_norms, join_vectors, vector_length
@@ -56,7 +56,8 @@ def check_training_step(moment: Any, settings: Mapping[str, Any]) -> tuple[Any, 
         return key, Problem(error.message, error.hint, recorded(step, moment), **place)
     except Exception as error:
         message = f"{name} raised {describe_error(error)}"
-        return key, Problem(message, None, recorded(step, moment), users_trace(error), **place)
+        hint = hint_on_call(loss, name, error)
+        return key, Problem(message, hint, recorded(step, moment), users_trace(error), **place)
     seconds = time.monotonic() - start
     return key, StepReport(name, verdict=found.pop("verdict"), seconds=seconds, **place, **found)
 

@@ -345,6 +345,7 @@ for x, y in loader if TRAINS else ():
     ("body", "message"),
     [
         ("return batches[0]['x']", "full_loss raised TypeError"),
+        ("return model(batches).mean()", "full_loss raised TypeError"),
         ("return model(batches[0][0])", "full_loss returned 4×1 numbers instead of one"),
         (
             "return torch.nn.Linear(3, 1)(batches[0][0]).mean()",
@@ -359,6 +360,7 @@ def test_a_loss_that_cannot_be_used_is_one_error(body, message, tmp_path):
     assert done.returncode == 2 and not checks and "Traceback" not in said
     assert said.startswith(f"error: {message}")
     assert "recorded at step 1: 1 batch of (4×3 float32, 4×1 float32); the model is Linear" in said
+    assert ("hint: gradcli calls full_loss(model, batches)" in said) is ("TypeError" in message)
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,26 @@ def test_errors_of_the_loss_say_what_was_recorded(monkeypatch, error, message):
     assert found.recorded == "recorded at step 2: 2 batches of (x: 3 float32); the model is NoneType"
 
 
+@pytest.mark.parametrize(
+    ("loss", "hinted"),
+    [
+        (lambda batches: 0.0, True),
+        (lambda model, x, y: 0.0, True),
+        (lambda model, batches: batches.mean(), True),
+        (lambda model, batches: 2.0 * batches, True),
+        (lambda model, batches: batches[0] + "a", False),
+        (lambda model, batches: {}["a"], False),
+        (lambda model, batches, scale=1.0: 1 / 0, False),
+    ],
+)
+def test_an_error_says_how_the_loss_is_called_if_it_expects_something_else(monkeypatch, loss, hinted):
+    step = Step()
+    step.declared = lambda **_: loss(None, [1.0])
+    found = judged(step, monkeypatch, found=loss)
+    assert isinstance(found, Problem) and found.message.startswith("full_loss raised ")
+    assert ("gradcli calls full_loss(model, batches)" in (found.hint or "")) is hinted
+
+
 def test_a_loss_that_is_not_defined_yet(monkeypatch):
     found = judged(Step(), monkeypatch, found=None)
     assert isinstance(found, Problem) and "did not define 'full_loss' before step 2" in found.message
