@@ -268,7 +268,7 @@ class CheckReport:
         whole = any(finding.kind in WHOLE_FINDINGS for finding in self.diagnosis)
         if self.verdict not in ("fail", "accepted") or worst is None:
             return self.message or "no reason was given"
-        if items[0].verdict != "fail" and (whole or (self.verdict == "fail" and self.message)):  # no element is wrong
+        if items[0].verdict != "fail" and (whole or "direction" in dict(self.seen)):  # no element is known to be wrong
             return self.message or "no reason was given"
         text = items[0].worst_text(precision)
         if worst.sides is not None or not worst.numeric_error < abs(worst.numeric) < float("inf"):
