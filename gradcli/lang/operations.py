@@ -58,7 +58,8 @@ class Inlined(ast.NodeTransformer):
         formula = formula_of(meant) if inspect.isfunction(meant) and entry is None else None
         if entry is not None and entry.twin:
             formula = list(OPERAND_NAMES), ast.parse(entry.twin, mode="eval").body
-        if formula is None or len(formula[0]) < len(node.args):
+        takes_more = inspect.isfunction(meant) and meant.__code__.co_flags & inspect.CO_VARARGS
+        if formula is None or (len(formula[0]) < len(node.args) and not takes_more):
             return node
         return Renamed(dict(zip(formula[0], node.args, strict=False))).visit(copy.deepcopy(formula[1]))
 

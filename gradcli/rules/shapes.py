@@ -172,7 +172,7 @@ def conjugate(x: Any) -> Any:
 
 
 def mask(condition: Any, *operands: Any) -> Any:
-    """where(condition, 1, 0), in the common type of the operands. Python numbers among them have no type."""
+    """where(condition, 1, 0); in the common type of the operands. Python numbers among them have no type."""
     return condition.astype(next(x.dtype for x in operands if hasattr(x, "dtype")))
 
 
