@@ -138,7 +138,10 @@ def summed(e: StepEvidence, c: float) -> Named | None:
                 "summed", f"{short_number(c)} times too large: the sum over {n:g} {name} was not divided by {n:g}"
             )
         if n > 1 and e.near(c, 1 / n):
-            return Named("summed", f"{n:g} times too small: divided by the number of {name} twice")
+            text = f"{n:g} times too small: divided by the number of {name} twice"
+            if e.count == 1:  # a window of one batch may be divided by the size of a whole one
+                return Named("step-factor", f"{text}, or by a number of batches although this step has 1 batch")
+            return Named("summed", text)
     return None
 
 

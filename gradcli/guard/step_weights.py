@@ -213,6 +213,7 @@ def has_whole_weights(fit: ColumnFit) -> bool:
 
 
 def terms_text(e: StepEvidence, names: Sequence[str], fit: ColumnFit) -> Named:
+    """Name the terms whose weights are not 1. A term is repeated if it counts once for each batch, else scaled."""
     table = weights_of(fit.weights, [1.0] * len(names), names)
     tolerance = np.maximum(4 * fit.errors, 1e-5)
     odd = [k for k in range(len(names)) if abs(fit.weights[k] - 1) > tolerance[k]] or [
@@ -223,13 +224,11 @@ def terms_text(e: StepEvidence, names: Sequence[str], fit: ColumnFit) -> Named:
     if missing:
         text = f"term {list_of_names(missing)} does not contribute: {shown}; 1 is declared"
         return Named("term-missing", text, table, fit.sum)
+    times = e.count
     for k in odd:
-        times = round(fit.weights[k])
         if times > 1 and abs(fit.weights[k] - times) <= max(tolerance[k], WHOLE * times):
-            text = f"term '{names[k]}' counts {times} times"
-            if times == e.count:
-                text += ", once for each batch"
-            return Named("term-repeated", f"{text}: {shown}; 1 is declared", table, fit.sum)
+            text = f"term '{names[k]}' counts {times} times, once for each batch: {shown}; 1 is declared"
+            return Named("term-repeated", text, table, fit.sum)
     return Named("term-scaled", f"{shown}; 1 is declared", table, fit.sum)
 
 

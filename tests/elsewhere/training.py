@@ -529,7 +529,7 @@ def small_network():
 
 @case("first", small_terms)
 def term_three_times_in_a_small_network():
-    """term-repeated"""
+    """term-scaled"""
     train_small(lambda z, _: z.pow(2).mean() + 1.5 * z.abs().mean())
 
 

@@ -153,6 +153,7 @@ CASES = {
     "parameter-scaled": (FakeStep(), lambda s: scaled_block(s, "first", 10), "first: 10 times"),
     "term-missing": (two_terms(), lambda s: s.term("nll"), "term 'aux' does not contribute"),
     "term-repeated": (two_terms(), lambda s: s.term("nll") + 4 * s.term("aux"), "counts 4 times, once for each batch"),
+    "term-scaled by a whole number": (two_terms(), lambda s: s.term("nll") + 3 * s.term("aux"), "aux 3"),
     "term-scaled": (two_terms(), lambda s: s.term("nll") + 0.3 * s.term("aux"), "aux 0.3"),
     "term-detached of one number": (
         two_terms(),
@@ -261,6 +262,9 @@ def test_a_kept_gradient_and_usual_factors_are_named_for_few_numbers(count):
     found = cause_in_numbers(count, lambda exact: exact + before, before=({"first": before}, {"first": before}))
     assert found.rule == "gradient-kept"
     assert cause_in_numbers(count, lambda exact: 12 * exact).rule == "summed"
+    found = cause_in_numbers(count, lambda exact: exact / 12)
+    both = "by the number of rows twice, or by a number of batches although this step has 1 batch"
+    assert found.rule == "step-factor" and both in found.text
     assert "opposite sign" in cause_in_numbers(count, lambda exact: -exact).text
 
 
