@@ -30,7 +30,6 @@ WIDTHS = (FIRST, FIRST / RATIO, FIRST / RATIO**2)  # of the fits along a directi
 PRECISE = 1e-9  # relative error at which a narrower fit is not tried: a choice
 PER_SLOPE = FEW + 1  # calls for a fit
 OWN_CALLS = 300  # calls for the explanation of a fail with several outputs, whatever the check took: a choice
-RESERVED_CALLS = 12 * PER_SLOPE  # the same for one output: three points for four inputs
 MOST_POINTS = 2  # other points in the same shape, if the budget of calls allows
 FACTORS = (-1.0, 0.125)  # of an input of equal elements, for other points at which a statement must hold: a choice
 SIGNS = (1.0, -1.0, 0.3, -0.3)  # where other points are tried, in order
@@ -205,7 +204,7 @@ class DiagnosisEvidence:
         self.here, self.place, self.elsewhere = here, place, elsewhere
         made = 0 if place is None else place.flat.claim.budget.made
         several = place is not None and len(place.flat.f0) > 1
-        self.limit = max(FAIL_CALLS, made + (OWN_CALLS if several else RESERVED_CALLS))
+        self.limit = max(FAIL_CALLS, made + OWN_CALLS) if several else FAIL_CALLS
         self.reordered: dict[tuple[int, bool], InputBlock | None] = {}
         self.mirrored: dict[int, InputBlock | None] = {}
         self.narrowed: dict[tuple[int, bool, float, float], tuple[float, float] | None] = {}

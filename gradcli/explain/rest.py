@@ -19,7 +19,9 @@ from ..numeric.locate import FAIL_CALLS
 from ..numeric.probe import Probe
 from ..numeric.verdict import FAIL, OPEN, SMALL_EFFECT, UNDECIDED, Entries, state_by
 from .block import BEYOND
-from .evidence import OWN_CALLS, RESERVED_CALLS, claims_diagonal, is_elementwise
+from .evidence import OWN_CALLS, PER_SLOPE, claims_diagonal, is_elementwise
+
+RESERVED_CALLS = 12 * PER_SLOPE  # calls kept for the explanation: three points for four inputs
 
 
 def decide_rest(entries: Entries, probe: Probe) -> frozenset[int]:
