@@ -479,13 +479,13 @@ def compare_by_estimates(entries: Entries, probe: Probe, request: Request) -> No
     probe.run(every=request.show == "all" and flat.size <= MOST_ONE_BY_ONE)
     if probe.out_of_calls:
         return
-    meeting = entries.rows_at_kinks | {*np.flatnonzero(entries.is_constant).tolist()}
+    meeting = entries.rows_at_kinks | entries.is_constant
     every = not np.isnan(entries.value[:, ~flat.fixed]).any()
     with contextlib.suppress(OutOfCallsError):
-        if meeting and flat.size > 1 and every and (entries.kinks or not probe.directions.adds_up()):
+        if meeting.any() and flat.size > 1 and every and (entries.kinks or not probe.directions.adds_up()):
             from ..numeric.kink import settle_kinks
 
-            settle_kinks(entries, meeting, request.seed)
+            settle_kinks(entries, np.flatnonzero(meeting).tolist(), request.seed)
         probe.look_next_to_kinks()
     entries.fail_together()
 

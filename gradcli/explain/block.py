@@ -111,15 +111,17 @@ class InputBlock:
     @functools.cached_property
     def known(self) -> np.ndarray:
         """Mask of elements whose derivative is known well enough, and far enough from 0, to fit constants to it."""
-        with np.errstate(invalid="ignore"):
-            accurate = (self.r != 0) & (MARGIN * self.error <= SURE_ERROR * np.abs(self.r))
-            return accurate & np.isfinite(self.r) & np.isfinite(self.a)
+        return self.known_within(SURE_ERROR)
 
     @functools.cached_property
     def resolved(self) -> np.ndarray:
         """Mask of elements whose derivative is known well enough to show a usual multiple of it."""
+        return self.known_within(ROUGHLY_KNOWN)
+
+    def known_within(self, relative: float) -> np.ndarray:
+        """Return a mask of elements whose derivative is known to within a relative error, and is not 0."""
         with np.errstate(invalid="ignore"):
-            accurate = (self.r != 0) & (MARGIN * self.error <= ROUGHLY_KNOWN * np.abs(self.r))
+            accurate = (self.r != 0) & (MARGIN * self.error <= relative * np.abs(self.r))
             return accurate & np.isfinite(self.r) & np.isfinite(self.a)
 
     @functools.cached_property

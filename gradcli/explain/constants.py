@@ -94,7 +94,7 @@ def constant_factor(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[
         yield Hypothesis("factor", text, lambda at: at.a / c, fitted=fitted)
         return
     for named in constants_near(block, ratio, bool(evidence.in_shapes(block))):
-        own = 0 if named.kind == "sign" else fitted  # a sign is no number that was fitted
+        own = 0 if named.kind == "sign" else fitted  # a sign is not a fitted number
         yield Hypothesis(named.kind, named.text, divided_by_number(named.of), fitted=own)
     if ratio.digits >= FEWEST_DIGITS:
         text = multiple_of_derivative(f"{c:.{ratio.digits}g}")

@@ -204,14 +204,14 @@ def number_anywhere(number: float, at: InputBlock) -> np.ndarray:
 def place_by_value(block: InputBlock, some: np.ndarray, condition: RegionCondition) -> DiagnosisStatement:
     """Return the statement that exactly the elements for which a condition holds are wrong."""
     claimed, known = block.a[0][some], block.r[0][some]
-    details = "" if np.isfinite(block.r[block.wrong]).all() else " and at a kink"
+    kinks, details = "" if np.isfinite(block.r[block.wrong]).all() else " and at a kink", ""
     if not claimed.any():
-        details += ", where the claim is 0 and the derivative is not;"
+        details = ", where the claim is 0 and the derivative is not"
     elif np.ptp(np.abs(known)) <= 1e-6 * np.abs(known).max() and len(known) > 1:
         numbers = [known[0]] if (known > 0).all() or (known < 0).all() else [abs(known[0]), -abs(known[0])]
-        details += f", where the derivative is {' or '.join(f'{number:.6g}' for number in numbers)};"
-    details += "" if details.endswith(";") else ","
-    text = f"wrong where {condition.text}{details} right where {condition.opposite}"
+        details = f", where the derivative is {' or '.join(f'{number:.6g}' for number in numbers)}"
+    stop = ";" if details else ","
+    text = f"wrong where {condition.text}{kinks}{details}{stop} right where {condition.opposite}"
 
     def holds(at: InputBlock) -> bool:
         inside, smooth = np.broadcast_to(condition.of(at), at.a.shape), np.isfinite(at.r)

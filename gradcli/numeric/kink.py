@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -72,7 +73,7 @@ LEAST_STRAIGHT = 0.8  # fraction of nearby gradients that must reproduce the dir
 MOST_SUPPORTS = 60  # maximum number of directions to try to separate a claim from a hull: a choice
 
 
-def settle_kinks(entries: Entries, rows: set[int], seed: int, among: np.ndarray | None = None) -> None:
+def settle_kinks(entries: Entries, rows: Iterable[int], seed: int, among: np.ndarray | None = None) -> None:
     """Decide rows in which several elements have kinks, or seem wrong where kinks may meet.
 
     among: the elements that may have kinks, if only these were compared alone.
@@ -115,7 +116,7 @@ class Slopes:
 
     @functools.cached_property
     def probes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Random directions in which all elements among those move, and the derivatives along them."""
+        """Random directions in which all elements of `among` move, and the derivatives along them."""
         directions = self.random(PROBES, self.among)
         return directions, *self.along(directions)
 

@@ -94,13 +94,18 @@ class Nearby:
         if self.contradicts_slopes(open_rows):
             return True
         if there is not None:
-            self.entries.accept_near_kink(open_rows, self.jumps | (self.outside > 0))
+            self.entries.accept_near_kink(open_rows, self.at_kinks)
         return there is not None
 
     @property
+    def at_kinks(self) -> np.ndarray:
+        """A mask of the entries that have kinks, or claims unlike those nearby: (R, n)."""
+        return self.jumps | (self.outside > 0)
+
+    @property
     def kinked(self) -> np.ndarray:
-        """The elements that have kinks, or claims unlike those nearby, by number."""
-        return np.flatnonzero((self.jumps | (self.outside > 0)).any(axis=0))
+        """The elements with such entries, by number."""
+        return np.flatnonzero(self.at_kinks.any(axis=0))
 
     @functools.cached_property
     def bound_there(self) -> np.ndarray | None:
@@ -261,7 +266,7 @@ class Nearby:
     def meeting(self, j: int, direction: np.ndarray) -> np.ndarray:
         """Return a mask of the elements with kinks of row j that move along a direction; of all if none is known."""
         moved = (direction != 0) & ~self.flat.fixed
-        kinked = self.jumps[j] | (self.outside[j] > 0)
+        kinked = self.at_kinks[j]
         kinked[self.entries.kinks.get(j, [])] = True
         return moved & kinked if (moved & kinked).any() else moved
 

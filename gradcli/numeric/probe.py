@@ -214,11 +214,11 @@ class Probe:
 
     def settle_shared_kinks(self, few: np.ndarray) -> None:
         """Decide rows in which several of a few elements have kinks, if they share one."""
-        rows = self.entries.rows_at_kinks | {*np.flatnonzero(self.entries.unknown_at_kinks.any(axis=1)).tolist()}
-        if rows and len(few) > 1 and not np.isnan(self.entries.value[:, few]).any():
+        rows = self.entries.rows_at_kinks | self.entries.unknown_at_kinks.any(axis=1)
+        if rows.any() and len(few) > 1 and not np.isnan(self.entries.value[:, few]).any():
             from .kink import settle_kinks
 
-            settle_kinks(self.entries, rows, self.seed, few)
+            settle_kinks(self.entries, np.flatnonzero(rows).tolist(), self.seed, few)
 
     def take_out(self, few: np.ndarray, probed: Probed) -> bool:
         """Compare a few elements alone, and remove them from all directions; return whether that settles the others."""

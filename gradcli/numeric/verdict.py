@@ -272,11 +272,11 @@ class Entries:
         return ((self.state == FAIL) & np.isfinite(self.claimed)).any(axis=1) & ~near
 
     @property
-    def rows_at_kinks(self) -> set[int]:
-        """Rows in which several elements have kinks, or claims seem wrong that may be slopes at one."""
-        return {j for j, columns in self.kinks.items() if len(columns) > 1} | {
-            *np.flatnonzero(self.may_be_kinks).tolist()
-        }
+    def rows_at_kinks(self) -> np.ndarray:
+        """Rows in which several elements have kinks, or claims seem wrong that may be slopes at one: a mask, (R,)."""
+        rows = self.may_be_kinks
+        rows[[j for j, columns in self.kinks.items() if len(columns) > 1]] = True
+        return rows
 
     @property
     def is_constant(self) -> np.ndarray:
