@@ -62,8 +62,9 @@ def errors_of(flat: Flat, numbers: NumbersByInput) -> NumbersByInput:
     """
     claim, rng = flat.claim, np.random.default_rng(1)
     most = {name: np.zeros(x.shape) for name, x in numbers.items()}
-    arrays = arrays_behind(claim).values()
-    constants = [x for x in arrays if x.dtype.kind in "fc" and x.flags.writeable and x.size <= MOST_MOVED]
+    constants = [
+        x for _, x in arrays_behind(claim) if x.dtype.kind in "fc" and x.flags.writeable and x.size <= MOST_MOVED
+    ]
     nearby = ((near, constants) for near in neighbours(claim, ASKED_AGAIN, rng))
     for near, changed in itertools.chain([(claim.at, [])], nearby):
         with contextlib.suppress(CallError), moved_by_rounding(changed, rng):

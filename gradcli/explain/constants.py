@@ -128,7 +128,7 @@ def lengths_of_block(block: InputBlock) -> list[Length]:
             found.append(Length(length_of(name, None), f"the size of {name}"))
     outs = range(len(block.flat.out_shape))
     found += [Length(functools.partial(length_of_output, axis), "a length of the output") for axis in outs]
-    around = {n for x in arrays_behind(block.flat.claim).values() for n in (*x.shape, x.size)}
+    around = {n for _, x in arrays_behind(block.flat.claim) for n in (*x.shape, x.size)}
     found += [
         Length(functools.partial(constantly, n), "a length of an array that the code uses") for n in sorted(around)
     ]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numeric.flat import UNNAMED, arrays_behind
+from ..numeric.flat import arrays_behind
 from .block import InputBlock
 
 MOST_ARRAYS = 6  # most arrays used by the code that are tried: a choice
@@ -159,8 +159,7 @@ def sources(block: InputBlock) -> Iterator[tuple[str, BlockValues]]:
     if block.whole and flat.out_dtype.kind == "f" and "f" not in block.at:
         yield "f", lambda at: at.output
     yield from differences_of_inputs(block)
-    arrays = {name: x for name, x in arrays_behind(flat.claim).items() if x.dtype.kind == "f" and x.size > 1}
-    held = [(name, x) for name, x in arrays.items() if not name.startswith(UNNAMED)]
+    held = [(name, x) for name, x in arrays_behind(flat.claim) if name and x.dtype.kind == "f" and x.size > 1]
     for name, x in held[:MOST_ARRAYS] if block.whole else ():
         if fits(x.shape, flat.out_shape) and not block.diagonal:
             yield name, functools.partial(constant_of_outputs, np.broadcast_to(x, flat.out_shape))

@@ -171,23 +171,22 @@ def scales_of(x: np.ndarray) -> np.ndarray:
     return np.where(good, size, min(middle, 1.0))
 
 
-def arrays_behind(claim: Claim) -> dict[str, np.ndarray]:
-    """Return the arrays that the code of a claim's functions uses, also through closures, by their names there."""
-    arrays: dict[str, np.ndarray] = {name: x for name, x in claim.constants.items() if isinstance(x, np.ndarray)}
+def arrays_behind(claim: Claim) -> list[tuple[str, np.ndarray]]:
+    """Return the arrays that the code of a claim's functions uses, also through closures, each with its name there.
+
+    The name is "" if the code has no name for the array, or another array has the same one.
+    """
+    arrays = [(name, x) for name, x in claim.constants.items() if isinstance(x, np.ndarray)]
     for function in claim.functions:
         reached = list(reachable_from(function))
         names: dict[int, str] = {}
         for x in reached[::-1]:  # the names in the function itself come before those in functions that it calls
             names |= names_in_function(x)
         for x in reached:
-            if isinstance(x, np.ndarray) and not any(x is known for known in arrays.values()):
+            if isinstance(x, np.ndarray) and not any(x is known for _, known in arrays):
                 name = names.get(id(x), "")
-                arrays[f"{UNNAMED} {x.shape} that the code uses" if not name or name in arrays else name] = x
+                arrays.append(("" if any(name == other for other, _ in arrays) else name, x))
     return arrays
-
-
-UNNAMED = "an array of shape"
-"""How the words for an array without a name begin."""
 
 
 def names_in_function(x: Any) -> dict[int, str]:

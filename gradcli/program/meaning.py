@@ -16,7 +16,7 @@ from ..api.ndarray import NDARRAY_FORMS
 from ..errors import TargetError
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
-from ..user.frameworks import LIBRARIES, names_in, reachable_from
+from ..user.frameworks import is_users_code, names_in, reachable_from
 from .arguments import arrays_in
 
 ARRAY_PACKAGES, TENSOR_PACKAGES = {"numpy", "scipy"}, {"gradcli", "torch"}
@@ -31,7 +31,8 @@ def home_of(x: Any) -> str:
 def users_functions(function: Any) -> Iterator[Any]:
     """Yield a function and the user's functions that it calls."""
     for x in reachable_from(function):
-        if isinstance(getattr(x, "__code__", None), CodeType) and home_of(x) not in LIBRARIES - {"__main__"}:
+        code = getattr(x, "__code__", None)
+        if isinstance(code, CodeType) and is_users_code(code):
             yield x
 
 

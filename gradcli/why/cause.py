@@ -17,6 +17,7 @@ from ..errors import check_known, lines_of_file
 from ..results.causes import Explained, causes
 from ..user.lines import LinePlace, carries, name_at
 from ..user.tracebacks import users_path
+from .passes import Backward, latest_run, operation, rules_for, zero_factor, zero_rule
 from .record import ArraySize, Event, NodeRun, Record, RecordedPass, RecordedStep, RecordedValue, is_finite
 
 
@@ -48,21 +49,7 @@ SHAPES_ALONE = re.compile("_like$|^new_(?!tensor)|^(empty|zeros|ones|full|rand|r
 """Functions whose results depend on numbers and on the shapes of tensors, not on their values."""
 CASTS = re.compile("^(to|type|cast|astype|bool|char|byte|short|int|long|half|bfloat16|float|double|cuda|cpu|clone)$")
 WEAK = ("comparison", "indices", "integer-cast")  # causes that many correct scripts contain as well
-CHOOSE = ("not-chosen", "unselected-branch", "dead-relu", "clamped", "not-selected")
 MASKS = ("where", "maskedfill", "maskedscatter", "mul", "index", "indexput", "maskedselect", "select", "nantonum")
-CANCELS = 64.0  # a sum of at most this many ulps of its largest part is zero
-
-
-def operation(name: str) -> str:
-    """Return the name of an operation in the table of causes, such as logsoftmax for LogSoftmaxBackward0."""
-    return name.partition("Backward")[0].replace("_", "").lower()
-
-
-@functools.cache
-def rules_for(name: str, bad: bool = False) -> list[str]:
-    """Return the rules of an operation; with bad, only those for nan and infinity, else the others."""
-    rules = [rule for rule, cause in causes().items() if operation(name) in cause.ops.split()]
-    return [rule for rule in rules if rule.startswith(("nan-", "overflow")) == bad]
 
 
 def named_step(step: RecordedStep | None) -> str:
@@ -428,50 +415,8 @@ def is_mask(value: RecordedValue) -> bool:
     return value.kind == "b" or any(v.kind == "b" for v in source)
 
 
-def latest_run(parts: list[tuple[NodeRun, ArraySize]]) -> NodeRun:
-    return max((run for run, _ in parts), key=lambda run: run.step.number if run.step else 0)
-
-
 def operand_text(run: NodeRun, text: str) -> str:
     return text.format(run.note.operand.name or "its operand", run.note.text) if run.note else ""
-
-
-def zero_rule(run: NodeRun) -> str:
-    """Return the rule of a node that sends zeros.
-
-    A softmax that is not flat cancels a gradient that is the same for a row. atan2() has no slope where both operands
-    are 0.
-    """
-    rules = rules_for(run.name)
-    if len(rules) < 2:
-        return "".join(rules)
-    operands = run.step.inputs if run.step is not None else ()
-    is_steep = "softmax" in operation(run.name) and run.note is not None and not run.note.flat
-    holds = {
-        "cancelled": is_steep or run.received.low == run.received.high,
-        "singular-point": all(v.state == "zero" for v in operands),
-    }
-    return min(rules, key=lambda rule: (True, None, False).index(holds.get(rule)))
-
-
-def zero_factor(step: RecordedStep) -> tuple[str, LinePlace | None]:
-    """Return the cause of a factor of zeros: a mask, a relu, or else the product itself."""
-    if "masked" in rules_for(step.name):  # dropout() multiplies by a mask of its own
-        return "masked", step.place
-    waiting = [v for v in step.inputs if v.state == "zero"]
-    for value in waiting:
-        if value.kind == "b":
-            return "masked", step.place
-        if (made := value.step) is not None:
-            rules, operands = rules_for(made.name), made.inputs
-            if "dead-relu" in rules:
-                return "dead-relu", made.place
-            if "masked" in rules or "unselected-branch" in rules:
-                operands = tuple([v for v in operands if v.kind != "b"])  # a mask of zeros may mask nothing here
-                if any(v.state != "zero" for v in operands):
-                    return "masked", made.place
-            waiting += [v for v in operands if v.state == "zero" and v not in waiting]
-    return "times-zero", step.place
 
 
 def explained(name: str, state: str, cause: PlacedCause, share: str = "") -> Explained:
@@ -482,69 +427,3 @@ def explained(name: str, state: str, cause: PlacedCause, share: str = "") -> Exp
         code = "".join(lines_of_file(cause.place[0])[line - 1 : line]).strip()
     text = cause.text or (page.text or page.title).format(name=name, **cause._asdict())
     return Explained(name, state, cause.rule, path, line, text, page.fix, code, share)
-
-
-class Backward:
-    """A pass of backward, indexed by where gradients arrive."""
-
-    def __init__(self, which: RecordedPass):
-        self.which = which
-        self.incoming: dict[RecordedValue | int, list[tuple[NodeRun, ArraySize]]] = defaultdict(list)
-        self.zero: dict[int, bool] = {}
-        for run in which.runs:  # in order, so that all a node receives is known when it runs
-            self.zero[run.key] = self.is_zero(run.key, run.received)
-            for to, size in run.sent:
-                self.incoming[to].append((run, size))
-
-    def key(self, value: RecordedValue) -> RecordedValue | int:
-        """Return where the gradient of a value arrives: at a leaf itself, else at the node that made it."""
-        runs = (run.key for run in self.which.runs if run.step is value.step and value.step is not None)
-        return value if value.leaf else next(runs, value)
-
-    def noise(self, run: NodeRun, size: ArraySize) -> float:
-        """Return the largest size of a part that is zero within rounding."""
-        if self.zero[run.key]:
-            return size.most
-        units = max((causes()[rule].units for rule in rules_for(run.name)), default=0.0)
-        return units * run.eps * run.received.most if units else 0.0
-
-    def is_zero(self, key: RecordedValue | int, size: ArraySize) -> bool:
-        """Return whether all that a node or leaf receives is zero within rounding. size: the size of the sum."""
-        parts = self.incoming.get(key)
-        if not parts or size.state != "ok":
-            return size.state == "zero"
-        cancelled = CANCELS * max(r.eps for r, _ in parts) * max(s.most for _, s in parts) if len(parts) > 1 else 0.0
-        return size.most <= cancelled + sum(self.noise(run, part) for run, part in parts)
-
-    def killer(self, key: RecordedValue | int) -> tuple[NodeRun | None, str]:
-        """Return the farthest node that received a gradient and sent zeros towards a key, and its rule if known."""
-        waiting, found = [key], None
-        for key in waiting:
-            parts = self.incoming.get(key, [])
-            if any(part.most > self.noise(run, part) for run, part in parts):  # only their sum is zero
-                return latest_run(parts), "cancelled"
-            for run, _ in parts:
-                if not self.zero[run.key]:
-                    found = run
-                elif run.key not in waiting:
-                    waiting.append(run.key)
-        return found, ""
-
-    def above(self, key: RecordedValue | int) -> Iterator[NodeRun]:
-        """Yield the nodes that a gradient passed through, nearest first."""
-        waiting = [key]
-        for key in waiting:
-            for run, _ in self.incoming.get(key, ()):
-                if run.key not in waiting:
-                    waiting.append(run.key)
-                    yield run
-
-    def chooser(self, run: NodeRun) -> NodeRun:
-        """Return the node that chose among the elements that `run` moves: the nearest above that is not a move."""
-        for other in self.above(run.key):
-            rule = zero_rule(other)
-            if rule in CHOOSE:
-                return other
-            if rule not in ("", "cancelled"):
-                break
-        return run

@@ -16,7 +16,8 @@ from ..results.causes import Explained, Explanation
 from ..user.frameworks import framework_imported, modules_imported
 from ..user.lines import LinePlace
 from ..user.tracebacks import users_path
-from .cause import PlacedCause, Reader, explain_record, explained, operation
+from .cause import PlacedCause, Reader, explain_record, explained
+from .passes import operation
 from .record import Record, RecordedStep
 from .recorder import OwnRecorder
 

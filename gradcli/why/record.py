@@ -87,7 +87,7 @@ class Note(NamedTuple):
     """The operand of a node, in words. hidden: whether nan or infinity came from a gradient of 0.
 
     reached: how many elements the node received a gradient for, if not for all; text is about these. high: the largest
-    element of the operand. flat: whether softmax along some axis is 0 or 1 for them.
+    element of the operand. flat: for a softmax, whether it is 0 or 1 for them along some axis.
     """
 
     operand: RecordedValue
@@ -178,8 +178,13 @@ def is_finite(size: ArraySize) -> bool:
     return size.state in ("ok", "zero")
 
 
-def describe_range(value: RecordedValue, x: np.ndarray, received: list[np.ndarray], eps: float) -> Note:
-    """Describe an operand by its range where a gradient arrived that is not zero within rounding."""
+def describe_range(
+    value: RecordedValue, x: np.ndarray, received: list[np.ndarray], eps: float, soft: bool = False
+) -> Note:
+    """Describe an operand by its range where a gradient arrived that is not zero within rounding.
+
+    soft: whether it is the operand of a softmax.
+    """
     arrived = [np.abs(g) > eps * np.abs(g)[np.isfinite(g)].max(initial=0.0) for g in received]
     arrived = [mask | ~np.isfinite(g) for mask, g in zip(arrived, received, strict=True)]
     count = sum(int(mask.sum()) for mask in arrived)
@@ -187,15 +192,16 @@ def describe_range(value: RecordedValue, x: np.ndarray, received: list[np.ndarra
     mask = next((mask for mask in arrived if mask.shape == x.shape and mask.any()), np.ones(x.shape, bool))
     low, high = f"{x[mask].min():.4g}", f"{x[mask].max():.4g}"
     text = low if low == high else f"between {low} and {high}"
-    flat = any(softmax_is_flat(x, mask, axis, eps) for axis in range(x.ndim))
+    flat = not soft or any(softmax_is_flat(x, mask, axis, eps) for axis in range(x.ndim))
     return Note(value, text, False, reached, float(x.max()), flat)
 
 
 def softmax_is_flat(x: np.ndarray, mask: np.ndarray, axis: int, eps: float) -> bool:
     """Report whether softmax along an axis is 0 or 1 within rounding for the elements in a mask."""
+    import scipy.special
+
     with np.errstate(all="ignore"):
-        p = np.exp(x - x.max(axis, keepdims=True))
-        p = p / p.sum(axis, keepdims=True)
+        p = scipy.special.softmax(x, axis)
     return bool((p * (1 - p) <= eps)[mask].all())
 
 

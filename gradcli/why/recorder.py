@@ -308,21 +308,24 @@ class Recorder:
                         fill(to, which, part)
                     ends = size.state != "zero" and part.most <= eps * size.most
                     if note is None and (ends or (is_finite(size) and not is_finite(part))):
-                        note = self.describe(operands, array, incoming, not is_finite(part), eps)
+                        soft = "softmax" in name.lower()
+                        note = self.describe(operands, array, incoming, not is_finite(part), eps, soft)
             for value in step.outputs if step is not None else ():
                 fill(value, which)
             which.runs.append(NodeRun(key, name, step, size, (*parts,), eps, note, custom))
 
         return hook
 
-    def describe(self, operands: tuple, sent: np.ndarray, received: list, bad: bool, eps: float) -> Note | None:
+    def describe(
+        self, operands: tuple, sent: np.ndarray, received: list, bad: bool, eps: float, soft: bool
+    ) -> Note | None:
         """Describe the operand that a node sent a gradient to, by its first bad element or its range."""
         numbers = [x for x in operands if self.array(x).dtype.kind in "fc"]
         alike = [x for x in numbers if self.array(x).shape == sent.shape] or numbers
         if not alike or not (array := self.array(alike[0])).size:
             return None
         if not bad or array.shape != sent.shape:
-            return describe_range(self.value(alike[0]), array, received, eps)
+            return describe_range(self.value(alike[0]), array, received, eps, soft)
         place = tuple(np.argwhere(~np.isfinite(sent))[0])
         text = f"[{', '.join(map(str, place))}]" * bool(place) + f" = {array[place]:.4g}"
         text += "".join(f" and {self.array(x)[place]:.4g}" for x in alike[1:2])

@@ -212,7 +212,8 @@ page in `gradcli/results/causes.toml`. `gradcli/repair/` edits the source of the
     "Lost gradients": """
 `gradcli why` runs a script under a recorder, which notes each operation and each backward pass. The recorder is in
 `gradcli/why/recorder.py`, and for PyTorch and JAX in `record_torch.py` and `record_jax.py` of the same folder.
-`gradcli/why/cause.py` searches the record for the reason why a gradient is None, zero or not finite.
+`gradcli/why/cause.py` searches the record for the reason why a gradient is None, zero or not finite, and
+`gradcli/why/passes.py` for the node at which it became zero.
 """,
     "Formats": """
 `FORMATS` in `gradcli/results/formats.py` lists the formats, the file endings that select them, and the modules that
