@@ -25,7 +25,8 @@ from ..claims.claim import (
     WrongShapeError,
     second_order,
 )
-from ..errors import GradcliError, describe_error, lines_of_file, text_of
+from ..errors import GradcliError, TimeIsUp, describe_error, lines_of_file, text_of
+from ..lang.limits import time_left, within
 from ..numeric import decide
 from ..numeric.decide import Observation
 from ..numeric.estimate import PER_ESTIMATE
@@ -59,6 +60,8 @@ DRIFT = 1e-3  # a larger relative difference between two calls at one point is n
 JITTER = 1e-5  # smaller relative differences of calls, as of float32 sums, explain no wrong element: a choice
 RANDOM_RESOLUTION = 1e-5  # a pass with this resolution or a larger one may hide random numbers: a choice
 MOST_ONE_BY_ONE = 256  # elements that a report on all of them estimates one by one to full accuracy: a choice
+EXPLAIN_FACTOR, EXPLAIN_SECONDS = 10.0, 20.0
+"""The time limit of the search for the mistake, as a multiple of the time of the check, and its minimum: choices."""
 FEW_SEEN = 1e-6  # above this resolution, values may have gone through float32: 16 of its rounding units
 
 
@@ -312,6 +315,7 @@ class ClaimCheck:
         self.sampler = Sampler(self.flat)
         self.at_other = claim_at_other_point(self.flat)
         self.broken_law: Observation | None = None
+        self.start, self.cut_short = time.monotonic(), False
 
     def run(self) -> CheckReport:
         flat, request, claim = self.flat, self.request, self.claim
@@ -367,7 +371,9 @@ class ClaimCheck:
         wrong = seen["elements"] == "wrong" or "direction" in seen
         if self.finds_few_digits(entries, probe, verdict):
             return ClaimCheck(claim, request, self.report, self.explain).run()
-        diagonal = self.decide_rest(entries, probe) if wrong and self.explain else frozenset()
+        diagonal: frozenset[int] = frozenset()
+        with self.explaining():
+            diagonal = self.decide_rest(entries, probe) if wrong and self.explain else diagonal
         if request.show == "all" and entries.rows.known and not probe.out_of_calls:
             from ..explain.rest import estimate_rest
 
@@ -375,7 +381,8 @@ class ClaimCheck:
         inputs = tuple(self.input_check(entries, probe, k) for k in range(len(claim.wrt)))
         linear = self.broken_law is None or self.broken_law.kind != "nonlinear"
         if wrong and self.explain and linear:  # a claim that is not linear has no matrix that could be corrected
-            findings += self.find_mistakes(entries, diagonal)
+            with self.explaining():
+                findings += self.find_mistakes(entries, diagonal)
         message = claim.restriction
         if verdict == decide.OPEN:
             allowed, needed = claim.budget.allowed or 0, probe.locator.calls_needed
@@ -392,6 +399,8 @@ class ClaimCheck:
             notes += tolerance_notes(entries)
         if probe.out_of_calls and verdict == "fail":
             notes.append("the call budget (--calls) ended the search for more wrong elements")
+        if self.cut_short:
+            notes.append("the search for the mistake was stopped because it took too long")
         taylor = None
         if request.taylor and flat.size:
             from .taylor import taylor_of
@@ -464,6 +473,16 @@ class ClaimCheck:
         from ..explain.rest import decide_rest
 
         return decide_rest(entries, probe)
+
+    @contextlib.contextmanager
+    def explaining(self) -> Iterator[None]:
+        """End the block if it takes much longer than the check: at other points, the function may iterate forever."""
+        limit = max(EXPLAIN_SECONDS, EXPLAIN_FACTOR * (time.monotonic() - self.start))
+        try:
+            with within(time_left(limit)):
+                yield
+        except TimeIsUp:
+            self.cut_short = True
 
     def find_mistakes(self, entries: Entries, diagonal: frozenset[int]) -> tuple[Finding, ...]:
         from ..explain.diagnose import find_mistakes

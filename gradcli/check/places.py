@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from ..results.base import ranges_of
 from ..results.inputs import WrongPlaces
 
 MOST_RANGES = 3  # more ranges along an axis show no pattern: a choice
@@ -31,10 +32,3 @@ def wrong_places(wrong: np.ndarray, shape: tuple[int, ...], outputs: int, comple
             known = complete or ranges[0][1] - ranges[0][0] < NARROW_SHARE * length
         axes.append(ranges if known and ranges != ((0, length - 1),) else ())
     return WrongPlaces(tuple(axes), shape, outputs, complete) if any(axes) else None
-
-
-def ranges_of(indices: np.ndarray) -> tuple[tuple[int, int], ...]:
-    """Return sorted indices as ranges: 0, 1, 2, 5 as (0, 2) and (5, 5)."""
-    ends = np.flatnonzero(np.diff(indices) > 1)
-    first, last = indices[np.append(0, ends + 1)], indices[np.append(ends, len(indices) - 1)]
-    return tuple(zip(first.tolist(), last.tolist(), strict=True))

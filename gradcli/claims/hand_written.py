@@ -25,6 +25,7 @@ from ..program.arguments import (
     is_under,
     map_leaves,
 )
+from ..results.base import label
 from ..user.frameworks import FRAMEWORKS, LIBRARIES, engine_of
 from .claim import (
     Arrays,
@@ -154,8 +155,8 @@ class HandWritten(Claim):
                 continue
             changed = ~moved & (np.abs(there - out) > tolerance) if there.shape == out.shape else ~moved
             if changed.any():
-                place = list(map(int, np.argwhere(changed)[0]))
-                text = f"out{place} depends on input elements other than its own"
+                place = label("out", np.argwhere(changed)[0].tolist())
+                text = f"{place} depends on input elements other than its own"
                 raise NotElementwiseError(f"{self.title} is not elementwise: {text}")
         self.seen_apart = True
 

@@ -21,7 +21,6 @@ SURE_ERROR = 1e-4
 """Relative error up to which a numeric derivative is known well enough to fit constants to it: a choice."""
 ROUGHLY_KNOWN = 0.1  # the same, to compare a claim with usual multiples of the derivative, such as -1 or 2: a choice
 CACHED = ("known", "resolved", "zero", "refuted")
-PARTS_OF_OUTPUT = {"": "", "re": "the real part of ", "im": "the imaginary part of "}
 
 
 @dataclass(frozen=True)

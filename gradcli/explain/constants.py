@@ -227,7 +227,7 @@ def constants_typed_short(c: float) -> Iterator[NamedConstant]:
         typed = round(value, digits)
         for ratio, words in ((typed / value, ""), (value / typed, ", as a divisor")):
             if abs(c - ratio) <= TYPED_LEFT * abs(ratio - 1):
-                text = f"{typed} in place of {name}{words}"
+                text = f"the claim has {typed} in place of {name}{words}"
                 yield NamedConstant(functools.partial(constantly, ratio), "factor", text)
 
 

@@ -20,6 +20,7 @@ from .block import RELATIVE, InputBlock
 from .constants import constant_factor
 from .evidence import DiagnosisEvidence, DiagnosisStatement, Hypothesis
 from .factors import functions_of_inputs
+from .indices import repeated_indices
 from .moves import moves
 from .paths import missing_paths, other_arguments
 from .places import differences_of, part_hypotheses, places_of_wrong
@@ -135,6 +136,7 @@ def hypotheses(block: InputBlock, evidence: DiagnosisEvidence) -> Iterator[Hypot
     yield from surrogates(block)
     yield from moves(block)
     yield from symmetric_part(block)
+    yield from repeated_indices(block)
     yield from mask_hypotheses(block, evidence)
     yield from part_hypotheses(block)
     if block.array.dtype.kind == "f":
@@ -221,9 +223,9 @@ def swap(evidence: DiagnosisEvidence) -> tuple[Finding | None, set[str]]:
         if x.a.shape != y.a.shape or not x.wrong.any() or not given_to(x, y, evidence):
             continue
         if y.wrong.any() and given_to(y, x, evidence):
-            text = f"wrong input: the gradients of {x.name} and {y.name} are swapped"
+            text = f"the gradients of {x.name} and {y.name} are swapped"
             return Finding("swapped inputs", text, x.name), {x.name, y.name}
-        return Finding("wrong input", f"wrong input: {x.name} was given the gradient of {y.name}", x.name), {x.name}
+        return Finding("wrong input", f"{x.name} was given the gradient of {y.name}", x.name), {x.name}
     return None, set()
 
 

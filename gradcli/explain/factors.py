@@ -213,7 +213,8 @@ def in_part(block: InputBlock, whole: Hypothesis) -> Hypothesis:
     def corrected(at: InputBlock) -> np.ndarray:
         return np.where(block.wrong, whole.corrected(at), at.a)
 
-    return whole._replace(text=f"{whole.text}, {where_text(block)}", corrected=corrected, general=False)
+    head, colon, rest = whole.text.partition(":")
+    return whole._replace(text=f"{head} {where_text(block)}{colon}{rest}", corrected=corrected, general=False)
 
 
 def words_in(name: str) -> list[str]:
@@ -265,24 +266,19 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
     """Return the hypothesis of one term. constant, value: what multiplies the quantity, and its name."""
     q, c = item.quantity, item.constant
     of = lambda at: at.a - constant(at) * q.of(at)  # noqa: E731
-    if q.name == "1":
-        text = f"claim and derivative differ by the same number, {value}: a constant is missing or superfluous"
-        return Hypothesis("dropped term", text, of, fitted=numbers.count)
-    name, value = with_f(q.name, numbers.block), value.removeprefix("-")
-    size, _, where = value.partition(" for ")
-    size, where = "" if size == "1" else f"{size} * ", f" ({where})" if where else ""
-    half = "or half of it has the wrong sign"
-    term_is = "is missing" if c < 0 else "is superfluous, the opposite term is missing"
-    text = f"claim and derivative differ by {size}{name}{where}: this term {term_is}, {half}"
+    amount, _, where = value.removeprefix("-").partition(" for ")
+    where, word = f" ({where})" if where else "", "superfluous" if c > 0 else "missing"
+    name = with_f(q.name, numbers.block)
+    product = amount if q.name == "1" else name if amount == "1" else f"{amount} * {name}"
+    text = f"the derivative is the claim {'-' if c > 0 else '+'} {product}{where}"
     if q.name.startswith("inv("):
         text += ", the gradient of a log-determinant"
+    text += f": a {'constant' if q.name == '1' else 'term'} is {word}, or wrong"
     if q.lacks:  # c (1 - q) rest is c rest in place of c q rest, or -c q rest in place of -c rest
         factor, rest = q.lacks
-        rest = f"{size}{rest}".replace("* 1 /", "/")
+        rest = rest if amount == "1" else f"{amount} * {rest}".replace("* 1 /", "/")
         plus, minus = ("missing", "superfluous") if c > 0 else ("superfluous", "missing")
-        ways = f"{plus} in the term {rest}{where}, or {minus} in -{rest}{where}"
-        half = f"or half of {size}{name}{where}, the difference, has the wrong sign"
-        text = f"a factor {with_f(factor, numbers.block)} is {ways}, {half}"
+        text += f"; perhaps a factor {with_f(factor, numbers.block)} is {plus} in {rest}, or {minus} in -{rest}"
     return Hypothesis("dropped term", text, of, fitted=numbers.count)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ..numeric.compare import MARGIN
+from ..results.base import label
 from .block import RELATIVE, InputBlock
 from .constants import common_ratio
 from .evidence import Hypothesis
@@ -157,13 +158,17 @@ def outputs_reordered(block: InputBlock) -> Iterator[Hypothesis]:
             yield Hypothesis("symmetric part", text, functools.partial(with_outputs_added, i, j, 1.0))
     for axis, n in enumerate(shape):
         for shift in shifts(n):
-            text = (
-                f"rolled index: every output has the derivative of the output {shift:+d} places away along axis {axis}"
-            )
+            text = f"rolled index: the claim for {names_rolled('out', axis, shift, 'is the derivative of')}"
             yield Hypothesis("rolled", text, functools.partial(with_outputs_rolled, shift, axis))
         if n > 1:
             text = f"the derivatives of the outputs are in reverse order along axis {axis}"
             yield Hypothesis("reversed", text, functools.partial(with_outputs_reversed, axis))
+
+
+def names_rolled(name: str, axis: int, shift: int, words: str) -> str:
+    """Say what holds of an element and the one that is some places away along an axis: x[i] is that of x[i+1]."""
+    before = [":"] * axis
+    return f"{label(name, [*before, 'i'])} {words} {label(name, [*before, f'i{shift:+d}'])}"
 
 
 def with_outputs_exchanged(i: int, j: int, at: InputBlock) -> np.ndarray:
@@ -217,7 +222,7 @@ def along_axes(block: InputBlock) -> Iterator[Hypothesis]:
     axes = [axis for axis, n in enumerate(shape) if n > 1]
     for axis in axes:
         for shift in shifts(shape[axis]):
-            text = f"rolled index: every element is {shift:+d} places off along axis {axis}"
+            text = f"rolled index: the claim for {names_rolled(block.name, axis, -shift, 'is the derivative for')}"
             yield moved_rows("rolled", text, functools.partial(np.roll, shift=-shift, axis=axis))
     for several in itertools.chain.from_iterable(itertools.combinations(axes, k + 1) for k in range(len(axes[:4]))):
         where = f"axis {several[0]}" if len(several) == 1 else f"the axes {', '.join(map(str, several))}"
@@ -288,7 +293,7 @@ def words_of_order(order: np.ndarray, noun: str) -> str:
     if len(changed) == last - first + 1 and np.array_equal(order[first : last + 1], blocks):
         return f"{noun} {span(first, split - 1)} and {span(split, last)} are exchanged"
     if len(order) <= 12:
-        return f"they are those of {noun} {', '.join(map(str, np.argsort(order)))}"
+        return f"in the claim, the order is {', '.join(map(str, np.argsort(order)))}"
     return f"{len(changed)} of {len(order)} are in another place"
 
 

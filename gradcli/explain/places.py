@@ -11,8 +11,10 @@ import numpy as np
 
 from ..numeric.compare import MARGIN
 from ..numeric.verdict import entries_that_count
+from ..results.base import label_slices, ranges_of
 from ..results.checks import Finding
-from .block import PARTS_OF_OUTPUT, RELATIVE, InputBlock
+from ..results.inputs import label_part
+from .block import RELATIVE, InputBlock
 from .constants import (
     FEWEST_DIGITS,
     BlockNumber,
@@ -66,8 +68,15 @@ def divided_where(wrong: np.ndarray, factor: BlockNumber, at: InputBlock) -> np.
 
 def where_text(block: InputBlock) -> str:
     """Say where the wrong elements are, after what is wrong with them."""
-    pattern = pattern_of(block).replace("in the derivative of ", "in ", 1)
-    return pattern or f"in {count_text(block)}"
+    pattern = pattern_of(block)
+    if pattern and not has_right_elements(pattern):
+        return pattern
+    return f"in {count_text(block)}{', ' * bool(pattern)}{pattern}"
+
+
+def has_right_elements(pattern: str) -> bool:
+    """Report whether a pattern may contain right elements as well."""
+    return pattern.startswith(("within", "off"))
 
 
 def count_text(block: InputBlock) -> str:
@@ -86,16 +95,21 @@ def pattern_of(block: InputBlock) -> str:
         return ""
     outputs = "" if rows.all() else output_text(block, rows)
     inputs = "" if columns.all() else wrong_place_text(block, columns)
-    inputs = f"{inputs} of {block.name}" if inputs else ""
     if not outputs and not inputs:
         return diagonal_text(block)
-    product = rows[:, None] & columns
-    if outputs and inputs:
-        return f"{inputs}, in the derivative of {outputs}"
     if outputs:
-        return f"in the derivative of {outputs}"
-    full = "" if (block.wrong == product).all() else ", in some outputs"
+        return derivative_text(outputs, inputs or f"in {block.name}")
+    full = "" if (block.wrong == (rows[:, None] & columns)).all() else ", in some outputs"
     return f"{inputs}{full}"
+
+
+def derivative_text(outputs: str, inputs: str) -> str:
+    """Name the derivatives of some outputs with respect to parts of an input: in d out[1]/d x[0:3]."""
+    word = "within" if "within " in outputs + inputs else "in"
+    of, by = (text.removeprefix("with").removeprefix("in ") for text in (outputs, inputs))
+    if len(f"{of} {by}".split()) == 2:
+        return f"{word} d {of}/d {by}"
+    return f"{word} the derivative of {of} with respect to {by}"
 
 
 def diagonal_text(block: InputBlock) -> str:
@@ -105,26 +119,25 @@ def diagonal_text(block: InputBlock) -> str:
     diagonal = np.eye(len(block.wrong), dtype=bool)
     if np.array_equal(block.wrong, diagonal):
         return "on the diagonal of the Jacobian"
-    return "" if (block.wrong & diagonal).any() else "only off the diagonal of the Jacobian"
+    return "" if (block.wrong & diagonal).any() else "off the diagonal of the Jacobian"
 
 
 def output_text(block: InputBlock, rows: np.ndarray) -> str:
     """Name the outputs of the rows that have wrong elements."""
     places = np.flatnonzero(rows)
     if len(places) == 1:
-        path, part = block.flat.row(int(places[0]))
-        return PARTS_OF_OUTPUT[part] + f"out{list(path) or ''}"
+        return f"in {output_name(block, int(places[0]))}"
     shape = block.flat.out_shape
-    if (
-        block.flat.out_dtype.kind == "f"
-        and len(block.flat.claim.layout or (0,)) == 1
-        and len(rows) == int(np.prod(shape))
-    ):
-        pattern = describe_places(rows.reshape(shape), "output")
-        if pattern:
-            return f"the outputs {pattern}"
+    is_array = len(block.flat.claim.layout or (0,)) == 1 and len(rows) == int(np.prod(shape))
+    if block.flat.out_dtype.kind == "f" and is_array and (pattern := describe_places(rows.reshape(shape), "out")):
+        return pattern
     shared = shared_path(block, places)
-    return f"out{shared}" if shared else f"{len(places)} of {len(rows)} outputs"
+    return f"in out{shared}" if shared else f"in {len(places)} of {len(rows)} outputs"
+
+
+def output_name(block: InputBlock, row: int) -> str:
+    path, part = block.flat.row(row)
+    return "the " * bool(part) + label_part("out", tuple(map(repr, path)), part)
 
 
 def shared_path(block: InputBlock, places: np.ndarray) -> str:
@@ -140,58 +153,50 @@ def wrong_place_text(block: InputBlock, columns: np.ndarray) -> str:
     """Say where elements of the input are that are wrong; "" if there is nothing to say."""
     places = np.flatnonzero(columns)
     if len(places) == 1:
-        return f"at {index_of(block, int(places[0]))}"
+        return f"in {element_name(block, int(places[0]))}"
     if len(places) == len(columns):
         return ""
     parts = ""
     if block.array.dtype.kind == "c":
-        parts = "" if np.ptp(places % 2) else "in the imaginary parts" if places[0] % 2 else "in the real parts"
+        parts = "" if np.ptp(places % 2) else "imaginary parts" if places[0] % 2 else "real parts"
         columns = columns[0::2] | columns[1::2]
         if columns.all() or not parts:
-            return parts
-    pattern = describe_places(columns.reshape(block.array.shape), "")
-    return f"{parts} {pattern}".strip()
+            return f"in the {parts} of {block.name}" if parts else ""
+    pattern = describe_places(columns.reshape(block.array.shape), block.name)
+    return f"in the {parts} of {pattern.removeprefix('in ') or block.name}" if parts else pattern
 
 
-def describe_places(full: np.ndarray, noun: str) -> str:
+def describe_places(full: np.ndarray, name: str) -> str:
     """Return where the True elements of an array are, in words; "" if they form no simple pattern."""
-    count = int(full.sum())
     if full.ndim == 1:
-        return along_line(full)
-    for axis in range(full.ndim):
-        others = tuple(i for i in range(full.ndim) if i != axis)
-        lines = np.asarray(full.any(axis=others))
-        if not lines.all() and count == lines.sum() * (full.size // full.shape[axis]):
-            words = ("row", "column") if full.ndim == 2 else (f"axis {axis} at place",) * full.ndim
-            return f"in {words[axis]}{ranges(lines)}"
+        return along_line(full, name)
+    whole: list[tuple] = [()] * full.ndim
+    box = [np.asarray(full.any(axis=tuple(i for i in range(full.ndim) if i != axis))) for axis in range(full.ndim)]
+    for axis, lines in enumerate(box):
+        if not lines.all() and full.sum() == lines.sum() * (full.size // full.shape[axis]):
+            return f"in {label_slices(name, [*whole[:axis], ranges_of(np.flatnonzero(lines))])}"
     if full.ndim == 2:
         if (border := border_text(full)) is not None:
-            return border
+            return f"{border} of {name}"
         if np.array_equal(full, np.eye(*full.shape, dtype=bool)):
-            return "on the diagonal"
-    box = [np.asarray(full.any(axis=tuple(i for i in range(full.ndim) if i != axis))) for axis in range(full.ndim)]
+            return f"on the diagonal of {name}"
     inside = np.ix_(*box)
-    if count > 1 and full[inside].all() and all(is_range(lines) for lines in box):
-        return "in [" + ", ".join(slice_text(lines) for lines in box) + "]"
+    if full.sum() > 1 and full[inside].all() and all(is_range(lines) for lines in box):
+        axes = [() if lines.all() else ranges_of(np.flatnonzero(lines)) for lines in box]
+        return f"in {label_slices(name, axes)}"
     for axis, lines in enumerate(box):
         if not lines.all() and is_range(lines) and lines.sum() <= LARGEST_PART * len(lines) and full.ndim == 2:
-            return f"only in {('row', 'column')[axis]}{ranges(lines)}"
+            return f"within {label_slices(name, [*whole[:axis], ranges_of(np.flatnonzero(lines))])}"
     return ""
 
 
-def along_line(full: np.ndarray) -> str:
+def along_line(full: np.ndarray, name: str) -> str:
     places = np.flatnonzero(full)
     if len(full) > 3 and places.tolist() == [0, len(full) - 1]:
-        return f"at both ends, index [0] and [{len(full) - 1}]"
-    if len(places) == 2:
-        return f"at index [{places[0]}] and [{places[1]}]"
-    if is_range(full):
-        return f"at index [{places[0]}] to [{places[-1]}]"
-    if len(full) > 4 and np.array_equal(places, np.arange(places[0] % 2, len(full), 2)):
-        return f"at {'odd' if places[0] % 2 else 'even'} indices"
-    if len(places) <= MOST_LISTED:
-        return "at index " + ", ".join(f"[{i}]" for i in places)
-    return ""
+        return f"at both ends, {name}[0] and {name}[{len(full) - 1}]"
+    if len(places) > 2 and np.array_equal(places, np.arange(places[0] % 2, len(full), 2)):
+        return f"in {name}[{'1' * (places[0] % 2)}::2]"
+    return f"in {label_slices(name, [ranges_of(places)])}" if is_range(full) or len(places) <= MOST_LISTED else ""
 
 
 def border_text(full: np.ndarray) -> str | None:
@@ -227,27 +232,9 @@ def is_range(lines: np.ndarray) -> bool:
     return bool(len(places) and places[-1] - places[0] + 1 == len(places))
 
 
-def slice_text(lines: np.ndarray) -> str:
-    places = np.flatnonzero(lines)
-    if len(places) == len(lines):
-        return ":"
-    return str(places[0]) if len(places) == 1 else f"{places[0]}:{places[-1] + 1}"
-
-
-def ranges(chosen: np.ndarray) -> str:
-    """Return places of True in words: " 3", "s 0 to 4", "s 1, 3 and more"."""
-    places = np.flatnonzero(chosen).tolist()
-    if len(places) == 1:
-        return f" {places[0]}"
-    if places[-1] - places[0] + 1 == len(places):
-        return f"s {places[0]} to {places[-1]}"
-    return f"s {', '.join(map(str, places[:MOST_LISTED]))}{' and more' * (len(places) > MOST_LISTED)}"
-
-
-def index_of(block: InputBlock, column: int) -> str:
+def element_name(block: InputBlock, column: int) -> str:
     _, index, part = block.flat.label(int(block.flat.edges[block.k]) + column)
-    where = f"index {list(index)}" if index else "its only element"
-    return {"": "", "re": "the real part at ", "im": "the imaginary part at "}[part] + where
+    return "the " * bool(part) + label_part(block.name, index, part)
 
 
 def places_of_wrong(block: InputBlock, evidence: DiagnosisEvidence) -> list[Finding]:
@@ -265,8 +252,8 @@ def places_of_wrong(block: InputBlock, evidence: DiagnosisEvidence) -> list[Find
     zero = ": the claim is 0 there" if not block.a[wrong].any() else ""
     pattern = pattern_of(block)
     if pattern:
-        others = "" if "only" in pattern or count == total else f"; {others_text(total - count)}"
-        text = f"all wrong elements lie {pattern}{zero}{others}"
+        others = "" if has_right_elements(pattern) or count == total else f"; {others_text(total - count)}"
+        text = f"all wrong elements are {pattern}{zero}{others}"
         return [Finding("some elements", f"{block.name}: {text}", block.name)]
     if zero:
         text = "the claim is 0 in all wrong elements: this contribution is missing (detached?)"
@@ -287,13 +274,10 @@ def mostly_negative(block: InputBlock) -> str:
 
 def single_text(block: InputBlock, total: int) -> str:
     (row,), (column,) = np.nonzero(block.wrong)
-    where = index_of(block, int(column))
-    if block.diagonal:
-        path, _ = block.flat.row(int(column))
-        where += f" in the derivative of out{list(path)}"
-    elif block.whole and len(block.a) > 1:
-        path, part = block.flat.row(int(row))
-        where += f" in the derivative of {PARTS_OF_OUTPUT[part]}out{list(path) or ''}"
+    where = element_name(block, int(column))
+    if block.diagonal or (block.whole and len(block.a) > 1):
+        output = output_name(block, int(column if block.diagonal else row))
+        where = derivative_text(output, where).removeprefix("in ")
     return f"a single element is wrong: {where}{times_claimed(block)}; {others_text(total - 1)}"
 
 
@@ -330,9 +314,9 @@ def guessed_places(block: InputBlock, evidence: DiagnosisEvidence) -> list[Findi
         if slope is None or not np.isfinite(slope.value).all():
             return []
         tolerance = MARGIN * slope.error + RELATIVE * np.sqrt(((block.a * direction) ** 2).sum(axis=1))
-        where = describe_places(pattern, "")
+        where = describe_places(pattern, block.name)
         if where and (np.abs(block.a @ direction - slope.value) <= tolerance).all():
-            text = f"all wrong elements lie {where}; the others agree along a random direction"
+            text = f"all wrong elements are {where}; the others agree along a random direction"
             return [Finding("some elements", f"{block.name}: {text}", block.name)]
     return []
 

@@ -206,10 +206,10 @@ def place_by_value(block: InputBlock, some: np.ndarray, condition: RegionConditi
     claimed, known = block.a[0][some], block.r[0][some]
     kinks, details = "" if np.isfinite(block.r[block.wrong]).all() else " and at a kink", ""
     if not claimed.any():
-        details = ", where the claim is 0 and the derivative is not"
+        details = ": the claim is 0 there, but the derivative is not"
     elif np.ptp(np.abs(known)) <= 1e-6 * np.abs(known).max() and len(known) > 1:
         numbers = [known[0]] if (known > 0).all() or (known < 0).all() else [abs(known[0]), -abs(known[0])]
-        details = f", where the derivative is {' or '.join(f'{number:.6g}' for number in numbers)}"
+        details = f": the derivative is {' or '.join(f'{number:.6g}' for number in numbers)} there"
     stop = ";" if details else ","
     text = f"wrong where {condition.text}{kinks}{details}{stop} right where {condition.opposite}"
 

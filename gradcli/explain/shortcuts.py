@@ -255,7 +255,7 @@ def paths(runs: list[RecordedRun]) -> Iterator[tuple[Any, Shortcut]]:
         if share is not None and all(gives_claim(run.right + float(share - 1) * run.parts[i], run) for run in runs):
             words = SHARES.get(share, f"is {share} times as large as it should be")
             through = operations(here, i) + place_of_nodes(here, i)
-            finding = Finding("missing path", f"the part of the derivative that goes through {through} {words}")
+            finding = Finding("missing path", f"the derivative through {through} {words}")
             found = share, Shortcut(finding, here.changes_others(here.right + here.parts[i]))
             if found[1].of_some:
                 of_some.insert(0, found)
@@ -345,7 +345,7 @@ def place_of_nodes(run: RecordedRun, *places: int) -> str:
     if not lines:
         return ""
     count = repeats_of(run, places[-1])
-    use = f", in one of its {count} uses" if count > 1 else ""
+    use = f", one of its {count} uses" if count > 1 else ""
     listed = [f"`{code_of(file, line)}` ({users_path(file)}:{line})" for file, line in lines]
     return f"{use} in the line{'s' * (len(listed) > 1)} {' and '.join(listed)}"
 

@@ -46,6 +46,30 @@ def label(name: str, index: Sequence[int | str]) -> str:
     return f"{name}[{','.join(map(str, index))}]" if index else name
 
 
+MOST_SLICES = 5  # parts of an array that are named one by one: a choice
+
+
+def label_slices(name: str, axes: Sequence[Sequence[tuple[int, int]]]) -> str:
+    """Name parts of an array in NumPy's notation: x[1:4], x[:,2], x[0] and x[3].
+
+    axes: for each axis, ranges of indices, first and last of each, or nothing for the whole axis.
+    """
+    texts = [[str(i) if i == j else f"{i}:{j + 1}" for i, j in ranges] or [":"] for ranges in axes]
+    while texts and texts[-1] == [":"]:
+        texts.pop()
+    parts = [label(name, part) for part in itertools.product(*texts)]
+    if len(parts) > MOST_SLICES:
+        return f"{', '.join(parts[:MOST_SLICES])} and more"
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if parts[1:] else parts[0]
+
+
+def ranges_of(indices: np.ndarray) -> tuple[tuple[int, int], ...]:
+    """Return sorted indices as ranges: 0, 1, 2, 5 as (0, 2) and (5, 5)."""
+    ends = np.flatnonzero(np.diff(indices) > 1)
+    first, last = indices[np.append(0, ends + 1)], indices[np.append(ends, len(indices) - 1)]
+    return tuple(zip(first.tolist(), last.tolist(), strict=True))
+
+
 def labels(name: str, shape: tuple[int, ...]) -> list[str]:
     """Name all elements of an array; the last index varies fastest."""
     if not shape:

@@ -215,8 +215,7 @@ class InputCheck:
             return ""
         place = label_part(self.array_name, worst.place, worst.part)
         if worst.output or worst.output_part:
-            out = f"out{list(worst.output)}" if worst.output else "out"
-            place = f"d {PARTS[worst.output_part]}{out}/d {place}"
+            place = f"d {label_part('out', tuple(map(repr, worst.output)), worst.output_part)}/d {place}"
         if self.bias is not None:
             return f"{place}: {self.bias.text(worst.claimed, worst.numeric, precision or 4)}"
         digits = digits_to_tell(worst.claimed, worst.numeric, precision or COMPARED_DIGITS)

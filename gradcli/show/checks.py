@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 
 from ..errors import count_of
+from ..results.base import label_slices
 from ..results.checks import COUNTED_VERDICTS, CheckReport, CheckSummary, Taylor
 from ..results.inputs import InputCheck
 
@@ -49,32 +49,11 @@ def input_lines(check: CheckReport) -> list[str]:
     return list(lines.values())
 
 
-AXES = ("row", "column")
-"""What the axes of a matrix are called; a matrix has a column for each element of a vector."""
-
-
 def places_text(item: InputCheck) -> str:
-    """Say where the wrong elements of an input are: in columns 0 to 2 of 6; "" if nothing is known."""
+    """Say where the wrong elements of an input are: in x[0:3]; "" if nothing is known."""
     if (places := item.places) is None:
         return ""
-    if len(places.shape) == 1 and places.outputs == 1:
-        text = list_of_ranges(places.axes[0], lambda i: f"{item.name}[{i}]")
-        return f": {text}" if places.complete else f"; those found lie in {text}"
-    names = AXES[-len(places.shape) :] if len(places.shape) <= len(AXES) else None
-    texts = []
-    for k, (ranges, length) in enumerate(zip(places.axes, places.shape, strict=True)):
-        plural = "s" * (len(ranges) > 1 or any(first != last for first, last in ranges))
-        word = f"{names[k]}{plural}" if names else f"axis {k}:"
-        texts += [f"{word} {list_of_ranges(ranges, str)} of {length}"] if ranges else []
-    return f"{',' if places.complete else '; those found lie'} in {', '.join(texts)}"
-
-
-def list_of_ranges(ranges: Sequence[tuple[int, int]], name: Callable[[int], str]) -> str:
-    parts: list[str] = []
-    for first, last in ranges:
-        few = [name(i) for i in range(first, last + 1)] if last - first < 2 else []
-        parts += few or [f"{name(first)} to {name(last)}"]
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if parts[1:] else parts[0]
+    return f"{',' if places.complete else '; those found are'} in {label_slices(item.array_name, places.axes)}"
 
 
 def basis_line(check: CheckReport) -> str:

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gradcli.check.places import ranges_of, wrong_places
+from gradcli.check.places import wrong_places
+from gradcli.results.base import ranges_of
 from gradcli.results.inputs import InputCheck
 from gradcli.show.checks import places_text
 
@@ -22,16 +23,16 @@ def test_indices_become_ranges(indices, ranges):
 
 
 def test_a_stacked_vector_has_columns():
-    assert text([0, 1, 2], (6,)) == ", in columns 0 to 2 of 6"
-    assert text([0, 1, 5], (6,)) == ", in columns 0, 1 and 5 of 6"
-    assert text([3, 4], (6,), outputs=1) == ": x[3] and x[4]"
-    assert text([4097, 4096], (5000,), outputs=1, complete=False) == "; those found lie in x[4096] and x[4097]"
+    assert text([0, 1, 2], (6,)) == ", in x[0:3]"
+    assert text([0, 1, 5], (6,)) == ", in x[0:2] and x[5]"
+    assert text([3, 4], (6,), outputs=1) == ", in x[3:5]"
+    assert text([4097, 4096], (5000,), outputs=1, complete=False) == "; those found are in x[4096:4098]"
 
 
 def test_a_field_has_rows_and_columns():
-    assert text([(0, 1), (1, 1), (2, 1)], (3, 4)) == ", in column 1 of 4"
-    assert text([(2, 0), (2, 3)], (3, 4)) == ", in row 2 of 3, columns 0 and 3 of 4"
-    assert text([(1, 0, 2), (1, 1, 2)], (2, 2, 5)) == ", in axis 0: 1 of 2, axis 2: 2 of 5"
+    assert text([(0, 1), (1, 1), (2, 1)], (3, 4)) == ", in x[:,1]"
+    assert text([(2, 0), (2, 3)], (3, 4)) == ", in x[2,0] and x[2,3]"
+    assert text([(1, 0, 2), (1, 1, 2)], (2, 2, 5)) == ", in x[1,:,2]"
 
 
 def test_no_pattern_has_no_words():
@@ -39,4 +40,4 @@ def test_no_pattern_has_no_words():
     assert text([0, 2, 4, 6, 8, 10, 11], (12,)) == ""  # four ranges, over the whole axis
     scattered = [(3, 50), (20, 7), (41, 33)]
     assert text(scattered, (64, 64), complete=False) == ""
-    assert text([(3, 0), (20, 0), (41, 0)], (64, 64), complete=False) == "; those found lie in column 0 of 64"
+    assert text([(3, 0), (20, 0), (41, 0)], (64, 64), complete=False) == "; those found are in x[:,0]"

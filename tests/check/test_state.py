@@ -144,3 +144,17 @@ def test_a_claim_that_is_wrong_in_a_region_is_found(name):
 )
 def test_no_right_claim_is_accused_near_a_pole(f, grad, points):
     assert check_gradient(f, grad, at={"x": np.array([0.3, -0.4, 1.7])}, search=points).verdict == "pass"
+
+
+def test_a_function_that_never_ends_at_other_points_still_fails(monkeypatch):
+    monkeypatch.setattr("gradcli.check.claim_check.EXPLAIN_FACTOR", 0.0)
+    monkeypatch.setattr("gradcli.check.claim_check.EXPLAIN_SECONDS", 0.1)
+
+    def f(x):
+        while abs(x[0] - 1) > 0.5:
+            pass
+        return np.sum(x**2)
+
+    report = check_gradient(f, lambda x: 3 * x, at={"x": X})
+    assert report.verdict == "fail"
+    assert any("took too long" in note for note in report.notes)

@@ -45,10 +45,10 @@ def test_numbers_that_a_factor_may_be(c, texts):
 @pytest.mark.parametrize(
     ("c", "text"),
     [
-        (3.14 / math.pi, "3.14 in place of pi"),
-        (math.pi / 3.14, "3.14 in place of pi, as a divisor"),
-        (2.72 / math.e, "2.72 in place of e"),
-        (1.4142 / math.sqrt(2), "1.4142 in place of sqrt 2"),
+        (3.14 / math.pi, "the claim has 3.14 in place of pi"),
+        (math.pi / 3.14, "the claim has 3.14 in place of pi, as a divisor"),
+        (2.72 / math.e, "the claim has 2.72 in place of e"),
+        (1.4142 / math.sqrt(2), "the claim has 1.4142 in place of sqrt 2"),
         (1.001, None),
         (1.2, None),
     ],

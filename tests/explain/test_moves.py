@@ -50,9 +50,9 @@ def test_shifts_that_are_tried_are_neither_nothing_nor_half_a_turn(n, expected):
         ([0, 3, 4, 1, 2, 5], "rows 1 to 2 and 3 to 4 are exchanged"),
         ([1, 2, 0], "rows 0 to 1 and 2 are exchanged"),
         ([2, 0, 1], "rows 0 and 1 to 2 are exchanged"),
-        ([2, 0, 3, 1], "they are those of rows 1, 3, 0, 2"),
-        ([1, 0, 3, 2], "they are those of rows 1, 0, 3, 2"),
-        ([1, 0, 3, 2, *range(4, 12)], "they are those of rows 1, 0, 3, 2, 4, 5, 6, 7, 8, 9, 10, 11"),
+        ([2, 0, 3, 1], "in the claim, the order is 1, 3, 0, 2"),
+        ([1, 0, 3, 2], "in the claim, the order is 1, 0, 3, 2"),
+        ([1, 0, 3, 2, *range(4, 12)], "in the claim, the order is 1, 0, 3, 2, 4, 5, 6, 7, 8, 9, 10, 11"),
         ([1, 0, 3, 2, *range(4, 13)], "4 of 13 are in another place"),
     ],
 )
@@ -130,7 +130,7 @@ JACOBIANS = {
     "rows in another order": (
         lambda x: np.sin(WEIGHTS @ x),
         lambda x: (np.cos(WEIGHTS @ x)[:, None] * WEIGHTS)[ORDER],
-        "the rows of the Jacobian are in the wrong order: they are those of rows 2, 0, 3, 1",
+        "the rows of the Jacobian are in the wrong order: in the claim, the order is 2, 0, 3, 1",
     ),
     "blocks of rows": (
         lambda x: np.cumsum(x**2),
@@ -152,7 +152,7 @@ JACOBIANS = {
     "rolled rows": (
         lambda x: np.sin(WEIGHTS @ x),
         lambda x: np.roll(np.cos(WEIGHTS @ x)[:, None] * WEIGHTS, -1, 0),
-        "every output has the derivative of the output +1 places away along axis 0",
+        "the claim for out[i] is the derivative of out[i+1]",
     ),
     "reversed rows": (
         lambda x: np.sin(WEIGHTS @ x),

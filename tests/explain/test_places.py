@@ -52,45 +52,45 @@ def test_the_border_is_a_pattern_around_elements_of_the_border_only():
 @pytest.mark.parametrize(
     ("full", "words"),
     [
-        (at(5, 0, 4), "at both ends, index [0] and [4]"),
-        (at(3, 0, 2), "at index [0] and [2]"),
-        (at(5, 1, 3), "at index [1] and [3]"),
-        (at(5, 1, 2, 3), "at index [1] to [3]"),
-        (at(6, np.s_[::2]), "at even indices"),
-        (at(7, np.s_[1::2]), "at odd indices"),
-        (at(9, 0, 1, 4), "at index [0], [1], [4]"),
-        (at(20, 0, 1, 4, 6, 9), "at index [0], [1], [4], [6], [9]"),
+        (at(5, 0, 4), "at both ends, x[0] and x[4]"),
+        (at(3, 0, 2), "in x[0] and x[2]"),
+        (at(5, 1, 3), "in x[1] and x[3]"),
+        (at(5, 1, 2, 3), "in x[1:4]"),
+        (at(6, np.s_[::2]), "in x[::2]"),
+        (at(7, np.s_[1::2]), "in x[1::2]"),
+        (at(9, 0, 1, 4), "in x[0:2] and x[4]"),
+        (at(20, 0, 1, 4, 6, 9), "in x[0:2], x[4], x[6] and x[9]"),
         (at(20, 0, 1, 4, 6, 9, 12), ""),
-        (at((3, 3), (1, EVERY)), "in row 1"),
-        (at((3, 3), (EVERY, [0, 1])), "in columns 0 to 1"),
-        (at((5, 3), ([0, 2], EVERY)), "in rows 0, 2"),
-        (at((20, 3), (np.s_[::3], EVERY)), "in rows 0, 3, 6, 9, 12 and more"),
-        (at((2, 3, 4), (EVERY, 1)), "in axis 1 at place 1"),
-        (at((3, 3), ([0, 1, 2], [0, 1, 2])), "on the diagonal"),
-        (at((4, 5), 0, -1, (EVERY, 0), (EVERY, -1)), "along all four edges"),
-        (at((4, 5), 0, (EVERY, -1)), "along the top and the right edges"),
-        (at((4, 5), (-1, np.s_[1:-1])), "along the bottom edge"),
-        (at((4, 5), (np.s_[1:-1], 0)), "along the left edge"),
-        (at((4, 5), ([0, 0, -1, -1], [0, -1, 0, -1])), "in the four corners"),
-        (at((5, 5), np.s_[1:3, 1:4]), "in [1:3, 1:4]"),
-        (at((5, 5, 5), np.s_[2, 1:4, 3]), "in [2, 1:4, 3]"),
-        (at((2, 3, 4), np.s_[:, 1:3, 2:4]), "in [:, 1:3, 2:4]"),
-        (at((5, 5), (1, 0), (1, 2), (2, 4)), "only in rows 1 to 2"),
-        (at((5, 5), (0, 1), (2, 1), (4, 2)), "only in columns 1 to 2"),
+        (at((3, 3), (1, EVERY)), "in x[1]"),
+        (at((3, 3), (EVERY, [0, 1])), "in x[:,0:2]"),
+        (at((5, 3), ([0, 2], EVERY)), "in x[0] and x[2]"),
+        (at((20, 3), (np.s_[::3], EVERY)), "in x[0], x[3], x[6], x[9], x[12] and more"),
+        (at((2, 3, 4), (EVERY, 1)), "in x[:,1]"),
+        (at((3, 3), ([0, 1, 2], [0, 1, 2])), "on the diagonal of x"),
+        (at((4, 5), 0, -1, (EVERY, 0), (EVERY, -1)), "along all four edges of x"),
+        (at((4, 5), 0, (EVERY, -1)), "along the top and the right edges of x"),
+        (at((4, 5), (-1, np.s_[1:-1])), "along the bottom edge of x"),
+        (at((4, 5), (np.s_[1:-1], 0)), "along the left edge of x"),
+        (at((4, 5), ([0, 0, -1, -1], [0, -1, 0, -1])), "in the four corners of x"),
+        (at((5, 5), np.s_[1:3, 1:4]), "in x[1:3,1:4]"),
+        (at((5, 5, 5), np.s_[2, 1:4, 3]), "in x[2,1:4,3]"),
+        (at((2, 3, 4), np.s_[:, 1:3, 2:4]), "in x[:,1:3,2:4]"),
+        (at((5, 5), (1, 0), (1, 2), (2, 4)), "within x[1:3]"),
+        (at((5, 5), (0, 1), (2, 1), (4, 2)), "within x[:,1:3]"),
         (at((5, 5), (0, 0), (1, 3), (4, 1)), ""),
     ],
 )
 def test_places_in_words(full, words):
-    assert places.describe_places(full, "") == words
+    assert places.describe_places(full, "x") == words
 
 
 def test_parts_of_complex_elements():
-    block = SimpleNamespace(array=np.zeros(4, complex))
+    block = SimpleNamespace(array=np.zeros(4, complex), name="z")
     text = lambda *columns: places.wrong_place_text(block, at(8, *columns))  # noqa: E731
-    assert text(np.s_[::2]) == "in the real parts"
-    assert text(np.s_[1::2]) == "in the imaginary parts"
-    assert text(0, 4) == "in the real parts at index [0] and [2]"
-    assert text(3, 5, 7) == "in the imaginary parts at index [1] to [3]"
+    assert text(np.s_[::2]) == "in the real parts of z"
+    assert text(np.s_[1::2]) == "in the imaginary parts of z"
+    assert text(0, 4) == "in the real parts of z[0] and z[2]"
+    assert text(3, 5, 7) == "in the imaginary parts of z[1:4]"
     assert text(2, 5) == ""
     assert text(EVERY) == ""
 
@@ -131,13 +131,10 @@ def scattered(shape):
 @pytest.mark.parametrize(
     ("where", "words"),
     [
-        (at((4, 5), (1, EVERY)), "all wrong elements lie in the derivative of out[1]; the other 15 are right"),
-        (at((4, 5), ([0, 1], EVERY)), "in the derivative of the outputs at index [0] and [1]; the other 10 are right"),
-        (at((4, 5), (EVERY, [2, 3])), "all wrong elements lie at index [2] and [3] of x; the other 12 are right"),
-        (
-            at((4, 5), (0, 2), (1, 3)),
-            "at index [2] and [3] of x, in the derivative of the outputs at index [0] and [1]",
-        ),
+        (at((4, 5), (1, EVERY)), "all wrong elements are in d out[1]/d x; the other 15 are right"),
+        (at((4, 5), ([0, 1], EVERY)), "all wrong elements are in d out[0:2]/d x; the other 10 are right"),
+        (at((4, 5), (EVERY, [2, 3])), "all wrong elements are in x[2:4]; the other 12 are right"),
+        (at((4, 5), (0, 2), (1, 3)), "all wrong elements are in d out[0:2]/d x[2:4]"),
     ],
 )
 def test_wrong_parts_of_a_jacobian_are_placed(where, words):
@@ -165,7 +162,7 @@ DIAGONAL = np.eye(3, dtype=bool)
             "the claim has only the diagonal of the Jacobian",
         ),
         (lambda x: np.where(DIAGONAL, scattered((3, 3)), 1) * square_jacobian(x), "on the diagonal of the Jacobian"),
-        (lambda x: np.where(DIAGONAL, 1, scattered((3, 3))) * square_jacobian(x), "only off the diagonal of the Jac"),
+        (lambda x: np.where(DIAGONAL, 1, scattered((3, 3))) * square_jacobian(x), "are off the diagonal of the Jac"),
         (
             lambda x: square_jacobian(x) * np.array([[1.2], [1.7], [3.1]]),
             "each output has a factor of its own: the claim is 1.2, 1.7, 3.1 times",
@@ -191,7 +188,7 @@ def test_a_wrong_sign_is_named_if_it_explains_nine_of_ten(minus, other, named):
     wrong = (a != r)[None]
     block = SimpleNamespace(a=a[None], r=r[None], error=np.zeros((1, len(r))), wrong=wrong, array=np.zeros(len(r)))
     block.flat = SimpleNamespace(edges=[0], label=lambda i: ("x", (i,), ""))
-    block.k, block.whole = 0, True
+    block.k, block.whole, block.name = 0, True, "x"
     assert places.mostly_negative(block).startswith(f"the sign is wrong in {minus} elements") is named
 
 
@@ -260,7 +257,7 @@ def test_ratios_in_words(a, words):
 def test_only_square_jacobians_have_a_diagonal():
     text = lambda wrong: places.diagonal_text(SimpleNamespace(wrong=np.asarray(wrong)))  # noqa: E731
     assert text(np.eye(3, dtype=bool)) == "on the diagonal of the Jacobian"
-    assert text(~np.eye(3, dtype=bool)) == "only off the diagonal of the Jacobian"
+    assert text(~np.eye(3, dtype=bool)) == "off the diagonal of the Jacobian"
     assert text(np.tri(3, dtype=bool)) == text(np.eye(3, 4, dtype=bool)) == text(np.eye(2, dtype=bool)) == ""
     assert text(~np.eye(3, 4, dtype=bool)) == ""
 
@@ -295,7 +292,7 @@ ROW = at((4, 6), (1, EVERY))
 
 
 def test_elements_that_are_not_decided_are_placed_by_a_direction():
-    text = "x: all wrong elements lie in row 1; the others agree along a random direction"
+    text = "x: all wrong elements are in x[1]; the others agree along a random direction"
     assert guesses(ROW, at((4, 6), (1, np.s_[::2]))) == [text]
     assert guesses(ROW, at((4, 6), (1, [1, 3]))) == []  # two elements show no pattern
     assert guesses(ROW | at((4, 6), (3, 2)), at((4, 6), (1, np.s_[::2]))) == []
@@ -326,20 +323,20 @@ def shared(of_all, x):
 
 TIED, ROWS = np.array([2.0, 2, 2, 1]), np.array([[2.0, 2, 1], [3, 7, 4]])
 TIES = {
-    "a maximum": (np.max, of_ties, shared, TIED, "x: all wrong elements lie at index [0] to [2]; the other is right"),
+    "a maximum": (np.max, of_ties, shared, TIED, "x: all wrong elements are in x[0:3]; the other is right"),
     "two pools": (
         lambda x: x.reshape(2, 3).max(axis=1).sum(),
         lambda x: of_ties(x.reshape(2, 3)).ravel(),
         lambda g, x: shared(g.reshape(2, 3), x).ravel(),
         np.array([1.0, 3, 3, 5, 5, 0]),
-        "x: all wrong elements lie at index [1] to [4]; the other 2 are right",
+        "x: all wrong elements are in x[1:5]; the other 2 are right",
     ),
     "the three largest": (
         top_three,
         lambda x: 1.0 * (x >= 1),
         lambda g, x: np.where(x == 1, 2 / 3, g),
         np.array([1.0, 1, 1, 2, 0, 0.5]),
-        "x: all wrong elements lie at index [0] to [2]; the other 3 are right",
+        "x: all wrong elements are in x[0:3]; the other 3 are right",
     ),
 }
 

@@ -89,7 +89,9 @@ CLAIMS = {
 def test_a_substitution_is_the_claim_divided_by_the_derivative(words):
     pair = next((pair for start, pair in CLAIMS.items() if words.startswith(start)), None)
     if pair is None:
-        claim, slope = (eval(formula.format("x"), NAMES) for formula in words.split(" in place of "))
+        claim, slope = (
+            eval(formula.format("x"), NAMES) for formula in words.removeprefix("the claim has ").split(" in place of ")
+        )
     else:
         claim, slope = (f(AT) for f in pair)
     np.testing.assert_allclose(SUBSTITUTED[words](AT), claim / slope, rtol=1e-12)

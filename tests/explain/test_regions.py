@@ -77,10 +77,10 @@ def test_sizes_are_compared_if_values_have_both_signs(values, wrong, words, monk
 @pytest.mark.parametrize(
     ("claimed", "known", "words"),
     [
-        ([0.0, 0.0], [5.0, 6.0], ", where the claim is 0 and the derivative is not;"),
-        ([1.0, 2.0], [5.0, 5.0], ", where the derivative is 5;"),
-        ([1.0, 2.0], [-5.0, -5.0 - 1e-9], ", where the derivative is -5;"),
-        ([1.0, 2.0], [-5.0, 5.0], ", where the derivative is 5 or -5;"),
+        ([0.0, 0.0], [5.0, 6.0], ": the claim is 0 there, but the derivative is not;"),
+        ([1.0, 2.0], [5.0, 5.0], ": the derivative is 5 there;"),
+        ([1.0, 2.0], [-5.0, -5.0 - 1e-9], ": the derivative is -5 there;"),
+        ([1.0, 2.0], [-5.0, 5.0], ": the derivative is 5 or -5 there;"),
         ([1.0, 2.0], [5.0, 5.1], ""),
         ([1.0], [5.0], ""),
     ],

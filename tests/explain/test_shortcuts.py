@@ -144,7 +144,7 @@ CHAINS = {
         sampled_gradient,
         {"times": 2.0},
         {"mu": GOAL, "s": DATA / 2},
-        "the part of the derivative that goes through multiply in the line `z = ",
+        "the derivative through multiply in the line `z = ",
         "is counted twice",
     ),
     "an operation of two inputs": (
@@ -152,7 +152,7 @@ CHAINS = {
         factored_gradient,
         {"sign": -1.0},
         {"u": U, "v": V},
-        "u: the part of the derivative that goes through matrix_product in the line `return 0.5 *",
+        "u: the derivative through matrix_product in the line `return 0.5 *",
         "has the wrong sign",
     ),
     "a derivative for one of two inputs": (

@@ -92,7 +92,7 @@ def test_formats_include_the_name_and_the_line_of_the_derivative(tmp_path):
 
     (check,) = json.loads(printed("json"))["checks"]
     assert check["diagnosis"][0]["rule"] == "rolled" == check["diagnosis"][0]["kind"]
-    assert "along axis 0 [rolled]" in printed("table")
+    assert "is the derivative for x[i-1] [rolled]" in printed("table")
     assert printed("concise").startswith("w.py:6:1: error: f: ") and printed("concise").endswith("[rolled]\n")
     assert printed("github").startswith("::error file=w.py,line=6,") and "[rolled]" in printed("github")
     (issue,) = json.loads(printed("gitlab"))

@@ -188,7 +188,7 @@ class relu_mask_of_gradient:
 
 class leaky_relu_without_slope:
     at = {"x": (9,)}
-    says = "wrong where x < 0, where the claim is 0 and the derivative is not; right where x > 0"
+    says = "wrong where x < 0: the claim is 0 there, but the derivative is not; right where x > 0"
 
     def f(x):
         return np.where(x > 0, x, 0.01 * x)

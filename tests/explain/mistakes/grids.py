@@ -115,7 +115,7 @@ class field_edges_forgotten:
 
 class field_left_columns:
     at = {"u": (4, 6)}
-    says = "columns 0 to 1"
+    says = "[:,0:2]"
 
     def f(u):
         return np.sum(np.sin(u[:, 2:])) + np.sum(u[:, :2] ** 2)
@@ -257,7 +257,7 @@ class mean_over_one_axis:
 class off_by_one_index:
     at = {"x": (7,), "w": (7,)}
     wrt = ["x"]
-    says = "+1 places off"
+    says = "i-1"
 
     def f(x, w):
         return (w * x**2).sum()
@@ -422,7 +422,7 @@ class bilinear_field_transposed:
 
 class cubes_wrong_in_one_row:
     at = {"u": (4, 5)}
-    says = "a factor u is missing, in row 2"
+    says = "a factor u is missing in u[2]"
 
     def f(u):
         return np.sum(u**3)
@@ -440,7 +440,7 @@ class stride_forgotten:
     """The differences are 3 and -3: a pattern of signs, which must not be named as a product of signs."""
 
     at = {"x": (6,)}
-    says = "index [1], [2], [4] of x, in the derivative of the outputs at index [1] and [2]"
+    says = "in the derivative of out[1:3] with respect to x[1:3] and x[4]"
 
     def f(x):
         return x[::2] * 3

@@ -442,7 +442,7 @@ class gated_linear_halves:
 
 class recurrent_last_step_only:
     at = {"w": (3, 3)}
-    says = ("is missing", "goes through")
+    says = ("is missing", "the derivative through")
 
     def f(w):
         h = np.zeros(3)
@@ -471,7 +471,7 @@ class embedding_overwrites:
     """Rows that occur twice are assigned, not added."""
 
     at = {"e": (5, 2)}
-    says = ("in row 1", "row 1", "rows 1")
+    says = ("[1]", "[1:")
 
     def f(e):
         return e[np.array([0, 1, 3, 1])] * np.array([[1.0], [2], [3], [4]])
@@ -484,6 +484,29 @@ class embedding_overwrites:
     def right(g, e):
         out = np.zeros_like(e)
         np.add.at(out, np.array([0, 1, 3, 1]), g * np.array([[1.0], [2], [3], [4]]))
+        return out
+
+
+class embedding_overwrites_with_indices:
+    """The same, with the indices as an argument."""
+
+    def at(rng):
+        return {"e": (6, 3), "words": np.array([0, 2, 2, 4, 1, 4])}
+
+    wrt = ["e"]
+    says = "wrong exactly where an index occurs more than once in words"
+
+    def f(e, words):
+        return np.sum(np.tanh(e[words]) ** 2)
+
+    def grad(e, words):
+        t, out = np.tanh(e[words]), np.zeros_like(e)
+        out[words] += 2 * t * (1 - t**2)
+        return out
+
+    def right(e, words):
+        t, out = np.tanh(e[words]), np.zeros_like(e)
+        np.add.at(out, words, 2 * t * (1 - t**2))
         return out
 
 

@@ -107,7 +107,7 @@ class projection_depth:
     """The derivative by the depth lacks a power of it."""
 
     at = {"p": [0.4, -0.3, 2.0]}
-    says = ("index [2]", "[2]")
+    says = "[2]"
 
     def f(p):
         return p[:2] / p[2]
@@ -157,7 +157,7 @@ class two_link_arm:
     """The first joint moves the second link, too."""
 
     at = {"q": [0.4, 0.9]}
-    says = ("index [0]", "of 4")
+    says = ("[0]", "of 4")
 
     def f(q):
         return np.array([np.cos(q[0]) + 0.8 * np.cos(q[0] + q[1]), np.sin(q[0]) + 0.8 * np.sin(q[0] + q[1])])
@@ -177,7 +177,7 @@ class quaternion_order:
     """The elements are in the order x, y, z, w."""
 
     at = {"q": (4,)}
-    says = ("+", "places off", "order", "permuted")
+    says = ("+", "i+1", "order", "permuted")
 
     def f(q):
         w, x, y, z = q
@@ -226,7 +226,7 @@ class screw_blocks_exchanged:
 
 class polar_missing_radius:
     at = {"c": [1.7, 0.6]}
-    says = ("index [1]", "a factor c")
+    says = ("c[1]", "a factor c")
 
     def f(c):
         return np.array([c[0] * np.cos(c[1]), c[0] * np.sin(c[1])])
