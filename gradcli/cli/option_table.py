@@ -238,7 +238,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "check_strict": option(
         "--strict",
-        "Do not allow small differences. Without this option, a difference below 1e-6 of the element passes.",
+        "Do not allow small differences. Without this option, a relative difference below 1e-6 passes.",
     ),
     "keyword": option(
         "-k PATTERN",

@@ -80,7 +80,7 @@ CHECK = (
     ),
     row(
         OPEN,
-        "two calls of the function at the same point differ, or those of the derivative do, for an unknown reason",
+        "two calls of the function, or of the derivative, at the same point differ for an unknown reason",
         repeat="differs",
     ),
     row(
@@ -111,7 +111,7 @@ ELEMENT = (
     row(OPEN, "the values form steps, and the claim is right within the step at this point, but not over many steps",
         values="agrees", integral="right on one step"),
     row(PASS, "the numeric derivative agrees, to the stated resolution", values="agrees"),
-    row(PASS, "the difference is below 1e-6 of the element; --strict turns this result off", values="differs slightly"),
+    row(PASS, "the relative difference is below 1e-6; --strict turns this result off", values="differs slightly"),
     row(PASS, "the effect of the element is smaller than the rounding error of the output", values="negligible"),
     row(
         FAIL,

@@ -38,7 +38,7 @@ KEYS = [
     ("Cm allow-inconclusive", "If true, an inconclusive check does not change the exit code."),
     (
         "Cm strict",
-        "If true, small differences fail, as with `--strict`. Otherwise, they pass below 1e-6 of the element.",
+        "If true, small differences fail, as with `--strict`. Otherwise, relative differences below 1e-6 pass.",
     ),
     (
         "Cm accept",

@@ -270,9 +270,9 @@ verdict, and which errors it can miss.
 # Verdicts
 
 Usually, a check passes if every element of the claim agrees with the numeric derivative. A difference is allowed if the
-errors of the two values explain it, or if it is at most 1e-6 of the element. gradcli-verdict(7) gives the exact limits,
-and explains the other tests that can decide, for example at a kink or if a numeric derivative is hard to compute. If
-only the limit of 1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
+errors of the two values explain it, or if it is at most 1e-6 times the derivative. gradcli-verdict(7) gives the exact
+limits, and explains the other tests that can decide, for example at a kink or if a numeric derivative is hard to
+compute. If only the limit of 1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
 
 If a check passes, the report gives the resolution, such as 1e-9: an error above this number would have been detected.
 
@@ -301,8 +301,8 @@ together; see gradcli-verdict(7). If the slopes are not known accurately enough,
 
 Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (or Hermitian) matrix, or accept
 only symmetric matrices. If the matrix is symmetric, a claim for such a function passes if it is right for symmetric
-changes of the matrix. The report says so. The random matrices that `--shape` draws are not symmetric, so give such a
-function a value, as in A='[[2, 1], [1, 3]]'.
+changes of the matrix. The report says so. The random matrices that `--shape` draws are not symmetric. For such a
+function, give a symmetric matrix instead, as in A='[[2, 1], [1, 3]]'.
 
 A backward pass must be linear in the incoming gradient. To test this, gradcheck calls it with two vectors, with
 their sum, with zeros, and with multiples of one vector: -1, 1024 and 1/1024 times the vector.
@@ -439,10 +439,15 @@ The types of the parameters have these meanings, and `float` works like `double`
     double           an input that is a single number
     int              the size of an array
 
-gradcheck chooses the value of an int parameter by the parameter's name. m is the size of the output, and nx or n_x is
-the size of x. The first int parameter with a different name is the size of the first array, and any further one needs a
-value, such as k=3. You may also give a value, such as n=3, to an int parameter whose value gradcheck would choose. If
-the size of the output does not follow from these rules, write `--shape y=3`.
+gradcheck chooses the value of an int parameter by the parameter's name:
+
+    m            the size of the output
+    nx or n_x    the size of x
+    other names  the first one is the size of the first array; give values
+                 to the rest, such as k=3
+
+A value that you give, such as n=3, replaces gradcheck's choice. If the size of the output does not follow from these
+rules, write `--shape y=3`.
 
 In the declaration of a derivative, the name of an array shows whose gradient it holds: x_b, xb, x_bar, dx and grad_x
 hold the gradient of x. Output arrays with other names hold the remaining gradients, in the order of the inputs. There

@@ -30,7 +30,7 @@ VERDICTS = [
     (
         "Cm pass",
         """gradcheck found no wrong element. Every element that it could decide is right to the stated resolution, or to
-1e-6 of the element. The claim also passed these tests:
+a relative error of 1e-6. The claim also passed these tests:
 
 - Vector products with the claim (vjp, jvp) are linear in the vector.
 - A second call at the same point gives the same result, except for rounding.
@@ -42,7 +42,7 @@ note gives the number of elements that it could not decide. gradcli-gradcheck(1)
     ),
     (
         "Cm fail",
-        """One of these is true, or one of the rarer cases in the sections below:
+        """One of these is true. The sections below describe rarer cases.
 
 - An element of the claim differs from the numeric derivative, and also fails one of two other tests: the integral test,
   or a test whether the claim at this point fits the claim at points nearby.
@@ -54,7 +54,7 @@ note gives the number of elements that it could not decide. gradcli-gradcheck(1)
 - Forward mode (jvp) and reverse mode (vjp) disagree.
 - A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
   and a different value if not.
-- The claim changes if it is called in another way; see Call in other ways.
+- The claim changes if it is called in another way, for example with transposed tensors.
 - SymPy or exact arithmetic gives a different derivative.
 - The derivative has a wrong shape or type.
 - The function or the claim changes its arguments.
@@ -104,9 +104,10 @@ Analysis, 1983). If only one input element has a kink at the point, these are th
 several elements have kinks there, it is not enough that each claimed value lies between two slopes. For max(x, y) at
 x = y, the slopes of x are 0 and 1, and so are those of y. The claim (0.5, 0.5) passes, but (1, 1) fails.
 
-Many elements may have kinks at the same point. gradcheck then first checks the claim at a few random points nearby,
-where the function is smooth. If the claim is right there, its values show which elements have kinks: those whose
-claimed value differs clearly between these points. At the point itself, gradcheck then makes three tests:
+If up to eight elements have kinks at the point, gradcheck tests whether their claimed values together lie in the
+generalized gradient. If more elements do, it makes other tests. First, it checks the claim at a few random points
+nearby, where the function is smooth. If the claim is right there, its values show which elements have kinks: those
+whose claimed value differs clearly between these points. At the point itself, gradcheck then makes three tests:
 
 - It moves only the elements without kinks, along random directions.
 - If the claimed value of an element lies outside the range of its claimed values nearby, gradcheck checks this element
@@ -173,7 +174,7 @@ The interval of an element extends to each side of the estimate by the sum of th
 The numeric derivative agrees with an element if the claimed value lies in the interval, and if the interval extends to
 each side by at most 2 % of the element.
 
-A difference below 1e-6 of the element passes, too, because it may have a harmless cause. The function may contain a
+A relative difference below 1e-6 passes, too, because it may have a harmless cause. The function may contain a
 solver that stops at a tolerance, or the claim may add the terms of a sum in a different order. A note says how large
 the difference is. With `--strict`, it is a fail.
 
@@ -215,7 +216,7 @@ the following.
 
     agrees             the claimed value lies in the interval, and the interval is
                        narrow enough (see Decide)
-    differs slightly   it lies outside, but the difference is below 1e-6 of the element
+    differs slightly   it lies outside, but by a relative error below 1e-6
     negligible         the element is not decidable: its effect is smaller than the
                        rounding error of the output
     disagrees          the claimed value lies outside the interval
@@ -258,7 +259,7 @@ A check can pass in spite of these errors:
 
 - An error that is smaller than the resolution in the report. With more than eight input elements, this may be a large
   relative error of a small element.
-- Without `--strict`, an error below 1e-6 of the element. A note says how large it is.
+- Without `--strict`, a relative error below 1e-6. A note says how large it is.
 - An error in an element that is not decidable.
 - At a kink, a claim other than the intended one, if it lies in the generalized gradient.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
@@ -310,9 +311,8 @@ limit of 1 % of the largest derivative with respect to the same input. If more s
 %, and in the end {most:.0f} %. If the largest derivative is zero, the standard deviation of a sample takes its place.
 
 If a few samples account for much of the variance, gradcheck estimates how rare large samples are: it computes Hill's
-index from the samples with the largest values. The variance is infinite if the index is 2 or less. The computed index
-is uncertain, so up to {infinite}, the variance counts as infinite. No interval can then be stated, and the check is
-inconclusive.
+index from the samples with the largest values. If the true index is 2 or less, the variance is infinite, and no
+interval can be stated. The computed index is uncertain, so the check is inconclusive if it is {infinite} or less.
 
 If the estimator has a parameter for the number of samples, it is also called with n = 2. If the mean of these calls is
 wrong, but that of larger calls is right, the samples of one call depend on each other, for example through a baseline
