@@ -267,18 +267,17 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
     q, c = item.quantity, item.constant
     of = lambda at: at.a - constant(at) * q.of(at)  # noqa: E731
     amount, _, where = value.removeprefix("-").partition(" for ")
-    where, word = f" ({where})" if where else "", "superfluous" if c > 0 else "missing"
+    where = f" ({where})" if where else ""
     name = with_f(q.name, numbers.block)
     product = amount if q.name == "1" else name if amount == "1" else f"{amount} * {name}"
     text = f"the derivative is the claim {'-' if c > 0 else '+'} {product}{where}"
     if q.name.startswith("inv("):
         text += ", the gradient of a log-determinant"
-    text += f": a {'constant' if q.name == '1' else 'term'} is {word}, or wrong"
     if q.lacks:  # c (1 - q) rest is c rest in place of c q rest, or -c q rest in place of -c rest
         factor, rest = q.lacks
         rest = rest if amount == "1" else f"{amount} * {rest}".replace("* 1 /", "/")
         plus, minus = ("missing", "superfluous") if c > 0 else ("superfluous", "missing")
-        text += f"; perhaps a factor {with_f(factor, numbers.block)} is {plus} in {rest}, or {minus} in -{rest}"
+        text += f": perhaps a factor {with_f(factor, numbers.block)} is {plus} in {rest}, or {minus} in -{rest}"
     return Hypothesis("dropped term", text, of, fitted=numbers.count)
 
 

@@ -319,14 +319,14 @@ CASES = {
         lambda w: np.cos(w) + 0.2 * w,
         np.cos,
         {"w": X},
-        "the claim + 0.2 * w: a term is missing",
+        "the claim + 0.2 * w",
     ),
     "the product rule": (
         lambda x: (x**2 * np.exp(x)).sum(),
         lambda x: (2 * x + x**2) * np.exp(x),
         lambda x: 2 * x * np.exp(x),
         {"x": X},
-        "the claim + x**2 * exp(x): a term is missing",
+        "the claim + x**2 * exp(x)",
     ),
     "degrees of freedom": (
         lambda x: x.std(),
@@ -347,7 +347,7 @@ CASES = {
         lambda r: 4 * (-12 * r**-13 + 6 * r**-7),
         lambda r: 4 * (-12 * r**-13 - 6 * r**-7),
         {"r": np.array([1.1, 1.2, 1.5])},
-        "the claim + 48 * r**-7: a term is missing, or wrong",
+        "the claim + 48 * r**-7",
     ),
     "right for symmetric matrices only": (
         lambda x, q: x @ q @ x,
@@ -396,7 +396,7 @@ CASES = {
         lambda x, y: (y, x) if x < 1 else (0.0, 0.0),
         lambda x, y: (y, x),
         {"x": 2.0, "y": 3.0},
-        "the claim - y: a term is superfluous",
+        "the claim - y",
     ),
     "two numbers swapped": (
         lambda a, b: a**2 * b,
@@ -497,7 +497,7 @@ def test_other_mistakes_in_such_layers_are_not_called_missing_paths(shape):
     loss = lambda x: (w * normalizes(x, 1.0, axes, "")[0]).sum()  # noqa: E731
     added = lambda x: normalizes(x, 1.0, axes, "mean, variance")[1](w) + 0.3  # noqa: E731
     report = check_gradient(loss, added, {"x": x})
-    assert "the claim - 0.3: a constant" in report.diagnosis[0].text
+    assert "the claim - 0.3" in report.diagnosis[0].text
 
 
 def report_on(name, which):

@@ -98,7 +98,7 @@ class mse_without_target:
 class ridge_penalty_halved:
     at = {"w": (3,), "x": (7, 3), "y": (7,)}
     wrt = ["w"]
-    says = "0.3 * w: a term is missing"
+    says = "0.3 * w"
 
     def f(w, x, y):
         return 0.5 * np.sum((x @ w - y) ** 2) + 0.3 * np.sum(w**2)

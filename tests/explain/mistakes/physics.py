@@ -19,7 +19,7 @@ class lennard_jones_exponent:
 
 class lennard_jones_sign:
     at = {"r": [1.1, 1.3, 1.6]}
-    says = "r**-7: a term is missing, or wrong"
+    says = "r**-7"
 
     def f(r):
         return np.sum(4 * (r**-12 - r**-6))
