@@ -237,8 +237,7 @@ OPTIONS: dict[str, Callable] = {
         callback=as_finite,
     ),
     "check_strict": option(
-        "--strict",
-        "Do not allow small differences. Without this option, a relative difference below 1e-6 passes.",
+        "--strict", "Do not allow small differences. Without this option, a relative difference below 1e-6 passes."
     ),
     "keyword": option(
         "-k PATTERN",

@@ -223,17 +223,21 @@ class Directions:
 
         because: why they are undecided; by default, because of their bounds.
         """
-        entries = self.entries
+        entries, small = self.entries, self.small_effects()
         open_ = entries.state == OPEN
-        with np.errstate(invalid="ignore"):
-            effect = (np.abs(entries.claimed) + entries.bound) * self.flat.scales
-            small = effect <= SMALL_EFFECT * entries.effects.max(axis=1, initial=0.0)[:, None]
         entries.state[open_ & small] = NEGLIGIBLE
         for j, i in np.argwhere(open_ & ~small)[:MOST_REASONS].tolist():
             hidden = f"rounding or noise hides any error below {entries.bound[j, i]:.2g}"
             reason = f"{entries.claimed[j, i]:.3g} is claimed, and {hidden}"
             entries.reasons[j, i] = because or Observation("noise", reason)
         entries.state[entries.state == OPEN] = state_by(bound="is wide")
+
+    def small_effects(self) -> np.ndarray:
+        """Return a mask of the entries that are small compared with others even at their bounds: (R, n)."""
+        entries = self.entries
+        with np.errstate(invalid="ignore"):
+            effect = (np.abs(entries.claimed) + entries.bound) * self.flat.scales
+            return effect <= SMALL_EFFECT * entries.effects.max(axis=1, initial=0.0)[:, None]
 
     def adds_up(self) -> bool:
         """Return whether the slopes of all elements add up to that along a random direction, so that no kinks meet."""

@@ -163,24 +163,30 @@ class Probe:
             self.restrict()
 
     def groups(self) -> None:
-        """Use further directions for elements whose claimed effect is too small for their bound."""
+        """Use further directions for elements whose claimed effect is too small for their bound; then compare a few."""
         for _ in range(3):
-            group = (self.entries.state == OPEN).any(axis=0)
-            count = int(group.sum())
-            if not count:
-                return
-            if count <= ONE_BY_ONE and self.locator.has_calls(count * PER_ESTIMATE):
-                for i in np.flatnonzero(group):  # an element limited by rounding may take many calls
-                    if self.locator.has_calls(PER_ESTIMATE):
-                        self.entries.compare_element(int(i))
-                self.entries.mark_negligible()
+            group = self.open_elements()
+            if group.sum() < 2:
                 break
             probed = self.directions.compare(self.directions.draw("relative", group), "relative")
             if probed.wrong.any() and self.find_wrong(probed):
                 return
             self.directions.bound_by(probed)
             self.directions.settle()
+        group = self.open_elements()
+        count = int(group.sum())
+        if 0 < count <= ONE_BY_ONE and self.locator.has_calls(count * PER_ESTIMATE):
+            for i in np.flatnonzero(group):  # an element limited by rounding may take many calls
+                if self.locator.has_calls(PER_ESTIMATE):
+                    self.entries.compare_element(int(i))
+            self.entries.mark_negligible()
         self.directions.leave_open()
+
+    def open_elements(self) -> np.ndarray:
+        """Return a mask of the open elements, without those that are small compared with others if there are any."""
+        open_ = self.entries.state == OPEN
+        large = (open_ & ~self.directions.small_effects()).any(axis=0)
+        return large if large.any() else open_.any(axis=0)
 
     def find_wrong(self, probed: Probed) -> bool:
         """Find elements that explain a disagreement; return whether any is wrong.

@@ -291,18 +291,22 @@ def test_without_elements_that_move_no_direction_is_compared():
     assert asked == ["groups"]
 
 
+ROUNDS = ["direction", "bound", "settle"] * 3
+
+
 @pytest.mark.parametrize(
     ("count", "calls", "found", "asked"),
     [
-        (0, 0, False, []),
-        (3, 0, False, ["element"] * 3 + ["negligible", ("left",)]),
-        (ONE_BY_ONE, 0, False, ["element"] * ONE_BY_ONE + ["negligible", ("left",)]),
-        (3, 10_000, False, ["direction", "bound", "settle"] * 3 + [("left",)]),
-        (9, 0, False, ["direction", "bound", "settle"] * 3 + [("left",)]),
+        (0, 0, False, [("left",)]),
+        (1, 0, False, ["element", "negligible", ("left",)]),
+        (3, 0, False, [*ROUNDS, *["element"] * 3, "negligible", ("left",)]),
+        (ONE_BY_ONE, 0, False, [*ROUNDS, *["element"] * ONE_BY_ONE, "negligible", ("left",)]),
+        (3, 10_000, False, [*ROUNDS, ("left",)]),
+        (9, 0, False, [*ROUNDS, ("left",)]),
         (9, 0, True, ["direction", "find"]),
     ],
 )
-def test_elements_without_a_tight_bound_are_compared_alone_or_as_a_group(count, calls, found, asked):
+def test_elements_without_a_tight_bound_are_compared_as_a_group_and_then_alone(count, calls, found, asked):
     probe, seen = probe_of()
     entries, directions = probe.entries, probe.directions
     entries.state[0, count:], probe.sampler.calls = PASS, calls
@@ -501,3 +505,26 @@ def test_without_calls_a_check_ends_unless_a_direction_settles_all_elements(coun
     probe.directions.probed = [seen_along("agrees")] * count
     probe.run()
     assert probe.out_of_calls is out
+
+
+FLOAT32_RNG = np.random.default_rng(0)
+FLOAT32_WEIGHTS = [FLOAT32_RNG.normal(size=shape).astype(np.float32) / 4 for shape in ((8, 16), (16, 4))]
+
+
+def float32_net(x):
+    h = np.tanh(x.astype(np.float32) @ FLOAT32_WEIGHTS[0])
+    return np.mean((h @ FLOAT32_WEIGHTS[1] - 1) ** 2)
+
+
+def float32_gradient(x):
+    h = np.tanh(x.astype(np.float32) @ FLOAT32_WEIGHTS[0])
+    d = 2 * (h @ FLOAT32_WEIGHTS[1] - 1) / (4 * len(x))
+    return ((d @ FLOAT32_WEIGHTS[1].T) * (1 - h**2)) @ FLOAT32_WEIGHTS[0].T
+
+
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_a_right_network_in_float32_passes_and_a_wrong_one_fails(seed):
+    """Its smaller elements are known too roughly from directions in which all move."""
+    x = np.random.default_rng(seed).normal(size=(5, 8))
+    assert check_gradient(float32_net, float32_gradient, {"x": x}).verdict == "pass"
+    assert check_gradient(float32_net, lambda x: 1.1 * float32_gradient(x), {"x": x}).verdict == "fail"
