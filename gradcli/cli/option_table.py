@@ -166,7 +166,7 @@ OPTIONS: dict[str, Callable] = {
     "on": value_option(
         "--on NAME=MANIFOLD",
         "Input NAME lies on a manifold. MANIFOLD is SO3, SE3, quaternion, unit, sphere, stiefel or spd. It can also be "
-        "a retraction of your own, written as FILE.py:NAME. SE3:left and similar words name the convention of the "
+        "a retraction of your own, written as FILE.py:NAME. A suffix, as in SE3:left, names the convention of the "
         "claim. gradcli-manifolds(7) describes the conventions, and the derivative that gradcheck expects. If the "
         "output lies on a manifold, write out=MANIFOLD. Repeatable.",
         complete="complete_manifold",
@@ -202,7 +202,7 @@ OPTIONS: dict[str, Callable] = {
     "edited_samples": option("--samples K", "Check at K random points [1].", type=Count(1_000_000)),
     "order": option(
         "--order N",
-        "Check derivatives of order N [1]. In PyTorch, the name of order 2 is gradgradcheck. The option cannot be "
+        "Check derivatives of order N [1]. Order 2 corresponds to PyTorch's gradgradcheck. The option cannot be "
         "combined with --grad, --vjp or --jvp. For second derivatives that are formulas, there is --hess.",
         type=Count(2),
     ),
@@ -257,7 +257,7 @@ OPTIONS: dict[str, Callable] = {
     ),
     "search": option(
         "--search N",
-        "Also check at N edge-case points. At such points, some numbers are zero or equal, for example. The simplest "
+        "Also check at N edge-case points. Such a point has zeros or equal numbers, for example. The simplest "
         "failing point is reported.",
         type=Count(1_000_000, least=0),
     ),

@@ -29,7 +29,7 @@ KNOWN_CONSTANTS = {
     math.sqrt(math.pi): "sqrt pi",
     2 / math.sqrt(math.pi): "2 / sqrt pi",
     math.sqrt(2 * math.pi): "sqrt(2 pi)",
-    180 / math.pi: "180 / pi (degrees)",
+    180 / math.pi: "180 / pi",
 }
 ROUNDED = {math.pi: "pi", math.e: "e", math.sqrt(2): "sqrt 2", math.log(2): "log 2", math.log(10): "log 10"}
 """Numbers that people type with a few digits."""
@@ -247,7 +247,8 @@ def plain_numbers(ratio: Ratio) -> Iterator[NamedConstant]:
     for value, word in KNOWN_CONSTANTS.items():
         for number, name in ((value, word), (1 / value, f"1 / ({word})")):
             if abs(c - number) <= RELATIVE * number:
-                yield NamedConstant(functools.partial(constantly, number), "factor", multiple_of_derivative(name))
+                text = multiple_of_derivative(name) + ": degrees and radians are confused" * (word == "180 / pi")
+                yield NamedConstant(functools.partial(constantly, number), "factor", text)
     simple = nearest_fraction(c, LARGEST_NUMERATOR)
     if simple and abs(simple.numerator) <= LARGEST_NUMERATOR and abs(c - simple) <= RELATIVE * abs(c):
         value = float(simple)

@@ -270,7 +270,7 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
     where = f" ({where})" if where else ""
     name = with_f(q.name, numbers.block)
     product = amount if q.name == "1" else name if amount == "1" else f"{amount} * {name}"
-    text = f"the derivative is the claim {'-' if c > 0 else '+'} {product}{where}"
+    text = f"the derivative is the claim {'minus' if c > 0 else 'plus'} {product}{where}"
     if q.name.startswith("inv("):
         text += ", the gradient of a log-determinant"
     if q.lacks:  # c (1 - q) rest is c rest in place of c q rest, or -c q rest in place of -c rest

@@ -28,7 +28,7 @@ def repeated_indices(block: InputBlock) -> Iterator[DiagnosisStatement]:
 
 
 def text_of_index(name: str) -> str:
-    cause = f"dx[{name}] = g keeps only the last value, np.add.at(dx, {name}, g) adds them"
+    cause = f"dx[{name}] = g keeps only the last gradient; use np.add.at(dx, {name}, g), which adds all"
     return f"wrong exactly where an index occurs more than once in {name}: {cause}"
 
 

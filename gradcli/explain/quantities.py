@@ -118,14 +118,14 @@ INNER: dict[str, ArrayFunction] = {
 }
 """Functions that a term of the product or quotient rule may contain."""
 SUBSTITUTED: dict[str, ArrayFunction] = {
-    "sigmoid's s (1 - s) was computed from {0} itself, not from sigmoid({0})": lambda x: (
+    "the claim has {0} (1 - {0}) in place of s (1 - s), where s = sigmoid({0})": lambda x: (
         x * (1 - x) / sigmoid_slope_value(x)
     ),
-    "sigmoid's derivative was taken at sigmoid({0}), not at {0}": lambda x: (
+    "the claim has the derivative of sigmoid at sigmoid({0}) in place of that at {0}": lambda x: (
         sigmoid_slope_value(sigmoid_value(x)) / sigmoid_slope_value(x)
     ),
-    "tanh's 1 - t**2 was computed from {0} itself, not from tanh({0})": lambda x: (1 - x**2) / tanh_slope_value(x),
-    "tanh's derivative was taken at tanh({0}), not at {0}": lambda x: (
+    "the claim has 1 - {0}**2 in place of 1 - tanh({0})**2": lambda x: (1 - x**2) / tanh_slope_value(x),
+    "the claim has the derivative of tanh at tanh({0}) in place of that at {0}": lambda x: (
         tanh_slope_value(np.tanh(x)) / tanh_slope_value(x)
     ),
     "the claim has sin({0}) in place of cos({0})": np.tan,

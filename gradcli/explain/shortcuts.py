@@ -18,7 +18,6 @@ import numpy as np
 
 from ..claims.hand_written import HandWritten
 from ..claims.recorded import Traced
-from ..errors import lines_of_file
 from ..lang.operations import index_text
 from ..numeric.flat import real_view
 from ..numeric.rows import draw_signs
@@ -29,7 +28,7 @@ from ..rules.shapes import fit_to_shape
 from ..tape.backward import Plan, reachable
 from ..tape.modes import methods_of_arrays
 from ..tape.record import Mode, recording
-from ..user.lines import users_chain
+from ..user.lines import users_expression
 from ..user.tracebacks import users_path
 from .block import LEFT_OVER, InputBlock
 from .constants import nearest_fraction
@@ -59,12 +58,12 @@ class Shortcut(NamedTuple):
     of_some: bool
 
 
-class Lines(Mode):
-    """Records with each node the user's lines that made it."""
+class Expressions(Mode):
+    """Records with each node the user's expression that made it."""
 
     def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Any:
         node = self.below.make_node(primitive, nodes, out, raws, params)
-        node.origin = users_chain()
+        node.origin = users_expression()
         return node
 
 
@@ -79,7 +78,7 @@ class RecordedRun:
     def __init__(self, claim: HandWritten, place: EvidencePlace, weights: np.ndarray, explained: np.ndarray):
         at = place.flat.claim.at
         traced = Traced(methods_of_arrays()(claim.f), at, wrt=claim.wrt)
-        with recording(Lines()):
+        with recording(Expressions()):
             record = traced.record_call(traced.at)
         (out,) = record.outputs
         if not is_same_result(np.asarray(out._data), place.flat.out):
@@ -207,9 +206,9 @@ def chain_faults(runs: list[RecordedRun]) -> Iterator[Shortcut]:
             if left_out and not all(run.depends_through(early, late) for run in runs):
                 continue
             between = [k for k in sorted(before[late]) if early in before[k]]
-            of = operations(here, *between, late) + (f" with respect to {here.name(here.nodes[early])}" if leaf else "")
+            by = f" with respect to {here.name(here.nodes[early])}" if leaf else ""
             words = "is left out" if left_out else "is applied twice"
-            text = f"in the claim, the derivative of {of}{place_of_nodes(here, *between, late)} {words}"
+            text = f"in the claim, the derivative of {uses(here, *between, late)}{by} {words}"
             kind = "chain factor" if leaf else "activation derivative"
             yield Shortcut(Finding(kind, text), here.changes_others(way(here, early, late)))
 
@@ -254,8 +253,7 @@ def paths(runs: list[RecordedRun]) -> Iterator[tuple[Any, Shortcut]]:
             continue  # one of several uses of an operation may be left out, but a factor would be that of all
         if share is not None and all(gives_claim(run.right + float(share - 1) * run.parts[i], run) for run in runs):
             words = SHARES.get(share, f"is {share} times as large as it should be")
-            through = operations(here, i) + place_of_nodes(here, i)
-            finding = Finding("missing path", f"the derivative through {through} {words}")
+            finding = Finding("missing path", f"the derivative through {uses(here, i)} {words}")
             found = share, Shortcut(finding, here.changes_others(here.right + here.parts[i]))
             if found[1].of_some:
                 of_some.insert(0, found)
@@ -290,8 +288,8 @@ def wrong_axes(runs: list[RecordedRun]) -> Iterator[Shortcut]:
                     continue
                 if all(gives_claim(summed_over(run, i, k, axes), run) for run in runs):
                     which = ", ".join(map(str, axes))
-                    text = f"a sum runs over the wrong axis ({which}): sum the gradient of {operations(here, i)}"
-                    text = f"{text}{place_of_nodes(here, i)} over the axes that are broadcast"
+                    text = f"a sum runs over the wrong axis ({which}): sum the gradient of {uses(here, i)}"
+                    text = f"{text} over the axes that are broadcast"
                     yield Shortcut(Finding("wrong axis", text), False)
 
 
@@ -339,23 +337,22 @@ def operation_name(run: RecordedRun, i: int) -> str:
     return f"{sources[0] if sources else name}[{index_text(index)}]"
 
 
-def place_of_nodes(run: RecordedRun, *places: int) -> str:
-    """Say in which lines of the function nodes were made, and that this is one of several uses of the last node."""
-    lines = list(dict.fromkeys(place for i in places for place, _ in run.nodes[i].origin[:1]))
-    if not lines:
-        return ""
-    count = repeats_of(run, places[-1])
-    use = f", one of its {count} uses" if count > 1 else ""
-    listed = [f"`{code_of(file, line)}` ({users_path(file)}:{line})" for file, line in lines]
-    return f"{use} in the line{'s' * (len(listed) > 1)} {' and '.join(listed)}"
-
-
-def code_of(file: str, line: int) -> str:
-    return textwrap.shorten("".join(lines_of_file(file)[line - 1 : line]).strip(), 60, placeholder=" ...")
+def uses(run: RecordedRun, *places: int) -> str:
+    """Name operations by the expressions of the user's code that contain them: `np.exp(x)` (a.py:3)."""
+    several = repeats_of(run, places[-1])
+    found = dict.fromkeys(x for i in places[::-1] if (x := run.nodes[i].origin) is not None)
+    outer = [x for x in found if not any(x.file == y.file and x.text in y.text for y in found if x is not y)]
+    listed = [
+        f"`{textwrap.shorten(x.text, 60, placeholder=' ...')}` ({users_path(x.file)}:{x.line})" for x in sorted(outer)
+    ]
+    words = " and ".join(listed)
+    if len(places) > 1 or not words:
+        words = f"{operations(run, *places)}{' in ' * bool(words)}{words}"
+    return f"{f'one of {several} uses of ' if several > 1 else ''}{words}"
 
 
 def repeats_of(run: RecordedRun, i: int) -> int:
-    """Return how often a line of the function uses the operation of a node, as in a loop."""
+    """Return how often an expression of the function uses the operation of a node, as in a loop."""
     node = run.nodes[i]
     alike = (n for k, n in enumerate(run.nodes) if operation_name(run, k) == operation_name(run, i))
-    return sum(n.origin[:1] == node.origin[:1] for n in alike)
+    return sum(n.origin == node.origin for n in alike)

@@ -84,14 +84,14 @@ def nonlinearity(flat: Flat, seed: int) -> Observation | None:
     rng = np.random.default_rng(seed + 7)
     if claim.capabilities.pull:
         draw = functools.partial(draw_cotangent, flat, rng)
-        says = "the backward pass is not multiplied by grad_output, the incoming gradient: if it is 0, the result is"
+        says = "the backward is not multiplied by grad_output, the incoming gradient"
         words = (says, "backward", "grad_output")
         finding = find_nonlinear(flat, flat.pull, draw(), draw(), words) or special_cotangent(flat, draw())
         if finding is not None:
             return finding
     if claim.capabilities.push and not claim.capabilities.traced:
         u, v = (COTANGENT_SIZE * rng.standard_normal(flat.size) for _ in range(2))
-        words = ("the jvp is not multiplied by its tangents: if they are 0, the result is", "jvp", "its tangents")
+        words = ("the jvp is not multiplied by its tangents", "jvp", "its tangents")
         return find_nonlinear(flat, flat.push, u, v, words)
     return None
 
@@ -132,7 +132,7 @@ def find_nonlinear(
     flat: Flat, products: Callable, u: np.ndarray, v: np.ndarray, words: tuple[str, str, str]
 ) -> Observation | None:
     """Return how products violate linearity by more than rounding; None if they do not."""
-    nothing_gives, name, argument = words
+    says, name, argument = words
     vectors = [u, np.zeros_like(u), -u, v, u + v]
     if min(itemsizes(flat)) > 2:  # float16's largest number is 65504
         vectors += [FACTOR * u, u / FACTOR]
@@ -142,7 +142,7 @@ def find_nonlinear(
         return None
     if not (nothing == 0).all():
         worst = nothing[np.argmax(np.where(np.isnan(nothing), np.inf, np.abs(nothing)))]
-        return Observation("nonlinear", f"{nothing_gives} {worst:.3g}")
+        return Observation("nonlinear", f"{says}: for zeros, it returns {worst:.3g} in one element")
     for place, expected, law in (
         (2, -first, "b(-u) is not -b(u)"),
         (4, first + second, "b(u + v) is not b(u) + b(v)"),

@@ -83,7 +83,7 @@ class StepReport(CheckReport):
         return f"{text} (at step {self.only_at})" if text and self.only_at else text
 
     def agreement(self) -> str:
-        return f"an error above {self.resolution:.1g} of the gradient would have been seen"
+        return f"an error above {self.resolution:.1g} times the gradient would have been seen"
 
 
 def merged(reports: list[StepReport]) -> tuple[StepReport, ...]:

@@ -299,7 +299,7 @@ def explained_text(item: Explained, style: Style) -> Text:
     what = f"gradient of {item.name}" if item.returned else f"{item.name}.grad"
     text = Text().append(f"{mark if style.unicode else plain} ", colour).append(visible(what), "bold")
     if item.is_fine:
-        return text.append(f" is fine: {item.text}" if item.text else " is fine", "dim")
+        return text.append(f": {item.text}" if item.text else " is fine", "dim")
     words = WORDS_OF_STATES[item.state]
     text.append(f" {words}{f' in {item.share}' if item.share else ''}").append(f"  [{item.rule}]", "yellow")
     if item.file is not None:

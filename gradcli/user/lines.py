@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import lines_of_file
 from .tracebacks import is_users
@@ -39,6 +39,27 @@ def users_stack() -> Iterator[Any]:
 def users_chain(most: int | None = None) -> CallChain:
     frames = itertools.islice(users_stack(), most)
     return tuple([((f.f_code.co_filename, f.f_lineno), f.f_code.co_name) for f in frames])
+
+
+class UsersExpression(NamedTuple):
+    """An expression of the user's code: where it begins, and its text."""
+
+    file: str
+    line: int
+    text: str
+
+
+def users_expression() -> UsersExpression | None:
+    """Return the innermost expression of the user's code that is running."""
+    frame = next(users_stack(), None)
+    if frame is None:
+        return None
+    file, lines = frame.f_code.co_filename, lines_of_file(frame.f_code.co_filename)
+    first, last, start, end = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
+    if first is None or last is None or start is None or end is None:  # Python runs with -X no_debug_ranges
+        return UsersExpression(file, frame.f_lineno, "".join(lines[frame.f_lineno - 1 : frame.f_lineno]).strip())
+    node = ast.Pass(lineno=1, end_lineno=last - first + 1, col_offset=start, end_col_offset=end)
+    return UsersExpression(file, first, ast.get_source_segment("".join(lines[first - 1 : last]), node) or "")
 
 
 def place_of_checkpoint() -> LinePlace | None:

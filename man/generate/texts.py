@@ -296,8 +296,8 @@ note gives the number of such elements.
 
 At a kink, the slopes on the two sides of the point differ. A claim passes there if it lies in the generalized gradient:
 the set of all values that count as a derivative at the kink. If only one input element has a kink at the point, these
-are the values between its two slopes. If several elements have kinks there, the claimed values must also be possible
-together; see gradcli-verdict(7). If the slopes are not known accurately enough, the check is inconclusive.
+are the values between its two slopes. If several elements have kinks there, their claimed values together must lie in
+this set; see gradcli-verdict(7). If the slopes are not known accurately enough, the check is inconclusive.
 
 Some functions, such as `cholesky` and `eigh`, read only one triangle of a symmetric (or Hermitian) matrix, or accept
 only symmetric matrices. If the matrix is symmetric, a claim for such a function passes if it is right for symmetric
@@ -375,13 +375,13 @@ The number of samples doubles until the verdict is clear, or until `--draws` is 
 
 - pass if the mean agrees with the derivative, and a bias above the stated resolution would have been seen. The
   resolution is relative to the largest derivative with respect to the same input, and at most 10 %.
-- fail if the mean differs from the derivative by more than chance explains. The probability that a right estimator
-  fails is about `--level` at most. This is the probability for the whole check, with all elements and sample sizes.
+- fail if the mean differs from the derivative by more than chance explains. A right estimator fails with a probability
+  of at most about `--level`. This is the probability for the whole check, with all elements and sample sizes.
 - inconclusive if there are too few samples, or if the variance seems to be infinite.
 
 If a check fails, the report says what the mean is instead, if gradcheck can tell. The mean may be zero, a multiple of
-the derivative, or the gradient of a different function in the file. It may also be zero or a multiple only in some
-elements or for some inputs. With the same `--seed`, a run gives the same numbers. `samples/estimators.py` has examples.
+the derivative, or the gradient of a different function in the file. This may also hold for some elements or inputs
+only. With the same `--seed`, a run gives the same numbers. `samples/estimators.py` has examples.
 gradcli-verdict(7) describes the test.
 
 In `@gradcli.check` and `gradcli.check_gradient`, write `stochastic=`, `level=` and `draws=`.
@@ -443,8 +443,8 @@ gradcheck chooses the value of an int parameter by the parameter's name:
 
     m            the size of the output
     nx or n_x    the size of x
-    other names  the first one is the size of the first array; give values
-                 to the rest, such as k=3
+    n, or any    the size of the first array, for the first parameter with
+    other name   such a name; any further one needs a value, such as k=3
 
 A value that you give, such as n=3, replaces gradcheck's choice. If the size of the output does not follow from these
 rules, write `--shape y=3`.
@@ -754,7 +754,7 @@ WHOLE = "FILE is written completely or not at all."
 PROJECT = "gradcli-environment(7) describes how the default is chosen."
 FORMULAS = "Deriving formulas ends after 20 s, whatever S is."
 DIGITS = "Computing in high precision ends after 20 s, whatever S is."
-BOTH = "Deriving formulas and computing in high precision each end after 20 s, whatever S is."
+BOTH = "Whatever S is, deriving formulas ends after 20 s, and so does computing in high precision."
 ANSWERS = "If the function runs in another program, S is instead the limit for each of its answers [60 s]."
 SEED = (
     "In the expression language, rand and randn return the same numbers for the same seed. In Python files that use "

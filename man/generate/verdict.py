@@ -29,23 +29,23 @@ The verdict is one of these:
 VERDICTS = [
     (
         "Cm pass",
-        """gradcheck found no wrong element. Every element that it could decide is right to the stated resolution, or to
-a relative error of 1e-6. The claim also passed these tests:
+        """gradcheck found no wrong element. Every element is right to the stated resolution, or to a relative error of
+1e-6, except for those that a note calls not decidable. The claim also passed these tests:
 
 - Vector products with the claim (vjp, jvp) are linear in the vector.
 - A second call at the same point gives the same result, except for rounding.
 - The result does not depend on earlier calls at other points.
 
 The report gives the number of digits that agree, in the worst element or along random directions. It usually also
-gives the resolution: in every element that gradcheck could decide, it would have seen an error above this number. A
-note gives the number of elements that it could not decide. gradcli-gradcheck(1) explains the resolution.""",
+gives the resolution: in every other element, gradcheck would have seen an error above this number.
+gradcli-gradcheck(1) explains the resolution.""",
     ),
     (
         "Cm fail",
         """One of these is true. The sections below describe rarer cases.
 
 - An element of the claim differs from the numeric derivative, and also fails one of two other tests: the integral test,
-  or a test whether the claim at this point fits the claim at points nearby.
+  or a comparison with the claim at points nearby.
 - An element fails the integral test, although the numeric derivative agrees or is not known.
 - An element differs from the numeric derivative, several estimates of the derivative agree with each other, and the
   integral test does not decide.
@@ -105,9 +105,9 @@ several elements have kinks there, it is not enough that each claimed value lies
 x = y, the slopes of x are 0 and 1, and so are those of y. The claim (0.5, 0.5) passes, but (1, 1) fails.
 
 If up to eight elements have kinks at the point, gradcheck tests whether their claimed values together lie in the
-generalized gradient. If more elements do, it makes other tests. First, it checks the claim at a few random points
-nearby, where the function is smooth. If the claim is right there, its values show which elements have kinks: those
-whose claimed value differs clearly between these points. At the point itself, gradcheck then makes three tests:
+generalized gradient. If more than eight have kinks, it makes other tests. First, it checks the claim at a few random
+points nearby, where the function is smooth. If the claim is right there, its values show which elements have kinks:
+those whose claimed value differs clearly between these points. At the point itself, gradcheck then makes three tests:
 
 - It moves only the elements without kinks, along random directions.
 - If the claimed value of an element lies outside the range of its claimed values nearby, gradcheck checks this element
@@ -122,8 +122,8 @@ For each of these points, it computes the difference of two numbers: the change 
 to there, and the integral of the claim over the same distance. If the claim is right, these differences do not grow or
 fall along the line, however noisy the values are. A regression gives their trend and its error. gradcheck repeats this
 on intervals of several widths, each up to 30 times narrower than the one before. A numeric derivative amplifies the
-noise of the values, and this test averages the noise. If the values are noisy, the integral test therefore often works
-where the numeric derivative does not.
+noise of the values, whereas the integral test averages it. If the values are noisy, the integral test therefore often
+works where the numeric derivative does not.
 
 If the function jumps, or subtracts numbers that are almost equal, gradcheck also measures the rounding errors of the
 values. For NumPy functions, formulas and gradcli's own engine, it computes the function once more in long double. For
@@ -193,12 +193,12 @@ limit therefore has the same verdict on a slow machine as on a fast one.
 
 # Call in other ways
 
-Programs call a derivative in more ways than a check needs. Unless `--no-as-called`, `--calls` or `--order 2` is given,
-gradcheck tries some of these ways:
+A check needs only one way to call a derivative, but programs use others. Unless `--no-as-called`, `--calls` or `--order
+2` is given, gradcheck tries some of these ways:
 
-- For functions written by hand, which `--grad`, `--vjp` or `--jvp` names, it tests whether they change their
-  arguments. It also calls the function of `--vjp` with an incoming gradient in float32 and float16. It does not try
-  other memory layouts, such as transposed arrays.
+- For functions given with `--grad`, `--vjp` or `--jvp`, it tests whether they change their arguments. It also calls the
+  function of `--vjp` with an incoming gradient in float32 and float16. It does not try other memory layouts, such as
+  transposed arrays.
 - For custom functions and operators of PyTorch, it tries inputs and incoming gradients in other memory layouts, such as
   transposed ones. If there are several outputs, it also tests programs that use only some of them. It also runs the
   backward pass a second time, and tests whether arguments change.
@@ -261,7 +261,7 @@ A check can pass in spite of these errors:
   relative error of a small element.
 - Without `--strict`, a relative error below 1e-6. A note says how large it is.
 - An error in an element that is not decidable.
-- At a kink, a claim other than the intended one, if it lies in the generalized gradient.
+- At a kink, a value that you did not intend, but that lies in the generalized gradient.
 - An error at a different point. `--search N` also checks N edge-case points. It finds errors of 0.1 % or more near
   these points, but not elsewhere.
 - Errors in several elements that cancel along all directions that gradcheck tries, to within the resolution.
@@ -307,8 +307,9 @@ therefore fails with at most about this probability.
 
 An element is wrong if two successive intervals exclude zero. When no more samples may be drawn, one such interval is
 enough. An element passes if both ends of its interval are closer to zero than a limit. At first, gradcheck aims at a
-limit of 1 % of the largest derivative with respect to the same input. If more samples do not reach it, the limit is 5
-%, and in the end {most:.0f} %. If the largest derivative is zero, the standard deviation of a sample takes its place.
+limit of 1 % of the largest derivative with respect to the same input. If the largest number of samples does not
+suffice, gradcheck raises the limit to 5 %, and finally to {most:.0f} %. If the largest derivative is zero, the standard
+deviation of a sample takes its place.
 
 If a few samples account for much of the variance, gradcheck estimates how rare large samples are: it computes Hill's
 index from the samples with the largest values. If the true index is 2 or less, the variance is infinite, and no

@@ -60,7 +60,7 @@ def test_an_inherited_backward_is_reported_at_its_own_line(tmp_path):
     pytest.importorskip("torch")
     check, concise = report_of(tmp_path, "op.py", TORCH, "Derived", ("torch",))
     assert check["diagnosis"][0]["rule"] == "dropped-term"
-    assert "the claim + x * sigmoid(x) * (1 - sigmoid(x))" in check["diagnosis"][0]["text"]
+    assert "the claim plus x * sigmoid(x) * (1 - sigmoid(x))" in check["diagnosis"][0]["text"]
     assert concise.startswith("op.py:13:")
     assert report_of(tmp_path, "op.py", TORCH, "Right", ("torch",))[0]["verdict"] == "pass"
 
@@ -155,7 +155,7 @@ def test_the_wrong_rule_inside_a_jax_function_is_named_within_the_budget(tmp_pat
     exec(compile((tmp_path / "op.py").read_text(), "op.py", "exec"), space)
     report = check_gradient(space[name], at={"x": np.array([0.3, -0.8, 1.2])}, calls=500)
     assert report.verdict == "fail" and report.evidence.points <= 500
-    expected = BLAMED[name] and f"the first wrong part is {BLAMED[name]}"
+    expected = BLAMED[name] and f"a mistake is in {BLAMED[name]}"
     assert (report.blame or "").startswith(expected) and bool(report.blame) == bool(expected)
 
 

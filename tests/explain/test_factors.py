@@ -20,7 +20,7 @@ def regularized(x):
     ("f", "grad", "words"),
     [
         (lambda x: (x**3).sum(), lambda x: 3 * x**2 / np.where(FIRST, x, 1), "a factor x is missing"),
-        (regularized, lambda x: np.cos(x) + np.where(FIRST, 0, 0.2 * x), "claim + 0.2 * x in x[0:3]"),
+        (regularized, lambda x: np.cos(x) + np.where(FIRST, 0, 0.2 * x), "claim plus 0.2 * x in x[0:3]"),
     ],
 )
 def test_what_a_part_of_the_elements_lacks_is_named_with_their_place(f, grad, words):

@@ -142,11 +142,11 @@ JACOBIANS = {
         lambda x: (np.cos(WEIGHTS @ x)[:, None] * WEIGHTS)[:, [1, 0, 2]],
         "the values are right, but permuted: elements 0 and 1 are exchanged",
     ),
-    "transposed": (cube, lambda x: cube_jacobian(x).T, "the Jacobian is transposed (rows are outputs"),
+    "transposed": (cube, lambda x: cube_jacobian(x).T, "the claimed Jacobian is the transpose of the right one"),
     "transposed with the wrong sign": (
         cube,
         lambda x: -cube_jacobian(x).T,
-        "the Jacobian is transposed (rows are outputs, columns are inputs); in addition, the sign is wrong",
+        "as with w in place of w.T; in addition, the sign is wrong",
     ),
     "transposed and tripled": (cube, lambda x: 3 * cube_jacobian(x).T, "in addition, the claim is multiplied by 3"),
     "rolled rows": (
@@ -162,7 +162,7 @@ JACOBIANS = {
     "outputs exchanged": (
         outer_function,
         lambda x: outer_jacobian(x, (1, 0, 2)),
-        "the axes 0 and 1 of the output are exchanged",
+        "the claim exchanges axes 0 and 1 of the output",
     ),
     "an output and an input exchanged": (
         outer_function,

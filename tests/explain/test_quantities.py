@@ -76,10 +76,9 @@ def tanh_slope(x):
 
 
 CLAIMS = {
-    "sigmoid's s (1 - s) was computed": (lambda x: x * (1 - x), sigmoid_slope),
-    "sigmoid's derivative was taken": (lambda x: sigmoid_slope(special.expit(x)), sigmoid_slope),
-    "tanh's 1 - t**2 was computed": (lambda x: 1 - x**2, tanh_slope),
-    "tanh's derivative was taken": (lambda x: tanh_slope(np.tanh(x)), tanh_slope),
+    "the claim has {0} (1 - {0})": (lambda x: x * (1 - x), sigmoid_slope),
+    "the claim has the derivative of sigmoid": (lambda x: sigmoid_slope(special.expit(x)), sigmoid_slope),
+    "the claim has the derivative of tanh": (lambda x: tanh_slope(np.tanh(x)), tanh_slope),
     "a factor 1 - sigmoid({0}) is missing": (special.expit, sigmoid_slope),
 }
 """Claims and derivatives of the substitutions whose words are not two formulas."""

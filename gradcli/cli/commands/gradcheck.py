@@ -91,11 +91,12 @@ def gradcheck(
     To check it, gradcheck computes the gradient in high precision and differentiates this gradient numerically.
 
     If a formula is claimed, gradcheck checks it at 20 random points, or at 5 for --hess; --samples changes this number.
-    Inputs without a value get random values there, at which the function is finite. --shape makes such an input an
+    Inputs without a value get random values for which the function is finite. --shape makes such an input an
     array. SymPy also compares the formula with the derivative, to prove that they are equal or to describe the
     mistake. Without a proof, gradcheck also checks points around constants of the formulas, such as the 3 in
-    where(x > 3, ...). If the formula is wrong at a point, the report gives a counterexample. For other checks, give
-    each input a value or a --shape, unless it has a default.
+    where(x > 3, ...). If the formula is wrong at a point, the report gives a counterexample.
+
+    If no formula is claimed, give each input a value or a --shape, unless it has a default.
     """
     began = time.perf_counter()
     output = call.output

@@ -17,7 +17,7 @@ class sigmoid_of_its_output:
     """The slope is taken at sigmoid(x) as if that were x."""
 
     at = {"x": (5,)}
-    says = "taken at sigmoid(x), not at x"
+    says = "sigmoid at sigmoid(x) in place of that at x"
 
     def f(x):
         return sigmoid(x)

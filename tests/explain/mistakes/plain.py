@@ -43,7 +43,7 @@ class himmelblau_factor:
 
 class quotient_rule_sign:
     at = {"x": [0.4, 1.3, -0.7]}
-    says = ("3 of 3", "the derivative is the claim +")
+    says = ("3 of 3", "the derivative is the claim plus")
 
     def f(x):
         return np.sin(x) / (1 + x**2)
