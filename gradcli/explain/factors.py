@@ -167,7 +167,7 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
         if np.array_equal(np.abs(numbers.join(q.of)), np.ones(len(numbers.a))):  # its own inverse, such as a sign
             word = "missing or superfluous"
         noun = "" if q.name.startswith("the ") else "a factor "
-        text = q.name if q.place else f"{noun}{with_f(q.name, block)} is {word}"
+        text = f"the claim has {q.name}" if q.place else f"{noun}{with_f(q.name, block)} is {word}"
         for constant, name in readings(block, item.constant):
             whole = divided_by(q.of, item.power, constant)
             words = text if name == "1" else f"{text}, and {constant_fault(item.constant, name)}"

@@ -118,26 +118,22 @@ INNER: dict[str, ArrayFunction] = {
 }
 """Functions that a term of the product or quotient rule may contain."""
 SUBSTITUTED: dict[str, ArrayFunction] = {
-    "the claim has {0} (1 - {0}) in place of s (1 - s), where s = sigmoid({0})": lambda x: (
-        x * (1 - x) / sigmoid_slope_value(x)
-    ),
-    "the claim has the derivative of sigmoid at sigmoid({0}) in place of that at {0}": lambda x: (
+    "{0} (1 - {0}) in place of s (1 - s), where s = sigmoid({0})": lambda x: x * (1 - x) / sigmoid_slope_value(x),
+    "the derivative of sigmoid at sigmoid({0}) in place of that at {0}": lambda x: (
         sigmoid_slope_value(sigmoid_value(x)) / sigmoid_slope_value(x)
     ),
-    "the claim has 1 - {0}**2 in place of 1 - tanh({0})**2": lambda x: (1 - x**2) / tanh_slope_value(x),
-    "the claim has the derivative of tanh at tanh({0}) in place of that at {0}": lambda x: (
+    "1 - {0}**2 in place of 1 - tanh({0})**2": lambda x: (1 - x**2) / tanh_slope_value(x),
+    "the derivative of tanh at tanh({0}) in place of that at {0}": lambda x: (
         tanh_slope_value(np.tanh(x)) / tanh_slope_value(x)
     ),
-    "the claim has sin({0}) in place of cos({0})": np.tan,
-    "the claim has cos({0}) in place of sin({0})": lambda x: 1 / np.tan(x),
-    "the claim has tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / tanh_slope_value(x),
-    "a factor 1 - sigmoid({0}) is missing, as with sigmoid({0}) in place of its derivative": lambda x: (
-        1 / (1 - sigmoid_value(x))
-    ),
-    "the claim has 1 - tanh({0}) in place of 1 - tanh({0})**2": lambda x: 1 / (1 + np.tanh(x)),
-    "the claim has 1 / (1 + {0}) in place of 1 / (1 + {0}**2)": lambda x: (1 + x**2) / (1 + x),
-    "the claim has {0} in place of exp({0})": lambda x: x * np.exp(-x),
-    "the claim has log({0}) in place of 1/{0}": lambda x: x * np.log(x),
+    "sin({0}) in place of cos({0})": np.tan,
+    "cos({0}) in place of sin({0})": lambda x: 1 / np.tan(x),
+    "tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / tanh_slope_value(x),
+    "s in place of s (1 - s), where s = sigmoid({0})": lambda x: 1 / (1 - sigmoid_value(x)),
+    "1 - tanh({0}) in place of 1 - tanh({0})**2": lambda x: 1 / (1 + np.tanh(x)),
+    "1 / (1 + {0}) in place of 1 / (1 + {0}**2)": lambda x: (1 + x**2) / (1 + x),
+    "{0} in place of exp({0})": lambda x: x * np.exp(-x),
+    "log({0}) in place of 1/{0}": lambda x: x * np.log(x),
 }
 """Mistaken substitutions, each with the claim divided by the derivative."""
 

@@ -49,7 +49,7 @@ class sigmoid_slope_of_the_input:
 
 class sigmoid_not_squared:
     at = {"x": (5,)}
-    says = ("sigmoid(x) in place of its derivative", "1 - sigmoid(x)")
+    says = ("s in place of s (1 - s), where s = sigmoid(x)", "1 - sigmoid(x)")
 
     def f(x):
         return sigmoid(x)
