@@ -11,7 +11,7 @@ import numpy as np
 
 from .block import InputBlock
 from .evidence import Hypothesis
-from .quantities import sigmoid_value
+from .quantities import sigmoid_value, softmax_over
 
 MOST_MEAN_AXES = 4  # number of an input's last axes that a mean may be taken over: a choice
 MOST_ARGUMENTS = 6  # most inputs whose exchange, transposition or reversal is tried: a choice
@@ -29,11 +29,6 @@ def projection_on(x: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> tuple[
     """Return 0, the multiple of x nearest to a (along axes), and the mean square of x."""
     size = mean_over(x**2, axes)
     return 0.0, x * mean_over(a * x, axes) / size, size
-
-
-def softmax_over(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
-    p = np.exp(x - x.max(axes, keepdims=True))
-    return p / total_over(p, axes)
 
 
 def of_others(p: np.ndarray, a: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:

@@ -14,6 +14,7 @@ from ..numeric.flat import arrays_behind
 from .block import InputBlock
 
 MOST_ARRAYS = 6  # most arrays used by the code that are tried: a choice
+MOST_SOFTMAX_AXES = 3  # most axes of an input whose softmaxes are tried: a choice
 MOST_SOURCES = 6  # most inputs and arrays from which products are made: a choice
 TANH_GELU_SCALE, TANH_GELU_CUBIC = math.sqrt(2 / math.pi), 0.044715  # Hendrycks and Gimpel, arXiv:1606.08415
 
@@ -116,7 +117,7 @@ INNER: dict[str, ArrayFunction] = {
     "the normal density at {}": density,
     "the normal distribution function at {}": normal_probability,
 }
-"""Functions that a term of the product or quotient rule may contain."""
+"""Functions that a term of the product or ratio_of_values rule may contain."""
 SUBSTITUTED: dict[str, ArrayFunction] = {
     "{0} (1 - {0}) in place of s (1 - s), where s = sigmoid({0})": lambda x: x * (1 - x) / sigmoid_slope_value(x),
     "the derivative of sigmoid at sigmoid({0}) in place of that at {0}": lambda x: (
@@ -220,6 +221,34 @@ def fits(shape: tuple[int, ...], into: tuple[int, ...]) -> bool:
     return len(shape) <= len(into) and all(n in (1, m) for n, m in zip(shape[::-1], into[::-1], strict=False))
 
 
+def softmax_over(x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
+    p = np.exp(x - x.max(axes, keepdims=True))
+    return p / p.sum(axes, keepdims=True)
+
+
+def softmaxes_of_other_axes(block: InputBlock) -> Iterator[Quantity]:
+    """Yield a softmax along one axis in place of another one, as a factor and as a term."""
+    axes = [axis for axis, n in enumerate(block.array.shape) if n > 1]
+    for claimed, right in itertools.permutations(axes, 2) if len(axes) <= MOST_SOFTMAX_AXES and block.whole else ():
+        one, other = (functools.partial(softmax_by_element, (axis,)) for axis in (claimed, right))
+        names = [f"softmax({block.name}, axis={axis})" for axis in (claimed, right)]
+        yield Quantity(" in place of ".join(names), functools.partial(ratio_of_values, one, other), place=True)
+        if claimed < right:
+            yield Quantity(f"({' - '.join(names)})", functools.partial(difference_of_values, one, other))
+
+
+def softmax_by_element(axes: tuple[int, ...], at: InputBlock) -> np.ndarray:
+    return at.numbers_of(softmax_over(np.asarray(at.at[at.name], float), axes))
+
+
+def ratio_of_values(one: BlockValues, other: BlockValues, at: InputBlock) -> np.ndarray:
+    return one(at) / other(at)
+
+
+def difference_of_values(one: BlockValues, other: BlockValues, at: InputBlock) -> np.ndarray:
+    return one(at) - other(at)
+
+
 def quantities(block: InputBlock) -> Iterator[Quantity]:
     """Yield single factors, and substitutions."""
     for source, of in sources(block):
@@ -229,6 +258,7 @@ def quantities(block: InputBlock) -> Iterator[Quantity]:
             yield Quantity(named_text(text, source), after_function(function, of), "activation derivative")
         for text, function in VALUE_FUNCTIONS.items():
             yield Quantity(named_text(text, source), after_function(function, of))
+    yield from softmaxes_of_other_axes(block)
     if block.array.ndim == 2 and block.array.shape[0] == block.array.shape[1]:
         yield Quantity(f"inv({block.name}).T", lambda at: at.numbers_of(inverse_transposed(at.at[block.name])))
 

@@ -276,7 +276,7 @@ class cross_entropy_of_softmax_axis:
         return {"z": (4, 3), "y": labels(rng, 4, 3)}
 
     wrt = ["z"]
-    says = "12 of 12"
+    says = "the claim minus (softmax(z, axis=0) - softmax(z, axis=1))"
 
     def f(z, y):
         return -np.sum(y * np.log(softmax(z)))
@@ -288,6 +288,20 @@ class cross_entropy_of_softmax_axis:
     def right(z, y):
         e = np.exp(z - z.max(1, keepdims=True))
         return e / e.sum(1, keepdims=True) - y
+
+
+class logsumexp_axis:
+    at = {"z": (3, 4)}
+    says = "the claim has softmax(z, axis=0) in place of softmax(z, axis=1)"
+
+    def f(z):
+        return np.sum(np.log(np.exp(z).sum(1)))
+
+    def grad(z):
+        return np.exp(z) / np.exp(z).sum(0)
+
+    def right(z):
+        return np.exp(z) / np.exp(z).sum(1, keepdims=True)
 
 
 class cross_entropy_without_softmax:
