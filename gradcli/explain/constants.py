@@ -247,7 +247,9 @@ def plain_numbers(ratio: Ratio) -> Iterator[NamedConstant]:
     for value, word in KNOWN_CONSTANTS.items():
         for number, name in ((value, word), (1 / value, f"1 / ({word})")):
             if abs(c - number) <= RELATIVE * number:
-                text = multiple_of_derivative(name) + ": degrees and radians are confused" * (word == "180 / pi")
+                text = multiple_of_derivative(name) + ": perhaps the factor of a conversion from degrees is missing" * (
+                    word == "180 / pi"
+                )
                 yield NamedConstant(functools.partial(constantly, number), "factor", text)
     simple = nearest_fraction(c, LARGEST_NUMERATOR)
     if simple and abs(simple.numerator) <= LARGEST_NUMERATOR and abs(c - simple) <= RELATIVE * abs(c):

@@ -19,7 +19,7 @@ from ..numeric.flat import median_of, medians_of
 from .block import RELATIVE, SURE_ERROR, InputBlock
 from .constants import CLOSE_TO_ONE, KNOWN_CONSTANTS, BlockNumber, of_lengths, readable_factor
 from .evidence import DiagnosisEvidence, Hypothesis
-from .places import where_text
+from .places import where_text, with_place
 from .quantities import BlockValues, Quantity, after_function, atoms, matrix_products, quantities, sources, to_power
 
 SEVERAL_NUMBERS = 3  # least number of wrong numbers that fit an unusual constant: one fits it, the others confirm it
@@ -213,8 +213,7 @@ def in_part(block: InputBlock, whole: Hypothesis) -> Hypothesis:
     def corrected(at: InputBlock) -> np.ndarray:
         return np.where(block.wrong, whole.corrected(at), at.a)
 
-    head, colon, rest = whole.text.partition(":")
-    return whole._replace(text=f"{head} {where_text(block)}{colon}{rest}", corrected=corrected, general=False)
+    return whole._replace(text=with_place(whole.text, where_text(block)), corrected=corrected, general=False)
 
 
 def words_in(name: str) -> list[str]:
@@ -268,7 +267,7 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
     of = lambda at: at.a - constant(at) * q.of(at)  # noqa: E731
     amount, _, where = value.removeprefix("-").partition(" for ")
     where = f" ({where})" if where else ""
-    name = with_f(q.name, numbers.block)
+    name = with_f(q.name, numbers.block).removesuffix(",")
     product = amount if q.name == "1" else name if amount == "1" else f"{amount} * {name}"
     text = f"the derivative is the claim {'minus' if c > 0 else 'plus'} {product}{where}"
     if q.name.startswith("inv("):

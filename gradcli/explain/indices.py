@@ -28,8 +28,10 @@ def repeated_indices(block: InputBlock) -> Iterator[DiagnosisStatement]:
 
 
 def text_of_index(name: str) -> str:
-    cause = f"dx[{name}] = g keeps only the last gradient; use np.add.at(dx, {name}, g), which adds all"
-    return f"wrong exactly where an index occurs more than once in {name}: {cause}"
+    cause = (
+        f"an assignment such as out[{name}] = g keeps only the last gradient; np.add.at(out, {name}, g) adds them all"
+    )
+    return f"wrong exactly for the indices that occur more than once in {name}: {cause}"
 
 
 def wrong_along(axis: int, expected: np.ndarray) -> Callable[[InputBlock], bool]:

@@ -98,7 +98,7 @@ def transposed_jacobians(block: InputBlock) -> Iterator[Hypothesis]:
     if block.a.size != np.prod((*outs, *ins)):
         return
     if block.a.shape[0] == block.a.shape[1] > 1:
-        text = "the claimed Jacobian is the transpose of the right one, as with w in place of w.T"
+        text = "the claimed Jacobian is the transpose of the right one, as if w were used in place of w.T"
         yield Hypothesis("transposed", text, lambda at: at.a.T)
     for i, j in itertools.product(range(len(outs)), range(len(ins))):
         if outs[i] == ins[j] > 1 and len(outs) + len(ins) > 2:
@@ -150,7 +150,7 @@ def outputs_reordered(block: InputBlock) -> Iterator[Hypothesis]:
         return
     for i, j in itertools.combinations(range(len(shape)), 2):
         if shape[i] == shape[j] > 1:
-            text = f"the claim exchanges axes {i} and {j} of the output, as by a sum over the wrong axis or a transpose"
+            text = f"in the claim, axes {i} and {j} of the output are exchanged: probably a sum over the wrong axis, or a transpose"
             yield Hypothesis("transposed", text, functools.partial(with_outputs_exchanged, i, j))
             text = "the claim is right only if the incoming gradient g is symmetric: use (g + g.T) / 2 instead of g"
             yield Hypothesis("symmetric part", text, functools.partial(with_outputs_added, i, j, 0.5))

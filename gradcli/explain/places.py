@@ -79,6 +79,12 @@ def has_right_elements(pattern: str) -> bool:
     return pattern.startswith(("within", "off"))
 
 
+def with_place(text: str, place: str) -> str:
+    """Add to a text in which elements it holds, before its reason."""
+    head, colon, reason = text.partition(":")
+    return f"{head} {place}{colon}{reason}"
+
+
 def count_text(block: InputBlock) -> str:
     wrong = int(block.wrong.sum())
     if len(block.wrong) == 1:

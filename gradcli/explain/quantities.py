@@ -130,7 +130,7 @@ SUBSTITUTED: dict[str, ArrayFunction] = {
     "sin({0}) in place of cos({0})": np.tan,
     "cos({0}) in place of sin({0})": lambda x: 1 / np.tan(x),
     "tanh({0}) in place of 1 - tanh({0})**2": lambda x: np.tanh(x) / tanh_slope_value(x),
-    "s in place of s (1 - s), where s = sigmoid({0})": lambda x: 1 / (1 - sigmoid_value(x)),
+    "sigmoid({0}) in place of its derivative": lambda x: 1 / (1 - sigmoid_value(x)),
     "1 - tanh({0}) in place of 1 - tanh({0})**2": lambda x: 1 / (1 + np.tanh(x)),
     "1 / (1 + {0}) in place of 1 / (1 + {0}**2)": lambda x: (1 + x**2) / (1 + x),
     "{0} in place of exp({0})": lambda x: x * np.exp(-x),

@@ -20,6 +20,7 @@ from .constants import (
     readable_factor,
 )
 from .evidence import DiagnosisEvidence, DiagnosisStatement, Hypothesis
+from .places import with_place
 from .quantities import BlockValues, after_function, sources
 
 MOST_CONDITIONS = 24  # most conditions that are tried: a choice
@@ -96,7 +97,7 @@ def scaled_where(block: InputBlock, some: np.ndarray, condition: RegionCondition
     text = multiple_of_derivative(readable_factor(c)) if named is None else named.text
     kind = "factor" if named is None else named.kind
     fixed = lambda at: np.where(condition.of(at), at.a / c, at.a)  # noqa: E731
-    yield Hypothesis(kind, f"{text}, where {condition.text}", fixed, fitted=int(some.sum()), by_value=True)
+    yield Hypothesis(kind, with_place(text, f"where {condition.text}"), fixed, fitted=int(some.sum()), by_value=True)
 
 
 def separating(block: InputBlock, some: np.ndarray, evidence: DiagnosisEvidence) -> Iterator[RegionCondition]:

@@ -142,7 +142,8 @@ def find_nonlinear(
         return None
     if not (nothing == 0).all():
         worst = nothing[np.argmax(np.where(np.isnan(nothing), np.inf, np.abs(nothing)))]
-        return Observation("nonlinear", f"{says}: for zeros, it returns {worst:.3g} in one element")
+        values = f"values up to {abs(worst):.3g}" if np.isfinite(worst) else f"{worst:.3g}"
+        return Observation("nonlinear", f"{says}: with zeros for {argument}, it still returns {values}")
     for place, expected, law in (
         (2, -first, "b(-u) is not -b(u)"),
         (4, first + second, "b(u + v) is not b(u) + b(v)"),

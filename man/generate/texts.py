@@ -278,9 +278,9 @@ If a check passes, the report gives the resolution, such as 1e-9: an error above
 
 - If the inputs have more than eight elements in total, the number is relative to the largest slope (the largest element
   of the derivative). A larger relative error of a small element can then pass.
-- If the inputs have at most eight elements, or with `--show all`, the number is a relative error that holds for every
-  element of the derivative that gradcheck could decide. If these elements differ much in size, the report gives a
-  second number, for errors relative to the largest slope.
+- If the inputs have at most eight elements, or with `--show all`, the number is relative to each decidable element of
+  the derivative: a larger relative error would have been detected there. If these elements differ much in size, the
+  report gives a second number, for errors relative to the largest slope.
 - At a kink, or if the derivative is zero, the report gives no resolution.
 
 Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than a passing
@@ -443,8 +443,8 @@ gradcheck chooses the value of an int parameter by the parameter's name:
 
     m            the size of the output
     nx or n_x    the size of x
-    n, or any    the size of the first array, for the first parameter with
-    other name   such a name; any further one needs a value, such as k=3
+    other names  the first such parameter, often n, is the size of the first
+                 array; each further one needs a value, such as k=3
 
 A value that you give, such as n=3, replaces gradcheck's choice. If the size of the output does not follow from these
 rules, write `--shape y=3`.

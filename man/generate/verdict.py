@@ -37,7 +37,7 @@ VERDICTS = [
 - The result does not depend on earlier calls at other points.
 
 The report gives the number of digits that agree, in the worst element or along random directions. It usually also
-gives the resolution: in every other element, gradcheck would have seen an error above this number.
+gives the resolution: in every decidable element, gradcheck would have seen an error above this number.
 gradcli-gradcheck(1) explains the resolution.""",
     ),
     (
@@ -135,9 +135,9 @@ integral test give the same answer.
 # Probe
 
 Before it compares single elements, gradcheck changes all elements of the inputs together, along two or three random
-directions, in steps of various sizes. It skips this if there are at most eight elements. The component of a direction
-for an element is a random number between 1/2 and 3/2, with a random sign, times a unit. There are two kinds of
-directions:
+directions, in steps of various sizes. It skips this if there are at most eight elements. Along a direction, each
+element changes by a random number between 1/2 and 3/2, with a random sign, times a unit. The two kinds of directions
+differ in this unit:
 
 - In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind shows
   that the claim is wrong.
@@ -315,9 +315,9 @@ If a few samples account for much of the variance, gradcheck estimates how rare 
 index from the samples with the largest values. If the true index is 2 or less, the variance is infinite, and no
 interval can be stated. The computed index is uncertain, so the check is inconclusive if it is {infinite} or less.
 
-If the estimator has a parameter for the number of samples, it is also called with n = 2. If the mean of these calls is
-wrong, but that of larger calls is right, the samples of one call depend on each other, for example through a baseline
-that contains the sample itself.
+If the estimator has a parameter for the number of samples, it is also called with n = 2. If the mean is wrong for n = 2
+but right for larger n, gradcheck concludes that the samples of a call depend on each other. The reason may be a
+baseline that contains the sample itself.
 
 An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the difference
 quotients is the derivative, except for a small error that depends on the displacement. To estimate this error,

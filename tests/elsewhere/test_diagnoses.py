@@ -155,7 +155,7 @@ def test_the_wrong_rule_inside_a_jax_function_is_named_within_the_budget(tmp_pat
     exec(compile((tmp_path / "op.py").read_text(), "op.py", "exec"), space)
     report = check_gradient(space[name], at={"x": np.array([0.3, -0.8, 1.2])}, calls=500)
     assert report.verdict == "fail" and report.evidence.points <= 500
-    expected = BLAMED[name] and f"a mistake is in {BLAMED[name]}"
+    expected = BLAMED[name] and f"there is a mistake in {BLAMED[name]}"
     assert (report.blame or "").startswith(expected) and bool(report.blame) == bool(expected)
 
 

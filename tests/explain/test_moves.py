@@ -146,7 +146,7 @@ JACOBIANS = {
     "transposed with the wrong sign": (
         cube,
         lambda x: -cube_jacobian(x).T,
-        "as with w in place of w.T; in addition, the sign is wrong",
+        "as if w were used in place of w.T; in addition, the sign is wrong",
     ),
     "transposed and tripled": (cube, lambda x: 3 * cube_jacobian(x).T, "in addition, the claim is multiplied by 3"),
     "rolled rows": (
@@ -162,7 +162,7 @@ JACOBIANS = {
     "outputs exchanged": (
         outer_function,
         lambda x: outer_jacobian(x, (1, 0, 2)),
-        "the claim exchanges axes 0 and 1 of the output",
+        "axes 0 and 1 of the output are exchanged",
     ),
     "an output and an input exchanged": (
         outer_function,

@@ -79,7 +79,7 @@ CLAIMS = {
     "{0} (1 - {0})": (lambda x: x * (1 - x), sigmoid_slope),
     "the derivative of sigmoid": (lambda x: sigmoid_slope(special.expit(x)), sigmoid_slope),
     "the derivative of tanh": (lambda x: tanh_slope(np.tanh(x)), tanh_slope),
-    "s in place of": (special.expit, sigmoid_slope),
+    "sigmoid({0}) in place of its derivative": (special.expit, sigmoid_slope),
 }
 """Claims and derivatives of the substitutions whose words are not two formulas."""
 

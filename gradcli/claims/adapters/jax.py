@@ -300,7 +300,7 @@ def describe_jax_rule(title: str, rule: Any) -> str:
     back = rule.jvp if isinstance(rule, jax.custom_jvp) else rule.bwd
     if str(back.__module__).startswith("jax."):  # made by defjvps
         back = next(filter(None, inspect.getclosurevars(back).nonlocals.get("jvps", ())), rule.__wrapped__)
-    return f"a mistake is in {title}: {place_of_return(back)}"
+    return f"there is a mistake in {title}: {place_of_return(back)}"
 
 
 def linearized(functions: Sequence[Callable], at: Arrays) -> Linearized:

@@ -201,7 +201,7 @@ class Adapter(FrameworkCall):
             with contextlib.suppress(CallError):
                 dtype = "float32" if self.single and self.short is None else None
                 part = Adapter.of(function, given, title, dtype)
-                yield part, functools.partial("a mistake is in {}: {}".format, title, place)
+                yield part, functools.partial("there is a mistake in {}: {}".format, title, place)
 
 
 class DefaultPrecision(contextlib.AbstractContextManager):

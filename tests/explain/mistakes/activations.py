@@ -35,7 +35,7 @@ class sigmoid_slope_of_the_input:
     """x (1 - x), which is right for an argument that is the output already."""
 
     at = {"x": (6,)}
-    says = "from x itself, not from sigmoid(x)"
+    says = "the claim has x (1 - x) in place of s (1 - s), where s = sigmoid(x)"
 
     def f(x):
         return sigmoid(x).sum()
@@ -49,7 +49,7 @@ class sigmoid_slope_of_the_input:
 
 class sigmoid_not_squared:
     at = {"x": (5,)}
-    says = ("s in place of s (1 - s), where s = sigmoid(x)", "1 - sigmoid(x)")
+    says = "the claim has sigmoid(x) in place of its derivative"
 
     def f(x):
         return sigmoid(x)
@@ -66,7 +66,7 @@ class sigmoid_plus:
     """s (1 + s)."""
 
     at = {"x": (5,)}
-    says = "2 * f**2, where f is the value of the function, is superfluous"
+    says = "the claim minus 2 * f**2, where f is the value of the function"
 
     def f(x):
         return sigmoid(x)
@@ -98,7 +98,7 @@ class tanh_not_squared:
 
 class tanh_of_the_input:
     at = {"x": (3, 2)}
-    says = "from x itself, not from tanh(x)"
+    says = "the claim has 1 - x**2 in place of 1 - tanh(x)**2"
 
     def f(x):
         return np.tanh(x)
@@ -188,7 +188,7 @@ class relu_mask_of_gradient:
 
 class leaky_relu_without_slope:
     at = {"x": (9,)}
-    says = "wrong where x < 0: the claim is 0 there, but the derivative is not; right where x > 0"
+    says = "the derivative through `0.01 * x` ("
 
     def f(x):
         return np.where(x > 0, x, 0.01 * x)
@@ -216,7 +216,7 @@ class leaky_relu_alpha_on_both_sides:
 
 class elu_without_alpha:
     at = {"x": (9,)}
-    says = ("where x < 0", "where x <= 0")
+    says = "the claim plus 0.25 * exp(x) * (1 - sign(x))"
 
     def f(x):
         return np.where(x > 0, x, 1.5 * (np.exp(x) - 1))
@@ -310,7 +310,7 @@ class silu_without_one_minus:
 
 class silu_first_term_only:
     at = {"x": (6,)}
-    says = ("s (1 - s)", "is missing", "derivative of silu")
+    says = "the claim plus x * sigmoid(x) * (1 - sigmoid(x))"
 
     def f(x):
         return x * sigmoid(x)
@@ -608,7 +608,7 @@ class cos_squared:
 
 class product_rule_of_x_sin_x:
     at = {"x": (7,)}
-    says = "x * cos(x) is missing"
+    says = "the claim plus x * cos(x)"
 
     def f(x):
         return x * np.sin(x)

@@ -5,7 +5,7 @@ import numpy as np
 
 class laplacian_without_spacing:
     at = {"u": (7,)}
-    says = ("factor",)
+    says = "the claim is 0.1 times the derivative"
 
     def f(u):
         dx = 0.1
@@ -380,7 +380,7 @@ class fft_without_length:
 
 class heat_step_time_step:
     at = {"u": (6,)}
-    says = "the derivative of multiply"
+    says = "the derivative of `0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))` ("
 
     def f(u):
         return u + 0.1 * (np.roll(u, 1) - 2 * u + np.roll(u, -1))
@@ -440,7 +440,7 @@ class stride_forgotten:
     """The differences are 3 and -3: a pattern of signs, which must not be named as a product of signs."""
 
     at = {"x": (6,)}
-    says = "in the derivative of out[1:3] with respect to x[1:3] and x[4]"
+    says = "in the claim, the order is 0, 2, 4, 3, 1, 5"
 
     def f(x):
         return x[::2] * 3

@@ -113,7 +113,7 @@ class ridge_penalty_halved:
 class ridge_penalty_forgotten:
     at = {"w": (3,), "x": (7, 3), "y": (7,)}
     wrt = ["w"]
-    says = "0.6 * w is missing"
+    says = "the claim plus 0.6 * w"
 
     def f(w, x, y):
         return 0.5 * np.sum((x @ w - y) ** 2) + 0.3 * np.sum(w**2)
@@ -257,7 +257,7 @@ class cross_entropy_without_target:
         return {"z": (5, 3), "y": labels(rng, 5, 3)}
 
     wrt = ["z"]
-    says = "a term 1/N * y (N = 5"
+    says = "the claim minus 1/N * y (N = 5"
 
     def f(z, y):
         return -np.sum(y * np.log(softmax(z))) / len(z)
@@ -595,7 +595,7 @@ class mean_cross_entropy_without_softmax:
         return {"z": rng.standard_normal((4, 3)), "y": np.eye(3)[[0, 2, 1, 1]]}
 
     wrt = ["z"]
-    says = "the softmax of z along axis 1 is forgotten"
+    says = "a softmax of z along axis 1 is missing"
 
     def f(z, y):
         return -np.sum(y * np.log(softmax(z))) / len(z)
@@ -614,7 +614,7 @@ class binary_cross_entropy_without_sigmoid:
         return {"z": rng.standard_normal(5), "y": (rng.random(5) > 0.5) * 1.0}
 
     wrt = ["z"]
-    says = "a sigmoid of z is forgotten"
+    says = "a sigmoid of z is missing"
 
     def f(z, y):
         return np.sum(np.log1p(np.exp(z)) - y * z)

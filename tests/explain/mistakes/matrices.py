@@ -9,7 +9,7 @@ class quadratic_form_half:
     """a @ x in place of (a + a.T) @ x."""
 
     at = {"x": (3,), "a": (3, 3)}
-    says = "x @ a is missing"
+    says = "the claim plus x @ a"
 
     def f(x, a):
         return x @ a @ x
@@ -411,7 +411,7 @@ class column_blocks_exchanged:
 
 class jacobian_transposed_large:
     at = {"x": (12,)}
-    says = "transposed"
+    says = "transpose of the right one"
 
     def f(x):
         m = np.cos(np.arange(144.0)).reshape(12, 12)

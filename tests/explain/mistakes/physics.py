@@ -64,7 +64,7 @@ class newton_third_law:
     """Only the first atom of each pair gets a force."""
 
     at = {"x": (4, 3)}
-    says = ("12 of 12", "in row", "rows")
+    says = ("12 of 12", "in x[0:3]")
 
     def f(x):
         return sum(np.sum((x[i] - x[j]) ** 2) for i in range(4) for j in range(i))

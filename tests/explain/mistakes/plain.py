@@ -373,7 +373,7 @@ class square_above_zero_twice:
 
     at = {"x": [0.4, 1.3, 0.7]}
     local = True
-    says = "twice the derivative: accumulated twice, or 1/2 is missing; this holds near this point, but not at -x"
+    says = "probably accumulated twice, or 1/2 is missing; this holds near this point, but not at -x"
 
     def f(x):
         return np.sum(np.where(x > 0, x**2, np.sin(x)))

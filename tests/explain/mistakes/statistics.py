@@ -263,7 +263,7 @@ class entropy_without_one:
     def at(rng):
         return {"p": rng.uniform(0.1, 0.9, 5)}
 
-    says = "the same everywhere"
+    says = "the claim minus 1"
 
     def f(p):
         return -np.sum(p * np.log(p))
