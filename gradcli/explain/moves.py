@@ -18,6 +18,8 @@ MOST_REORDERED = 4  # most axes for which all orders are tried: 4 axes have 24 o
 MOST_SHIFT = 2  # largest shift along an axis: a choice
 MOST_MATCHED = 4096  # most rows or columns whose order is compared: a choice
 
+WRONG_SUM = "probably a sum over the wrong axis, or a transpose"
+
 ArrayChange = Callable[[np.ndarray], np.ndarray]
 
 
@@ -150,7 +152,7 @@ def outputs_reordered(block: InputBlock) -> Iterator[Hypothesis]:
         return
     for i, j in itertools.combinations(range(len(shape)), 2):
         if shape[i] == shape[j] > 1:
-            text = f"in the claim, axes {i} and {j} of the output are exchanged: probably a sum over the wrong axis, or a transpose"
+            text = f"in the claim, axes {i} and {j} of the output are exchanged: {WRONG_SUM}"
             yield Hypothesis("transposed", text, functools.partial(with_outputs_exchanged, i, j))
             text = "the claim is right only if the incoming gradient g is symmetric: use (g + g.T) / 2 instead of g"
             yield Hypothesis("symmetric part", text, functools.partial(with_outputs_added, i, j, 0.5))

@@ -68,16 +68,18 @@ def decide_diagonal(entries: Entries, k: int) -> bool:
         weights = entries.rows.weights
         places = [(j, columns.start + i, w) for (j, i), w in np.ndenumerate(weights)]
     for j, column, weight in places:
-        if np.isfinite(errors[column - columns.start]) and open_[j, column]:
-            i = column - columns.start
-            take_estimate(entries, j, column, weight * slopes[i], abs(weight) * errors[i])
+        i = column - columns.start
+        if np.isfinite(errors[i]):
+            take_estimate(entries, j, column, weight * slopes[i], abs(weight) * errors[i], open_[j, column])
     return True
 
 
-def take_estimate(entries: Entries, j: int, column: int, value: float, error: float) -> None:
-    """Note an estimate of an open entry if it has none, and decide the entry if the estimate is accurate enough."""
+def take_estimate(entries: Entries, j: int, column: int, value: float, error: float, undecided: bool) -> None:
+    """Note an estimate of an entry if it has none, and decide an open entry if the estimate is accurate enough."""
     if np.isnan(entries.value[j, column]):
         entries.value[j, column], entries.error[j, column] = value, error
+    if not undecided:
+        return
     word = what_it_says(entries, j, column, value, error)
     if word:
         entries.state[j, column] = state_by(values=word)
@@ -131,10 +133,7 @@ def estimate_element(entries: Entries, i: int) -> None:
     value, error = found.value / flat.scales[i], found.error / flat.scales[i]
     open_ = is_open(entries)[:, i]
     for j in np.flatnonzero(np.isfinite(error)).tolist():
-        if open_[j]:
-            take_estimate(entries, j, i, float(value[j]), float(error[j]))
-        elif np.isnan(entries.value[j, i]):
-            entries.value[j, i], entries.error[j, i] = value[j], error[j]
+        take_estimate(entries, j, i, float(value[j]), float(error[j]), open_[j])
 
 
 def decide_one_by_one(entries: Entries) -> None:

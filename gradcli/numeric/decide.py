@@ -98,8 +98,8 @@ CHECK = (
 """The decisions on a check, in the order in which they apply."""
 
 ELEMENT = (
-    row(FAIL, "the difference exceeds the tolerances; if --rtol or --atol is given, no other test counts", tolerances="exceeded"),
-    row(PASS, "the difference is within the tolerances; if --rtol or --atol is given, no other test counts", tolerances="kept"),
+    row(FAIL, "the difference exceeds --rtol and --atol, which replace all other tests", tolerances="exceeded"),
+    row(PASS, "the difference is within --rtol and --atol, which replace all other tests", tolerances="kept"),
     row(FAIL, "the claimed value lies outside the generalized gradient", kink="outside"),
     row(PASS, "the claimed value lies in the generalized gradient", kink="inside"),
     row(OPEN, "it is not known whether the claimed value lies in the generalized gradient", kink="unknown"),

@@ -354,19 +354,3 @@ class printed_to_six_digits:
 
     def right(x):
         return np.exp(x) * (np.sin(x) + np.cos(x))
-
-
-class computed_in_float32:
-    at = {"x": (6,)}
-    says = "float32"
-
-    def f(x):
-        return np.sum(np.exp(x))
-
-    def grad(x):
-        return np.exp(x.astype(np.float32)).astype(float)
-
-    def right(x):
-        return np.exp(x)
-
-    fixable = False
