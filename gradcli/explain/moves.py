@@ -32,7 +32,7 @@ def moves(block: InputBlock) -> Iterator[Hypothesis]:
         with np.errstate(all="ignore"):
             claim = np.broadcast_to(hypothesis.corrected(block), block.a.shape)
         ratio = common_ratio(block, block.known, claim)
-        if ratio is not None and abs((c := ratio.value) - 1) > 1e-3:
+        if ratio is not None and int(block.known.sum()) > 2 and abs((c := ratio.value) - 1) > 1e-3:
             text = (
                 f"{hypothesis.text}; in addition, the sign is wrong"
                 if ratio.is_near(-1)

@@ -28,7 +28,7 @@ from ..rules.shapes import fit_to_shape
 from ..tape.backward import Plan, reachable
 from ..tape.modes import methods_of_arrays
 from ..tape.record import Mode, recording
-from ..user.lines import users_expression
+from ..user.lines import UsersExpression, running_expression, users_call
 from ..user.tracebacks import users_path
 from .block import LEFT_OVER, InputBlock
 from .constants import nearest_fraction
@@ -58,12 +58,27 @@ class Shortcut(NamedTuple):
     of_some: bool
 
 
-class Expressions(Mode):
-    """Records with each node the user's expression that made it."""
+class Evaluation(NamedTuple):
+    """An evaluation of an expression of the user's code. number: of the evaluation, among those of the function."""
+
+    expression: UsersExpression
+    number: int
+
+
+class Evaluations(Mode):
+    """Records with each node the evaluation that made it: that of `np.diff(x)` makes three nodes."""
+
+    def __init__(self) -> None:
+        self.called, self.count = None, 0
 
     def make_node(self, primitive: Any, nodes: tuple, out: Any, raws: list, params: dict) -> Any:
         node = self.below.make_node(primitive, nodes, out, raws, params)
-        node.origin = users_expression()
+        node.origin = None
+        if (call := users_call()) is not None:
+            frame, called = call
+            self.count += called is not self.called
+            self.called = called
+            node.origin = Evaluation(running_expression(frame), self.count)
         return node
 
 
@@ -78,7 +93,7 @@ class RecordedRun:
     def __init__(self, claim: HandWritten, place: EvidencePlace, weights: np.ndarray, explained: np.ndarray):
         at = place.flat.claim.at
         traced = Traced(methods_of_arrays()(claim.f), at, wrt=claim.wrt)
-        with recording(Expressions()):
+        with recording(Evaluations()):
             record = traced.record_call(traced.at)
         (out,) = record.outputs
         if not is_same_result(np.asarray(out._data), place.flat.out):
@@ -241,10 +256,12 @@ def is_broadcast(node: Any) -> bool:
 def paths(runs: list[RecordedRun]) -> Iterator[tuple[Any, Shortcut]]:
     """Yield how often the claim contains the part through a node: the latest node first that has only wrong inputs.
 
-    For a node with other inputs, too, this is said of the wrong inputs only, and of the node nearest to them.
+    Nodes that are only a part of an evaluation follow. For a node with other inputs, too, this is said of the wrong
+    inputs only, and of the node nearest to them.
     """
     here = runs[0]
     of_some: list[tuple[Any, Shortcut]] = []
+    of_parts: list[tuple[Any, Shortcut]] = []
     for i, node in reversed(list(enumerate(here.nodes))):
         if node.leaf:
             continue
@@ -257,8 +274,11 @@ def paths(runs: list[RecordedRun]) -> Iterator[tuple[Any, Shortcut]]:
             found = share, Shortcut(finding, here.changes_others(here.right + here.parts[i]))
             if found[1].of_some:
                 of_some.insert(0, found)
+            elif is_part(here, i):
+                of_parts.append(found)
             else:
                 yield found
+    yield from of_parts
     yield from of_some
 
 
@@ -339,8 +359,9 @@ def operation_name(run: RecordedRun, i: int) -> str:
 
 def uses(run: RecordedRun, *places: int) -> str:
     """Name operations by the expressions of the user's code that contain them: `np.exp(x)` (a.py:3)."""
-    several = repeats_of(run, places[-1])
-    found = dict.fromkeys(x for i in places[::-1] if (x := run.nodes[i].origin) is not None)
+    several, part = repeats_of(run, places[-1]), is_part(run, places[-1])
+    made = [origin for i in places[::-1] if (origin := run.nodes[i].origin) is not None]
+    found = dict.fromkeys(origin.expression for origin in made)
     outer = [x for x in found if not any(x.file == y.file and x.text in y.text for y in found if x is not y)]
     listed = [
         f"`{textwrap.shorten(x.text, 60, placeholder=' ...')}` ({users_path(x.file)}:{x.line})" for x in sorted(outer)
@@ -348,11 +369,21 @@ def uses(run: RecordedRun, *places: int) -> str:
     words = " and ".join(listed)
     if len(places) > 1 or not words:
         words = f"{operations(run, *places)}{' in ' * bool(words)}{words}"
+    elif part:
+        words = f"a part of {words}"
     return f"{f'one of {several} uses of ' if several > 1 else ''}{words}"
 
 
 def repeats_of(run: RecordedRun, i: int) -> int:
-    """Return how often an expression of the function uses the operation of a node, as in a loop."""
-    node = run.nodes[i]
-    alike = (n for k, n in enumerate(run.nodes) if operation_name(run, k) == operation_name(run, i))
-    return sum(n.origin == node.origin for n in alike)
+    """Return how often the function evaluates the expression of a node, as in a loop."""
+    origin = run.nodes[i].origin
+    made = (node.origin for node in run.nodes if origin is not None and node.origin is not None)
+    return len({other.number for other in made if other.expression == origin.expression})
+
+
+def is_part(run: RecordedRun, i: int) -> bool:
+    """Report whether the evaluation that made a node has made others with it: an operation of a library's function."""
+    origin = run.nodes[i].origin
+    return origin is not None and any(
+        node.origin is not None and node.origin.number == origin.number for node in run.nodes[i + 1 :]
+    )

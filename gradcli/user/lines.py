@@ -49,11 +49,17 @@ class UsersExpression(NamedTuple):
     text: str
 
 
-def users_expression() -> UsersExpression | None:
-    """Return the innermost expression of the user's code that is running."""
-    frame = next(users_stack(), None)
-    if frame is None:
-        return None
+def users_call() -> tuple[Any, Any] | None:
+    """Return the innermost frame of the user's code, and the frame of the function that it calls."""
+    called: Any = None
+    frame: Any = sys._getframe(1)
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        called, frame = frame, frame.f_back
+    return None if frame is None else (frame, called)
+
+
+def running_expression(frame: Any) -> UsersExpression:
+    """Return the expression of a frame that is running."""
     file, lines = frame.f_code.co_filename, lines_of_file(frame.f_code.co_filename)
     first, last, start, end = next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
     if first is None or last is None or start is None or end is None:  # Python runs with -X no_debug_ranges

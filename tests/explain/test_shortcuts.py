@@ -247,3 +247,35 @@ def test_a_function_with_another_value_for_tensors_is_not_explained_by_its_graph
     report = check_gradient(two_faced, at={"x": X}, grad=second_part_four_times)
     assert report.verdict == "fail"
     assert not any("multiply" in finding.text for finding in report.diagnosis)
+
+
+def differences(x):
+    return np.sum(np.diff(x) ** 2)
+
+
+def differences_wrong(x):
+    d, out = 2 * np.diff(x), np.zeros_like(x)
+    out[1:] += d
+    out[:-1] += d  # the sign is wrong
+    return out
+
+
+def rolled(x):
+    return np.sum(np.roll(x, 1) * x**3)
+
+
+def outer(x):
+    return np.sum(np.outer(x, np.sin(x)) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("f", "grad", "words"),
+    [
+        (differences, differences_wrong, "the derivative through a part of `np.diff(x)` ("),
+        (rolled, lambda x: np.roll(x, 1) * 3 * x**2, "the derivative through `np.roll(x, 1)` ("),
+        (outer, lambda x: 2 * x * np.sum(np.sin(x) ** 2), "the derivative through `np.sin(x)` ("),
+    ],
+)
+def test_a_part_of_a_library_function_is_not_called_the_whole(f, grad, words):
+    (finding,) = check_gradient(f, at={"x": np.array([1.0, 2.0, 4.0, 3.0, 7.0])}, grad=grad).diagnosis
+    assert finding.text.startswith(words)
