@@ -18,7 +18,7 @@ from ..numeric.verdict import Entries
 from ..results.checks import Finding
 from .block import RELATIVE, InputBlock
 from .constants import constant_factor
-from .evidence import DiagnosisEvidence, DiagnosisStatement, Hypothesis
+from .evidence import DiagnosisEvidence, DiagnosisStatement, EvidencePlace, Hypothesis
 from .factors import functions_of_inputs
 from .indices import repeated_indices
 from .moves import moves
@@ -26,6 +26,8 @@ from .paths import missing_paths, other_arguments
 from .places import differences_of, part_hypotheses, places_of_wrong
 from .regions import branches, mask_hypotheses
 
+MOVED = (-1.0, 10.0, 0.1)
+"""Multiples of an input at which a claim changes if it depends on signs or ranges of numbers only: a choice."""
 PRINTED_DIGITS = range(3, 9)  # numbers of significant digits to which programs round what they print
 
 
@@ -52,11 +54,18 @@ def is_kept(entries: Entries, evidence: DiagnosisEvidence, at_other: np.ndarray 
     for block in (block for block in evidence.here if block.wrong.any()):
         if any(not np.array_equal(other.a, block.a) for other in evidence.others(block)):
             return False
-        if evidence.place is not None and block.array.dtype.kind == "f":  # signs of numbers are the same at others
-            mirrored = evidence.place.claimed_at(block, {block.name: -block.array})
-            if not np.isnan(mirrored).any() and not np.array_equal(mirrored, block.a):
-                return False
+        if evidence.place is not None and changes_when_moved(block, evidence.place):
+            return False
         if any(derivative_changes(block, other) for other in evidence.others(block)):
+            return True
+    return False
+
+
+def changes_when_moved(block: InputBlock, place: EvidencePlace) -> bool:
+    """Report whether the claim changes with the sign or the size of the input."""
+    for factor in MOVED if block.array.dtype.kind == "f" else ():
+        moved = place.claimed_at(block, {block.name: factor * block.array})
+        if not np.isnan(moved).any() and not np.array_equal(moved, block.a):
             return True
     return False
 

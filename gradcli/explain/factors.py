@@ -164,7 +164,10 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
     for item in best(found, numbers.count):
         q = item.quantity
         word = "superfluous" if item.power > 0 else "missing"
-        if np.array_equal(np.abs(numbers.join(q.of)), np.ones(len(numbers.a))):  # its own inverse, such as a sign
+        signs = numbers.join(q.of)
+        if np.array_equal(np.abs(signs), np.ones(len(numbers.a))):  # its own inverse
+            if np.ptp(signs) == 0:  # a number would fit as well
+                continue
             word = "missing or superfluous"
         noun = "" if q.name.startswith("the ") else "a factor "
         text = f"the claim has {q.name}" if q.place else f"{noun}{with_f(q.name, block)} is {word}"

@@ -415,13 +415,13 @@ def range_of_ratios(block: InputBlock) -> str:
     if max(abs(low - 1), abs(high - 1)) < NEAR_ONE:
         off = np.abs(ratios - 1)
         return f"the wrong elements have relative errors of {off.min():.2g} to {off.max():.2g}{of_combination(block)}"
-    everything = "all" if block.wrong.all() else "the wrong"
     least, most = f"{low:z.3g}", f"{high:z.3g}"
     if least == most:
-        how, factors = "nearly the same factor", least
-    else:
-        how, factors = "different factors", f"{least} to {most}"
-    return f"{everything} elements are off by {how}: the claim is {factors} times the derivative{of_combination(block)}"
+        place = "" if block.wrong.all() else " in the wrong elements"
+        return f"at this point, the claim is about {least} times the derivative{of_combination(block)}{place}"
+    everything = "all" if block.wrong.all() else "the wrong"
+    factors = multiple_of_derivative(f"{least} to {most}")
+    return f"{everything} elements are off by different factors: {factors}{of_combination(block)}"
 
 
 def of_combination(block: InputBlock) -> str:

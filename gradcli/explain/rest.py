@@ -17,6 +17,7 @@ from ..numeric.compare import COARSE, MARGIN, SLIGHT
 from ..numeric.fit import QUICK, fit
 from ..numeric.locate import FAIL_CALLS
 from ..numeric.probe import Probe
+from ..numeric.sampler import TINY
 from ..numeric.verdict import FAIL, OPEN, SMALL_EFFECT, UNDECIDED, Entries, state_by
 from .block import BEYOND
 from .evidence import OWN_CALLS, PER_SLOPE, claims_diagonal, is_elementwise
@@ -96,7 +97,7 @@ def what_it_says(entries: Entries, j: int, column: int, value: float, error: flo
     claimed, tolerance = float(entries.claimed[j, column]), float(entries.tolerance((j, column)))
     gap = abs(claimed - value)
     if gap <= tolerance:
-        small = tolerance * float(entries.flat.scales[column]) <= SMALL_EFFECT * float(entries.changes[j])
+        small = tolerance * float(entries.flat.scales[column]) <= SMALL_EFFECT * float(entries.changes[j]) + TINY
         return "agrees" if tolerance <= COARSE * abs(claimed) or (claimed == 0 and small) else ""
     if gap < SLIGHT * abs(value) and not entries.strict:
         return "differs slightly"

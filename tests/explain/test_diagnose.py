@@ -889,3 +889,29 @@ def test_what_f_is_continues_a_name_that_ends_with_a_comma():
     report = check_gradient(lambda x: np.sqrt(x @ x), lambda x: 2 * x, at={"x": x})
     text = "the derivative of sqrt, 1 / (2 f), where f is the value of the function, is missing"
     assert text in report.diagnosis[0].text
+
+
+def triplet(a, p, n):
+    return max(0, np.sum((a - p) ** 2) - np.sum((a - n) ** 2) + 3)
+
+
+@pytest.mark.parametrize(("factor", "number"), [(-1, "-1"), (0.5, "0.5")])
+def test_a_factor_of_an_active_loss_is_not_called_a_sign(factor, number):
+    rng = np.random.default_rng(0)
+    at = {name: rng.standard_normal(4) for name in "apn"}
+    claim = lambda a, p, n: (factor * 2 * (n - p), 2 * (p - a), 2 * (a - n))  # noqa: E731
+    (finding,) = check_gradient(triplet, at=at, grad=claim).diagnosis
+    assert finding.text == f"a: at this point, the claim is about {number} times the derivative"
+
+
+def test_a_claim_that_is_constant_nearby_is_not_called_kept():
+    f = lambda x: np.sum(np.maximum(0, 1 - np.abs(x)) * np.array([2.0, 1.0]))  # noqa: E731
+    claim = lambda x: (np.abs(x) < 1) * np.array([2.0, 1.0])  # noqa: E731
+    report = check_gradient(f, at={"x": np.array([0.5, -0.2])}, grad=claim)
+    assert report.verdict == "fail" and "unsteady" not in [finding.kind for finding in report.diagnosis]
+
+
+def test_elements_that_do_not_change_their_output_are_decided():
+    x = np.array([-1.0, -2, 3, -4, -5, -6, 7, -8, -9, -3])
+    report = check_gradient(lambda x: np.maximum(x, 0), at={"x": x}, vjp=lambda g, x: 2 * g * (x > 0))
+    assert report.inputs[0].counts[:2] == (2, 0)
