@@ -258,7 +258,7 @@ def places_of_wrong(block: InputBlock, evidence: DiagnosisEvidence) -> list[Find
     zero = ": the claim is 0 there" if not block.a[wrong].any() else ""
     pattern = pattern_of(block)
     if pattern:
-        others = "" if has_right_elements(pattern) or count == total else f"; {others_text(total - count)}"
+        others = "" if has_right_elements(pattern) or count == total else f"; {others_text(block, total - count)}"
         text = f"all wrong elements are {pattern}{zero}{others}"
         return [Finding("some elements", f"{block.name}: {text}", block.name)]
     if zero:
@@ -284,11 +284,12 @@ def single_text(block: InputBlock, total: int) -> str:
     if block.diagonal or (block.whole and len(block.a) > 1):
         output = output_name(block, int(column if block.diagonal else row))
         where = derivative_text(output, where).removeprefix("in ")
-    return f"a single element is wrong: {where}{times_claimed(block)}; {others_text(total - 1)}"
+    return f"a single element is wrong: {where}{times_claimed(block)}; {others_text(block, total - 1)}"
 
 
-def others_text(count: int) -> str:
-    return "the other is right" if count == 1 else f"the other {count} are right"
+def others_text(block: InputBlock, count: int) -> str:
+    right = "right" if not (block.refuted & ~block.wrong).any() else "right to within 1e-6"
+    return f"the other is {right}" if count == 1 else f"the other {count} are {right}"
 
 
 def times_claimed(block: InputBlock) -> str:
