@@ -90,7 +90,7 @@ def test_numbers_of_other_checkers_are_those_that_were_measured():
     accused = {row["checker"]: row["counts"]["accused"] for row in measured["checkers"]}
     others = [accused[name] for name in ("PyTorch gradcheck", "SciPy check_grad", "numdifftools")]
     words = (
-        f"Of {measured['functions']} right gradients of random functions, PyTorch's gradcheck with its defaults "
+        f"Of {measured['functions']} correct gradients of random functions, PyTorch's gradcheck with its defaults "
         f"reports {others[0]} as wrong, and gradcli none. check_grad and numdifftools give no verdict of their own. "
         f"With limits that we chose, check_grad rejects {others[1]} of these right gradients, and numdifftools "
         f"{others[2]}."

@@ -31,6 +31,7 @@ KNOWN_CONSTANTS = {
     math.sqrt(2 * math.pi): "sqrt(2 pi)",
     180 / math.pi: "180 / pi",
 }
+FROM_DEGREES = "; perhaps pi / 180, which converts degrees to radians, is missing"
 ROUNDED = {math.pi: "pi", math.e: "e", math.sqrt(2): "sqrt 2", math.log(2): "log 2", math.log(10): "log 10"}
 """Numbers that people type with a few digits."""
 TYPED_DIGITS = range(1, 7)  # decimals that they type
@@ -247,9 +248,7 @@ def plain_numbers(ratio: Ratio) -> Iterator[NamedConstant]:
     for value, word in KNOWN_CONSTANTS.items():
         for number, name in ((value, word), (1 / value, f"1 / ({word})")):
             if abs(c - number) <= RELATIVE * number:
-                text = multiple_of_derivative(name) + ": perhaps the factor of a conversion from degrees is missing" * (
-                    word == "180 / pi"
-                )
+                text = multiple_of_derivative(name) + FROM_DEGREES * (name == "180 / pi")
                 yield NamedConstant(functools.partial(constantly, number), "factor", text)
     simple = nearest_fraction(c, LARGEST_NUMERATOR)
     if simple and abs(simple.numerator) <= LARGEST_NUMERATOR and abs(c - simple) <= RELATIVE * abs(c):

@@ -17,7 +17,7 @@ import numpy as np
 from ..numeric.compare import MARGIN
 from ..numeric.flat import median_of, medians_of
 from .block import RELATIVE, SURE_ERROR, InputBlock
-from .constants import CLOSE_TO_ONE, KNOWN_CONSTANTS, BlockNumber, of_lengths, readable_factor
+from .constants import CLOSE_TO_ONE, KNOWN_CONSTANTS, BlockNumber, multiple_of_derivative, of_lengths, readable_factor
 from .evidence import DiagnosisEvidence, Hypothesis
 from .places import where_text, with_place
 from .quantities import BlockValues, Quantity, after_function, atoms, matrix_products, quantities, sources, to_power
@@ -169,11 +169,13 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
             if np.ptp(signs) == 0:  # a number would fit as well
                 continue
             word = "missing or superfluous"
-        noun = "" if q.name.startswith("the ") else "a factor "
+        noun = "" if q.place or q.name.startswith("the ") else "a factor "
         text = f"the claim has {q.name}" if q.place else f"{noun}{with_f(q.name, block)} is {word}"
         for constant, name in readings(block, item.constant):
             whole = divided_by(q.of, item.power, constant)
-            words = text if name == "1" else f"{text}, and {constant_fault(item.constant, name)}"
+            words = f"{text}, and {constant_fault(item.constant, name)}"
+            if name == "1":
+                words = multiple_of_derivative(with_f(q.name, block)) if noun and word == "superfluous" else text
             hypothesis = Hypothesis(q.kind, words, whole, fitted=numbers.count)
             yield hypothesis
             if not block.wrong.all() and block.complete:

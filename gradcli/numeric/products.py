@@ -84,14 +84,14 @@ def nonlinearity(flat: Flat, seed: int) -> Observation | None:
     rng = np.random.default_rng(seed + 7)
     if claim.capabilities.pull:
         draw = functools.partial(draw_cotangent, flat, rng)
-        says = "the backward is not multiplied by grad_output, the incoming gradient"
+        says = "the result of backward is not multiplied by grad_output, the incoming gradient"
         words = (says, "backward", "grad_output")
         finding = find_nonlinear(flat, flat.pull, draw(), draw(), words) or special_cotangent(flat, draw())
         if finding is not None:
             return finding
     if claim.capabilities.push and not claim.capabilities.traced:
         u, v = (COTANGENT_SIZE * rng.standard_normal(flat.size) for _ in range(2))
-        words = ("the jvp is not multiplied by its tangents", "jvp", "its tangents")
+        words = ("the result of the jvp is not multiplied by its tangents", "jvp", "its tangents")
         return find_nonlinear(flat, flat.push, u, v, words)
     return None
 
@@ -143,7 +143,7 @@ def find_nonlinear(
     if not (nothing == 0).all():
         worst = nothing[np.argmax(np.where(np.isnan(nothing), np.inf, np.abs(nothing)))]
         values = f"values up to {abs(worst):.3g}" if np.isfinite(worst) else f"{worst:.3g}"
-        return Observation("nonlinear", f"{says}: with zeros for {argument}, it still returns {values}")
+        return Observation("nonlinear", f"{says}: given zeros, {name} still returns {values}")
     for place, expected, law in (
         (2, -first, "b(-u) is not -b(u)"),
         (4, first + second, "b(u + v) is not b(u) + b(v)"),

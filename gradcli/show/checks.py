@@ -44,16 +44,17 @@ def input_lines(check: CheckReport) -> list[str]:
     along = check.evidence is not None and check.evidence.directions
     listed = check.replay and not along and items[0].accuracy is None
     arrays = [item for item in items if item.verdict == "fail" and item.counts is not None and item.counts.of != 1]
-    if listed and arrays and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
+    named = all(item.places is not None and item.places.complete for item in arrays)
+    if listed and arrays and not named and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
         lines[arrays[0].name] += " (--show all lists them)"
     return list(lines.values())
 
 
 def places_text(item: InputCheck) -> str:
-    """Say where the wrong elements of an input are: in x[0:3]; "" if nothing is known."""
+    """Say where the wrong elements of an input are: x[0:3]; "" if nothing is known."""
     if (places := item.places) is None:
         return ""
-    return f"{',' if places.complete else '; those found are'} in {label_slices(item.array_name, places.axes)}"
+    return f"{':' if places.complete else '; those found are in'} {label_slices(item.array_name, places.axes)}"
 
 
 def basis_line(check: CheckReport) -> str:

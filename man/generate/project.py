@@ -45,7 +45,7 @@ KEYS = [
         'Known findings, each as "FILE:NAME finding": the file, the name of the check, and the name of the finding. '
         'If the report of a check names no finding, write "fail" or "inconclusive" instead. If all findings of a check '
         "are accepted, the check is reported as accepted and does not fail. If it has any other finding, its verdict "
-        "does not change. The pytest plugin does the same.",
+        "does not change. The pytest plugin applies this setting, too.",
     ),
 ]
 PYTHON = """

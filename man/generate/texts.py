@@ -283,9 +283,9 @@ If a check passes, the report gives the resolution, such as 1e-9: an error above
   report gives a second number, for errors relative to the largest slope.
 - At a kink, or if the derivative is zero, the report gives no resolution.
 
-Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than a passing
-check allows. The report names the worst element, with both values. If a known mistake explains all wrong elements of an
-input, the report names it.
+Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than the errors of
+the two values, and by more than 1e-6 of the derivative. The report names the worst element, with both values. If a
+known mistake explains all wrong elements of an input, the report names it.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
 element in which an error of 2 % could not be detected. But not every element matters. The effect of an input element is
@@ -380,8 +380,8 @@ The number of samples doubles until the verdict is clear, or until `--draws` is 
 - inconclusive if there are too few samples, or if the variance seems to be infinite.
 
 If a check fails, the report says what the mean is instead, if gradcheck can tell. The mean may be zero, a multiple of
-the derivative, or the gradient of a different function in the file. This may also hold for some elements or inputs
-only. With the same `--seed`, a run gives the same numbers. `samples/estimators.py` has examples.
+the derivative, or the gradient of a different function in the file. The report also says so if this is true of some
+elements or inputs only. With the same `--seed`, a run gives the same numbers. `samples/estimators.py` has examples.
 gradcli-verdict(7) describes the test.
 
 In `@gradcli.check` and `gradcli.check_gradient`, write `stochastic=`, `level=` and `draws=`.
@@ -752,9 +752,9 @@ the findings on a step are:
 """The lead of a command's list of findings, if it is not the usual one."""
 WHOLE = "FILE is written completely or not at all."
 PROJECT = "gradcli-environment(7) describes how the default is chosen."
-FORMULAS = "Deriving formulas ends after 20 s, whatever S is."
-DIGITS = "Computing in high precision ends after 20 s, whatever S is."
-BOTH = "Whatever S is, deriving formulas ends after 20 s, and so does computing in high precision."
+FORMULAS = "Whatever S is, gradcli spends at most 20 s on deriving formulas."
+DIGITS = "Whatever S is, gradcli spends at most 20 s on computing in high precision."
+BOTH = "Whatever S is, gradcli spends at most 20 s on deriving formulas, and 20 s on computing in high precision."
 ANSWERS = "If the function runs in another program, S is instead the limit for each of its answers [60 s]."
 SEED = (
     "In the expression language, rand and randn return the same numbers for the same seed. In Python files that use "

@@ -26,7 +26,7 @@ def test_a_function_of_a_length_computes_what_its_name_says(word, value):
         (0.5, ["half the derivative", "is 1/2 times"]),
         (math.pi, ["is pi times"]),
         (1 / math.pi, ["is 1 / (pi) times"]),
-        (180 / math.pi, ["is 180 / pi times the derivative: perhaps the factor"]),
+        (180 / math.pi, ["is 180 / pi times the derivative; perhaps pi / 180"]),
         (3.0, ["is 3 times"]),
         (1.5, ["is 3/2 times"]),
         (-2 / 3, ["is -2/3 times"]),

@@ -219,7 +219,7 @@ CASES = {
         lambda s: np.exp(-0.5 / s**2) / s**3,
         lambda s: np.exp(-0.5 / s**2) / s**2,
         {"s": 1.7},
-        "a factor s is superfluous",
+        "the claim is s times the derivative",
     ),
     "sign of a scalar": (np.sin, np.cos, lambda s: -np.cos(s), {"s": 1.7}, "the sign is wrong"),
     "degrees": (
@@ -382,7 +382,7 @@ CASES = {
         lambda f: 3 * f**2,
         lambda f: 3 * f**3,
         {"f": 2.0},
-        "f: a factor f is superfluous",
+        "f: the claim is f times the derivative",
     ),
     "a branch whose value is negative": (
         lambda x: x * x if x < 1 else 2 - x * x,
@@ -630,7 +630,12 @@ AMOUNTS = np.array([1.0, 2, 3, 4])
     [
         (lambda x: (AMOUNTS * x).sum(), lambda x: AMOUNTS, lambda x: -AMOUNTS, "the sign is wrong"),
         (lambda x: (AMOUNTS * x).sum(), lambda x: AMOUNTS, lambda x: AMOUNTS[::-1], "in reverse order"),
-        (lambda x: (AMOUNTS * np.log(x)).sum(), lambda x: AMOUNTS / x, lambda x: AMOUNTS, "a factor x is superfluous"),
+        (
+            lambda x: (AMOUNTS * np.log(x)).sum(),
+            lambda x: AMOUNTS / x,
+            lambda x: AMOUNTS,
+            "the claim is x times the derivative",
+        ),
     ],
     ids=["sign", "order", "factor"],
 )

@@ -133,8 +133,8 @@ def law_of(b, kind=np.float64):
 @pytest.mark.parametrize(
     ("b", "text"),
     [
-        (lambda v: v + 1e-3, "with zeros for grad_output, it still returns values up to 0.001"),
-        (lambda v: v + np.where(v == 0, np.nan, 0), "with zeros for grad_output, it still returns nan"),
+        (lambda v: v + 1e-3, "given zeros, backward still returns values up to 0.001"),
+        (lambda v: v + np.where(v == 0, np.nan, 0), "given zeros, backward still returns nan"),
         (np.abs, "b(-u) is not -b(u) (relative error 1)"),
         (lambda v: v**3, "b(u + v) is not b(u) + b(v) (relative error 0.4)"),
         (lambda v: np.clip(v, -10, 10), "b(1024 u) is not 1024 b(u) (relative error 0.99)"),
@@ -358,7 +358,7 @@ def test_forward_products_break_laws_as_well():
     assert nonlinearity(flat_of(jvp=lambda t, x: t[0] * np.cos(x)), 0) is None
     found = nonlinearity(flat_of(jvp=lambda t, x: np.cos(x)), 0)
     assert found.text.startswith(
-        "the jvp is not multiplied by its tangents: with zeros for its tangents, it still returns values"
+        "the result of the jvp is not multiplied by its tangents: given zeros, jvp still returns values"
     )
     flat = flat_of(jvp=lambda t, x: np.abs(t[0]))
     assert "the jvp is not linear in its tangents" in nonlinearity(flat, 0).text

@@ -114,7 +114,7 @@ class tanh_with_sech:
     """1 / cosh(x) without its square."""
 
     at = {"x": (5,)}
-    says = "a factor cosh(x) is superfluous"
+    says = "the claim is cosh(x) times the derivative"
 
     def f(x):
         return np.tanh(x)
@@ -464,7 +464,7 @@ class square_by_half:
 
 class power_without_decrement:
     at = {"x": [0.5, 1.2, 0.9, 1.7]}
-    says = "a factor x is superfluous"
+    says = "the claim is x times the derivative"
 
     def f(x):
         return (x**3).sum()
@@ -508,7 +508,7 @@ class reciprocal_sign:
 
 class reciprocal_power:
     at = {"x": [0.5, 1.2, 0.9, -1.7]}
-    says = ("a factor x is missing", "a factor x is superfluous")
+    says = ("a factor x is missing", "the claim is x times the derivative")
 
     def f(x):
         return 1 / x
@@ -594,7 +594,7 @@ class sin_for_cos:
 
 class cos_squared:
     at = {"x": (5, 5)}
-    says = ("a factor cos(x) is superfluous", "cos(x)")
+    says = ("the claim is cos(x) times the derivative", "cos(x)")
 
     def f(x):
         return np.sin(x)

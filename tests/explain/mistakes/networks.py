@@ -92,7 +92,7 @@ class logsoftmax_without_p:
 
 class logsumexp_not_normalized:
     at = {"x": (5,)}
-    says = "a factor exp(f), where f is the value of the function, is superfluous"
+    says = "the claim is exp(f), where f is the value of the function, times the derivative"
 
     def f(x):
         return np.log(np.exp(x).sum())

@@ -255,7 +255,7 @@ class residual_without_sigma:
         return {"p": [1.3, 0.6], "t": np.linspace(0, 2, 6), "s": rng.uniform(0.5, 2, 6)}
 
     wrt = ["p"]
-    says = ("a factor s is superfluous", "a factor s")
+    says = ("the claim is s times the derivative", "a factor s")
 
     def f(p, t, s):
         return (p[0] * np.exp(-p[1] * t) - 1) / s
@@ -327,7 +327,7 @@ class ideal_gas_denominator:
     """v in place of v**2 in the derivative by the volume."""
 
     at = {"t": 300.0, "v": 2.5}
-    says = ("a factor v is superfluous", "a factor v", "t: right")
+    says = ("the claim is v times the derivative", "a factor v", "t: right")
 
     def f(t, v):
         return 8.314 * t / v

@@ -92,7 +92,7 @@ class power_exponent_off:
         return {"x": rng.uniform(0.5, 2, 4), "y": rng.uniform(0.5, 2, 4)}
 
     wrt = ["x"]
-    says = "a factor x is superfluous"
+    says = "the claim is x times the derivative"
 
     def f(x, y):
         return x**y
@@ -356,7 +356,7 @@ class softsign_of_positive_numbers:
 
     at = {"x": [0.4, 1.3, 0.7]}
     elementwise = True
-    says = "a factor (1 + abs(x)) is superfluous"
+    says = "the claim is (1 + abs(x)) times the derivative"
 
     def f(x):
         return x / (1 + np.abs(x))

@@ -44,7 +44,7 @@ class gaussian_one_for_reciprocal:
 class gaussian_sigma_power:
     at = {"x": (5,), "m": (5,), "s": 1.7}
     wrt = ["m"]
-    says = ("a factor s is superfluous", "a factor s")
+    says = ("the claim is s times the derivative", "a factor s")
 
     def f(x, m, s):
         return np.sum((x - m) ** 2) / (2 * s**2)
@@ -228,7 +228,7 @@ class product_with_own_factor:
     def at(rng):
         return {"x": rng.uniform(0.5, 2, 4)}
 
-    says = "a factor x is superfluous"
+    says = "the claim is x times the derivative"
 
     def f(x):
         return np.prod(x)
@@ -312,7 +312,7 @@ class gumbel_term:
 class rbf_kernel_length_scale:
     at = {"x": (4,), "y": (4,), "s": 0.7}
     wrt = ["x"]
-    says = ("a factor s is", "a factor s")
+    says = "the claim is s times the derivative"
 
     def f(x, y, s):
         return np.exp(-np.sum((x - y) ** 2) / (2 * s**2))
