@@ -207,12 +207,11 @@ def place_by_value(block: InputBlock, some: np.ndarray, condition: RegionConditi
     claimed, known = block.a[0][some], block.r[0][some]
     kinks, details = "" if np.isfinite(block.r[block.wrong]).all() else " and at a kink", ""
     if not claimed.any():
-        details = ": the claim is 0 there, but the derivative is not"
+        details = "; there, the claim is 0, but the derivative is not"
     elif np.ptp(np.abs(known)) <= 1e-6 * np.abs(known).max() and len(known) > 1:
         numbers = [known[0]] if (known > 0).all() or (known < 0).all() else [abs(known[0]), -abs(known[0])]
-        details = f": the derivative is {' or '.join(f'{number:.6g}' for number in numbers)} there"
-    stop = ";" if details else ","
-    text = f"wrong where {condition.text}{kinks}{details}{stop} right where {condition.opposite}"
+        details = f"; there, the derivative is {' or '.join(f'{number:.6g}' for number in numbers)}"
+    text = f"the claim is right where {condition.opposite}, but wrong where {condition.text}{kinks}{details}"
 
     def holds(at: InputBlock) -> bool:
         inside, smooth = np.broadcast_to(condition.of(at), at.a.shape), np.isfinite(at.r)

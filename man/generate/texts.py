@@ -270,9 +270,10 @@ verdict, and which errors it can miss.
 # Verdicts
 
 Usually, a check passes if every element of the claim agrees with the numeric derivative. A difference is allowed if the
-errors of the two values explain it, or if it is at most 1e-6 times the derivative. gradcli-verdict(7) gives the exact
-limits, and explains the other tests that can decide, for example at a kink or if a numeric derivative is hard to
-compute. If only the limit of 1e-6 allows the difference, a note says so. With `--strict`, such a difference is a fail.
+rounding of the claim and the error of the numeric derivative explain it, or if it is at most 1e-6 of the derivative.
+gradcli-verdict(7) gives the exact limits, and explains the other tests that can decide, for example at a kink or if a
+numeric derivative is hard to compute. If only the limit of 1e-6 allows the difference, a note says so. With `--strict`,
+such a difference is a fail.
 
 If a check passes, the report gives the resolution, such as 1e-9: an error above this number would have been detected.
 
@@ -283,9 +284,9 @@ If a check passes, the report gives the resolution, such as 1e-9: an error above
   report gives a second number, for errors relative to the largest slope.
 - At a kink, or if the derivative is zero, the report gives no resolution.
 
-Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than the errors of
-the two values, and by more than 1e-6 of the derivative. The report names the worst element, with both values. If a
-known mistake explains all wrong elements of an input, the report names it.
+Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than that. The
+report names the worst element, with both values. If a known mistake explains all wrong elements of an input, the report
+names it.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
 element in which an error of 2 % could not be detected. But not every element matters. The effect of an input element is
@@ -380,9 +381,9 @@ The number of samples doubles until the verdict is clear, or until `--draws` is 
 - inconclusive if there are too few samples, or if the variance seems to be infinite.
 
 If a check fails, the report says what the mean is instead, if gradcheck can tell. The mean may be zero, a multiple of
-the derivative, or the gradient of a different function in the file. The report also says so if this is true of some
-elements or inputs only. With the same `--seed`, a run gives the same numbers. `samples/estimators.py` has examples.
-gradcli-verdict(7) describes the test.
+the derivative, or the gradient of a different function in the file. If one of these is true of some elements or inputs
+only, the report says that, too. With the same `--seed`, a run gives the same numbers. `samples/estimators.py` has
+examples. gradcli-verdict(7) describes the test.
 
 In `@gradcli.check` and `gradcli.check_gradient`, write `stochastic=`, `level=` and `draws=`.
 

@@ -29,9 +29,9 @@ The verdict is one of these:
 VERDICTS = [
     (
         "Cm pass",
-        """gradcheck found no wrong element. Every decidable element is right to the stated resolution, or to a relative
-error of 1e-6. If rounding hides the effect of some elements, a note gives the number of these: they are not decidable.
-The claim also passed these tests:
+        """gradcheck found no wrong element. An element is not decidable if rounding hides its effect on the output; a
+note gives the number of such elements. All other elements are right to the resolution in the report, or to a relative
+error of 1e-6. The claim also passed these tests:
 
 - Vector products with the claim (vjp, jvp) are linear in the vector.
 - A second call at the same point gives the same result, except for rounding.
@@ -46,7 +46,7 @@ gradcli-gradcheck(1) explains the resolution.""",
         """One of these is true. The sections below describe rarer cases.
 
 - An element of the claim differs from the numeric derivative, and also fails one of two other tests: the integral test,
-  or a comparison with the claim at points nearby.
+  or a comparison with the claimed values at points nearby.
 - An element fails the integral test, although the numeric derivative agrees or is not known.
 - An element differs from the numeric derivative, several estimates of the derivative agree with each other, and the
   integral test does not decide.
@@ -137,8 +137,8 @@ integral test give the same answer.
 
 Before it compares single elements, gradcheck changes all elements of the inputs together, along two or three random
 directions, in steps of various sizes. It skips this if there are at most eight elements. Along a direction, each
-element changes by r units, where r is a random number between 1/2 and 3/2 with a random sign. There are two kinds of
-directions, which differ in the unit:
+element has a component of r units, where r is a random number between 1/2 and 3/2 with a random sign. There are two
+kinds of directions, which differ in the unit:
 
 - In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind shows
   that the claim is wrong.
@@ -316,9 +316,9 @@ If a few samples account for much of the variance, gradcheck estimates how rare 
 index from the samples with the largest values. If the true index is 2 or less, the variance is infinite, and no
 interval can be stated. The computed index is uncertain, so the check is inconclusive if it is {infinite} or less.
 
-If the estimator has a parameter for the number of samples per call, it is also called with 2 samples. If their mean is
-wrong, but that of larger numbers is right, gradcheck concludes that the samples of a call depend on each other. The
-reason may be a baseline that contains the sample itself.
+If the estimator has a parameter for the number of samples per call, it is also called with 2 samples. If the mean is
+wrong for 2 samples per call, but right for more, gradcheck concludes that the samples of a call depend on each other.
+The reason may be a baseline that contains the sample itself.
 
 An objective that returns samples is called at displaced inputs with the same random numbers. The mean of the difference
 quotients is the derivative, except for a small error that depends on the displacement. To estimate this error,
@@ -351,8 +351,8 @@ float16, and 16 in float32. Each input has a verdict of its own:
 
 Even if its root mean square error is small enough, a claim fails in these cases:
 
-- The error of a single element is more than twice k times the largest error of any element in the reference's own
-  backward pass, and also more than twice k times the largest element of C.
+- The error of a single element is more than 2k times the largest error of any element in the reference's own backward
+  pass, and also more than 2k times the largest element of C.
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),

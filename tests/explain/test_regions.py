@@ -77,10 +77,10 @@ def test_sizes_are_compared_if_values_have_both_signs(values, wrong, words, monk
 @pytest.mark.parametrize(
     ("claimed", "known", "words"),
     [
-        ([0.0, 0.0], [5.0, 6.0], ": the claim is 0 there, but the derivative is not;"),
-        ([1.0, 2.0], [5.0, 5.0], ": the derivative is 5 there;"),
-        ([1.0, 2.0], [-5.0, -5.0 - 1e-9], ": the derivative is -5 there;"),
-        ([1.0, 2.0], [-5.0, 5.0], ": the derivative is 5 or -5 there;"),
+        ([0.0, 0.0], [5.0, 6.0], "; there, the claim is 0, but the derivative is not"),
+        ([1.0, 2.0], [5.0, 5.0], "; there, the derivative is 5"),
+        ([1.0, 2.0], [-5.0, -5.0 - 1e-9], "; there, the derivative is -5"),
+        ([1.0, 2.0], [-5.0, 5.0], "; there, the derivative is 5 or -5"),
         ([1.0, 2.0], [5.0, 5.1], ""),
         ([1.0], [5.0], ""),
     ],
@@ -90,7 +90,7 @@ def test_the_derivative_is_named_if_all_wrong_elements_share_it(claimed, known, 
     block = SimpleNamespace(a=np.array([[*claimed, 7.0]]), r=np.array([[*known, 7.0]]), wrong=some[None])
     condition = SimpleNamespace(text="x < 1", opposite="x > 1")
     said = regions.place_by_value(block, some, condition)
-    assert said.text == f"wrong where x < 1{words or ','} right where x > 1"
+    assert said.text == f"the claim is right where x > 1, but wrong where x < 1{words}"
 
 
 FIRST = np.arange(5) < 2
@@ -151,9 +151,9 @@ def text_of(f, grad, x):
 @pytest.mark.parametrize(
     ("limit", "x", "words"),
     [
-        (1.7, [0.2, 0.5, 2.9, 2.1], r"where x < about 1\.[67]\d*,"),  # not 1, the round number between 0.5 and 2.1
-        (-0.3, [-2.0, -1.2, 0.8, 1.1, 0.9], r"where x < about -0\.(29|3)\d*,"),
-        (0.0, [-2.0, -1.2, 0.8, 1.1, 0.9], "where x < 0,"),
+        (1.7, [0.2, 0.5, 2.9, 2.1], r"wrong where x < about 1\.[67]\d*$"),  # not 1, the round number between 0.5 and 2.1
+        (-0.3, [-2.0, -1.2, 0.8, 1.1, 0.9], r"wrong where x < about -0\.(29|3)\d*$"),
+        (0.0, [-2.0, -1.2, 0.8, 1.1, 0.9], "wrong where x < 0$"),
     ],
 )
 def test_a_limit_is_searched_between_right_and_wrong_elements(limit, x, words, reduced):
@@ -175,6 +175,6 @@ def test_elements_that_are_wrong_twice_between_two_limits_have_no_condition():
 
 def test_a_wrong_element_at_a_kink_is_on_neither_side_of_a_condition():
     grad = lambda w: np.where(w > 0, 1.0, -2.0)  # noqa: E731
-    assert "wrong where x < 0 and at a kink, right where x > 0" in text_of(
+    assert "right where x > 0, but wrong where x < 0 and at a kink" in text_of(
         lambda w: np.abs(w).sum(), grad, [1.0, 0.0, -2.0]
     )

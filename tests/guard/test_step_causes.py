@@ -168,7 +168,7 @@ CASES = {
     "gradient-kept": (
         FakeStep(before=(by_name(np.sin(np.arange(67.0))), by_name(np.ones(67)))),
         lambda s: s.exact + np.sin(np.arange(67)),
-        "the gradient also contains the gradient of the step before",
+        "the gradient also contains the gradient of the previous optimizer step",
     ),
     "weight-decay": (
         FakeStep(),

@@ -188,7 +188,7 @@ class relu_mask_of_gradient:
 
 class leaky_relu_without_slope:
     at = {"x": (9,)}
-    says = "wrong where x < 0: the claim is 0 there, but the derivative is not; right where x > 0"
+    says = "the claim is right where x > 0, but wrong where x < 0; there, the claim is 0, but the derivative is not"
 
     def f(x):
         return np.where(x > 0, x, 0.01 * x)
