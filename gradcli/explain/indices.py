@@ -16,7 +16,7 @@ def repeated_indices(block: InputBlock) -> Iterator[DiagnosisStatement]:
     if not block.complete:
         return
     claim = block.flat.claim
-    for name, i in (*claim.at.items(), *arrays_behind(claim)):
+    for name, i in (*claim.at.items(), *arrays_behind(claim, of_frameworks=True)):
         if not name or i.dtype.kind not in "iu" or i.size < 2:
             continue
         for axis, length in enumerate(block.array.shape):

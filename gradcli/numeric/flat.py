@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..claims.claim import Arrays, CallError, Claim, WrongShapeError
-from ..program.arguments import OutputPart, Path, element_at
+from ..program.arguments import OutputPart, Path, as_array, element_at, is_framework_array
 from ..user.frameworks import reachable_from
 
 
@@ -171,21 +171,25 @@ def scales_of(x: np.ndarray) -> np.ndarray:
     return np.where(good, size, min(middle, 1.0))
 
 
-def arrays_behind(claim: Claim) -> list[tuple[str, np.ndarray]]:
+def arrays_behind(claim: Claim, of_frameworks: bool = False) -> list[tuple[str, np.ndarray]]:
     """Return the arrays that the code of a claim's functions uses, also through closures, each with its name there.
 
-    The name is "" if the code has no name for the array, or another array has the same one.
+    The name is "" if the code has no name for the array, or another array has the same one. of_frameworks: whether
+    numbers of PyTorch's tensors and of JAX's arrays count, too.
     """
     arrays = [(name, x) for name, x in claim.constants.items() if isinstance(x, np.ndarray)]
+    seen = {id(x) for _, x in arrays}
     for function in claim.functions:
         reached = list(reachable_from(function))
         names: dict[int, str] = {}
         for x in reached[::-1]:  # the names in the function itself come before those in functions that it calls
             names |= names_in_function(x)
         for x in reached:
-            if isinstance(x, np.ndarray) and not any(x is known for _, known in arrays):
+            raw = as_array(x) if of_frameworks and is_framework_array(x) else x
+            if isinstance(raw, np.ndarray) and id(x) not in seen:
+                seen.add(id(x))
                 name = names.get(id(x), "")
-                arrays.append(("" if any(name == other for other, _ in arrays) else name, x))
+                arrays.append(("" if any(name == other for other, _ in arrays) else name, raw))
     return arrays
 
 

@@ -128,9 +128,13 @@ def by_name(function: Callable, names: Iterable[str], first: int = 0) -> Callabl
 
 
 def default_arrays(parameters: Iterable[inspect.Parameter], given: Iterable[str]) -> dict[str, np.ndarray]:
-    """Return the defaults of parameters that are not given, if these defaults are floating-point arrays."""
-    defaults = {p.name: as_array(p.default) for p in parameters if p.name not in given and hasattr(p.default, "shape")}
-    return {name: x for name, x in defaults.items() if x is not None and x.ndim and x.dtype.kind in "fc"}
+    """Return the defaults of parameters that are not given, if these defaults are floating-point arrays.
+
+    Arrays without axes count, too, but numbers of NumPy's types do not: these are constants, as Python's are.
+    """
+    others = (p for p in parameters if p.name not in given and not isinstance(p.default, np.generic))
+    defaults = {p.name: as_array(p.default) for p in others if hasattr(p.default, "shape")}
+    return {name: x for name, x in defaults.items() if x is not None and x.dtype.kind in "fc"}
 
 
 def missing_values(title: str, names: Iterable[str], more: str = "") -> GradcliError:

@@ -289,3 +289,44 @@ def test_a_second_derivative_that_is_silently_zero_is_named(saved):
         if saved != "right":
             assert report.diagnosis[0].kind == "zero" and "second derivative are zero" in report.diagnosis[0].text
             assert "CubedBackward" in report.blame
+
+
+EMBED = """import torch
+
+
+class Embed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, w, idx):
+        ctx.save_for_backward(idx)
+        ctx.shape = w.shape
+        return w[idx]
+
+    @staticmethod
+    def backward(ctx, g):
+        (idx,) = ctx.saved_tensors
+        gw = g.new_zeros(ctx.shape)
+        gw[idx] += g
+        return gw, None
+
+
+WORDS = torch.tensor([0, 2, 0])
+
+
+def of_words(w):
+    return Embed.apply(w, WORDS)
+
+
+def of_argument(w, idx):
+    return Embed.apply(w, idx)
+"""
+
+
+@pytest.mark.parametrize("target", [["of_words"], ["of_argument", "--arg", "idx=[0, 2, 0]"]], ids=lambda x: x[0])
+def test_gradients_assigned_to_repeated_indices_of_tensors_are_named(target, tmp_path):
+    (tmp_path / "embed.py").write_text(EMBED)
+    name, *options = target
+    result = gradcli(
+        "gradcheck", f"embed.py:{name}", "--shape", "w=4,3", "--wrt", "w", *options, "--json", cwd=tmp_path
+    )
+    (check,) = json.loads(result.stdout)["checks"]
+    assert check["diagnosis"][0]["rule"] == "repeated-index"

@@ -151,7 +151,7 @@ def text_of(f, grad, x):
 @pytest.mark.parametrize(
     ("limit", "x", "words"),
     [
-        (1.7, [0.2, 0.5, 2.9, 2.1], r"wrong where x < about 1\.[67]\d*$"),  # not 1, the round number between 0.5 and 2.1
+        (1.7, [0.2, 0.5, 2.9, 2.1], r"wrong where x < about 1\.[67]\d*$"),  # not 1, which is between 0.5 and 2.1
         (-0.3, [-2.0, -1.2, 0.8, 1.1, 0.9], r"wrong where x < about -0\.(29|3)\d*$"),
         (0.0, [-2.0, -1.2, 0.8, 1.1, 0.9], "wrong where x < 0$"),
     ],

@@ -49,6 +49,8 @@ class FrameworkCall(Claim):
 
     def __init__(self, function: Callable, arguments: Arguments, title: str, *, dtype: str | None = None):
         self.function, self.functions, self.arguments = function, (function,), arguments
+        others = (item for item in arguments.tree.items() if item[0] not in arguments.arrays)
+        self.constants = {name: x for name, x in others if isinstance(x, np.ndarray)}
         self.dtype, self.short = dtype, dtype if dtype in SHORT_TYPES else None
         single = dtype is not None or any(
             x.dtype in (np.float32, np.complex64, np.float16) for x in arguments.arrays.values()
