@@ -44,8 +44,12 @@ def input_lines(check: CheckReport) -> list[str]:
     along = check.evidence is not None and check.evidence.directions
     listed = check.replay and not along and items[0].accuracy is None
     arrays = [item for item in items if item.verdict == "fail" and item.counts is not None and item.counts.of != 1]
-    named = all(item.places is not None and item.places.complete for item in arrays)
-    if listed and arrays and not named and sum(item.counts.wrong for item in items if item.counts is not None) > 1:
+    if (
+        listed
+        and arrays
+        and not all(map(lists_wrong, arrays))
+        and sum(item.counts.wrong for item in items if item.counts is not None) > 1
+    ):
         lines[arrays[0].name] += " (--show all lists them)"
     return list(lines.values())
 
@@ -54,7 +58,17 @@ def places_text(item: InputCheck) -> str:
     """Say where the wrong elements of an input are: x[0:3]; "" if nothing is known."""
     if (places := item.places) is None:
         return ""
-    return f"{':' if places.complete else '; those found are in'} {label_slices(item.array_name, places.axes)}"
+    before = ":" if lists_wrong(item) else ", in" if places.complete else "; those found are in"
+    return f"{before} {label_slices(item.array_name, places.axes)}"
+
+
+def lists_wrong(item: InputCheck) -> bool:
+    """Report whether the places of an input have wrong elements only."""
+    places, counts = item.places, item.counts
+    if places is None or counts is None or not places.complete or places.outputs != 1:
+        return False
+    lengths = (sum(j - i + 1 for i, j in ranges) or n for ranges, n in zip(places.axes, places.shape, strict=True))
+    return math.prod(lengths) == counts.wrong
 
 
 def basis_line(check: CheckReport) -> str:

@@ -198,9 +198,10 @@ class Adapter(FrameworkCall):
             calls = calls_in(self)
         for function, arguments, title, place in calls:
             given = {f"argument {i}": x for i, x in enumerate(arguments)}
+            wrt = [name for name, x in given.items() if isinstance(x, torch.Tensor) and x.requires_grad]
             with contextlib.suppress(CallError):
                 dtype = "float32" if self.single and self.short is None else None
-                part = Adapter.of(function, given, title, dtype)
+                part = Adapter.of(function, given, title, dtype, None if isinstance(function, torch.nn.Module) else wrt)
                 yield part, functools.partial("there is a mistake in {}: {}".format, title, place)
 
 
@@ -425,4 +426,4 @@ def copy_module(module: Any) -> Any:
 
 
 def detach_argument(x: Any) -> Any:
-    return x.detach().clone() if isinstance(x, torch.Tensor) else x
+    return x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x
