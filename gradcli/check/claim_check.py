@@ -372,8 +372,9 @@ class ClaimCheck:
         if self.finds_few_digits(entries, probe, verdict):
             return ClaimCheck(claim, request, self.report, self.explain).run()
         diagonal: frozenset[int] = frozenset()
-        with self.explaining():
-            diagonal = self.decide_rest(entries, probe) if wrong and self.explain else diagonal
+        if wrong and self.explain:
+            with self.explaining():
+                diagonal = self.decide_rest(entries, probe)
         if request.show == "all" and entries.rows.known and not probe.out_of_calls:
             from ..explain.rest import estimate_rest
 

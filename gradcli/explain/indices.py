@@ -13,7 +13,7 @@ from .evidence import DiagnosisStatement
 
 def repeated_indices(block: InputBlock) -> Iterator[DiagnosisStatement]:
     """Yield that the wrong elements are those whose index occurs more than once in an array of integers."""
-    if not block.complete:
+    if not block.complete or block.array.dtype.kind != "f":
         return
     claim = block.flat.claim
     for name, i in (*claim.at.items(), *arrays_behind(claim, of_frameworks=True)):

@@ -117,7 +117,7 @@ INNER: dict[str, ArrayFunction] = {
     "the normal density at {}": density,
     "the normal distribution function at {}": normal_probability,
 }
-"""Functions that a term of the product or ratio_of_values rule may contain."""
+"""Functions that a term of the product or quotient rule may contain."""
 SUBSTITUTED: dict[str, ArrayFunction] = {
     "{0} (1 - {0}) in place of s (1 - s), where s = sigmoid({0})": lambda x: x * (1 - x) / sigmoid_slope_value(x),
     "the derivative of sigmoid at sigmoid({0}) in place of that at {0}": lambda x: (

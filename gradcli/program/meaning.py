@@ -16,7 +16,7 @@ from ..api.ndarray import NDARRAY_FORMS
 from ..errors import TargetError
 from ..tape.modes import no_grad
 from ..tape.tensor import Tensor
-from ..user.frameworks import is_users_code, names_in, reachable_from
+from ..user.frameworks import LIBRARIES, names_in, reachable_from
 from .arguments import arrays_in
 
 ARRAY_PACKAGES, TENSOR_PACKAGES = {"numpy", "scipy"}, {"gradcli", "torch"}
@@ -28,11 +28,10 @@ def home_of(x: Any) -> str:
     return home.partition(".")[0] if isinstance(home, str) else ""
 
 
-def users_functions(function: Any) -> Iterator[Any]:
-    """Yield a function and the user's functions that it calls."""
+def called_functions(function: Any) -> Iterator[Any]:
+    """Yield a function and those that it calls, also of packages, except for those of NumPy, SciPy and gradcli."""
     for x in reachable_from(function):
-        code = getattr(x, "__code__", None)
-        if isinstance(code, CodeType) and is_users_code(code):
+        if isinstance(getattr(x, "__code__", None), CodeType) and home_of(x) not in LIBRARIES - {"__main__"}:
             yield x
 
 
@@ -40,7 +39,7 @@ def takes_arrays(function: Any) -> bool | None:
     """Return whether a function takes NumPy's arrays; False if it takes gradcli's tensors, None if that is open."""
     if any(home_of(x) in TENSOR_PACKAGES for x in reachable_from(function)):
         return False
-    files = [getattr(user, "__globals__", {}) for user in users_functions(function)]
+    files = [getattr(user, "__globals__", {}) for user in called_functions(function)]
     imported = {home_of(x) for file in files for name, x in file.items() if not name.startswith("__")}
     return True if imported & ARRAY_PACKAGES and not imported & TENSOR_PACKAGES else None
 
@@ -52,7 +51,7 @@ def means_arrays(function: Any, title: str, call: Callable[[Callable[[np.ndarray
     open and makes a difference.
     """
     known = takes_arrays(function)
-    names = sorted({name for x in users_functions(function) for name in names_in(x.__code__)} & NDARRAY_FORMS.keys())
+    names = sorted({name for x in called_functions(function) for name in names_in(x.__code__)} & NDARRAY_FORMS.keys())
     if known is not None or not names:
         return bool(known)
     with no_grad(), np.errstate(all="ignore"):

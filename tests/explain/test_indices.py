@@ -51,3 +51,14 @@ def test_indices_of_any_axis_and_in_the_code_are_found(axis):
     at = {"x": np.arange(24.0).reshape(4, 6)}
     report = check_gradient(lambda x: np.take(x, PICKED, axis), at=at, vjp=backward)
     assert "more than once in PICKED" in report.diagnosis[0].text
+
+
+def test_gradients_of_complex_inputs_are_not_compared_by_index():
+    z = np.arange(1.0, 6.0) + 1j
+
+    def backward(g, z):
+        out = np.zeros_like(z)
+        out[PICKED] = g * 2 * z.conj()[PICKED]
+        return out
+
+    assert check_gradient(lambda z: z[PICKED] ** 2, at={"z": z}, vjp=backward).verdict == "fail"
