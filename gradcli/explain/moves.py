@@ -152,7 +152,7 @@ def outputs_reordered(block: InputBlock) -> Iterator[Hypothesis]:
         return
     for i, j in itertools.combinations(range(len(shape)), 2):
         if shape[i] == shape[j] > 1:
-            text = f"{WRONG_SUM}: in the claimed d out/d {block.name}, axes {i} and {j} of out are exchanged"
+            text = f"the claimed d out/d {block.name} exchanges axes {i} and {j} of out; {WRONG_SUM}"
             yield Hypothesis("transposed", text, functools.partial(with_outputs_exchanged, i, j))
             text = "the claim is right only if the incoming gradient g is symmetric: use (g + g.T) / 2 instead of g"
             yield Hypothesis("symmetric part", text, functools.partial(with_outputs_added, i, j, 0.5))

@@ -53,7 +53,7 @@ CHECK = (
     ),
     row(
         FAIL,
-        "the derivative changes if it is called in a different way, for example with transposed tensors",
+        "the derivative changes if it is called in a different way, such as with the same values in another layout",
         call="differs",
     ),
     row(FAIL, "exact arithmetic or a formula contradicts the claim", exact="contradicts"),

@@ -370,6 +370,7 @@ class Reader:
             line = f" at line {mask.place[1]}" if mask.place and mask.place != place else ""
             return PlacedCause("nan-where", place, kind, at, f"{named_step(mask)}{line}")
         rule = next(iter(rules_for(run.name, bad=True)), "nan-made")
+        at += ", where the gradient that arrives is 0" * hides
         return PlacedCause(rule, place, kind if rule != "nan-made" else "an operation", at)
 
     def first_bad(self, values: Iterable[RecordedValue], before: int, soft: bool = False) -> PlacedCause | None:

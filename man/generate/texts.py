@@ -284,9 +284,9 @@ If a check passes, the report gives the resolution, such as 1e-9: an error above
   report gives a second number, for errors relative to the largest slope.
 - At a kink, or if the derivative is zero, the report gives no resolution.
 
-Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than that. The
-report names the worst element, with both values. If a known mistake explains all wrong elements of an input, the report
-names it.
+Usually, a check fails if an element of the claim differs from the numeric derivative by clearly more than the allowed
+difference. The report names the worst element, with both values. If a known mistake explains all wrong elements of an
+input, the report names it.
 
 A check is inconclusive if gradcheck cannot decide. The reason may be noise, a jump, a value that is not finite, or an
 element in which an error of 2 % could not be detected. But not every element matters. The effect of an input element is

@@ -30,8 +30,8 @@ VERDICTS = [
     (
         "Cm pass",
         """gradcheck found no wrong element. An element is not decidable if rounding hides its effect on the output; a
-note gives the number of such elements. All other elements are right to the resolution in the report, or to a relative
-error of 1e-6. The claim also passed these tests:
+note gives the number of such elements. In every other element, the error is below the resolution that the report gives
+(see below), or below 1e-6 of the derivative. The claim also passed these tests:
 
 - Vector products with the claim (vjp, jvp) are linear in the vector.
 - A second call at the same point gives the same result, except for rounding.
@@ -55,7 +55,7 @@ gradcli-gradcheck(1) explains the resolution.""",
 - Forward mode (jvp) and reverse mode (vjp) disagree.
 - A custom function, such as a torch.autograd.Function or a jax.custom_vjp, returns one value if a gradient is needed,
   and a different value if not.
-- The claim changes if it is called in another way, for example with transposed tensors.
+- The claim changes if it is called in another way, for example with the same values in another memory layout.
 - SymPy or exact arithmetic gives a different derivative.
 - The derivative has a wrong shape or type.
 - The function or the claim changes its arguments.
@@ -110,7 +110,8 @@ generalized gradient. If more than eight have kinks, it makes other tests. First
 points nearby, where the function is smooth. If the claim is right there, its values show which elements have kinks:
 those whose claimed value differs clearly between these points. At the point itself, gradcheck then makes three tests:
 
-- It moves only the elements without kinks, along random directions.
+- It compares the claim with slopes of the function along random directions in which only the elements without kinks
+  change.
 - If the claimed value of an element lies outside the range of its claimed values nearby, gradcheck checks this element
   alone.
 - It compares the claim with slopes of the function along a few directions.
@@ -136,8 +137,8 @@ integral test give the same answer.
 # Probe
 
 Before it compares single elements, gradcheck changes all elements of the inputs together, along two or three random
-directions, in steps of various sizes. It skips this if there are at most eight elements. Along a direction, each
-element has a component of r units, where r is a random number between 1/2 and 3/2 with a random sign. There are two
+directions, in steps of various sizes. It skips this if there are at most eight elements. A direction has a
+component for each element: r units, where r is a random number between 1/2 and 3/2 with a random sign. There are two
 kinds of directions, which differ in the unit:
 
 - In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind shows
@@ -298,7 +299,7 @@ derivative.
 CONSTANTS = {name: getattr(verdict, name) for name in ("ROUNDING", "OWN_NOISE", "LEAST_ACCUSED")}
 ESTIMATORS = """
 `--stochastic` draws samples of an estimator and compares their mean with the derivative of the objective. The samples
-form {blocks} groups of equal size. No call of the estimator belongs to two groups, so the means of the groups are
+form {blocks} groups of equal size. All samples of a call are in the same group, so the means of the groups are
 independent. gradcheck computes the mean after at least {least} samples, and again each time their number has doubled.
 Each time, the t distribution of the means of the groups gives an interval for the bias of each element. Samples with
 large values may be rare. Therefore, a multiple of R / n is added to both sides of this interval, as in the empirical
@@ -336,9 +337,9 @@ type of `--dtype`. If the reference is a NumPy function that gradcli cannot diff
 from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded to this type.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The errors of this backward pass are
-its differences from the derivative in float64. Their root mean square is the reference's own error. For the limits
-below, it counts as at least half an ulp. Here, an ulp is the distance between two neighbouring numbers of this type
-that are about as large as the root mean square of the derivative.
+its differences from the derivative in float64. Their root mean square is the reference's own error. If it is less than
+half an ulp, the limits below use half an ulp instead. Here, an ulp is the distance between two neighbouring numbers of
+this type that are about as large as the root mean square of the derivative.
 
 All elements of the inputs and of the incoming gradients are also changed at the same time, at random, by at most one
 rounding unit each. Let C be the resulting change of the derivative, element by element. Let k be 4 in bfloat16, 8 in

@@ -159,7 +159,7 @@ JACOBIANS = {
         lambda x: (np.cos(WEIGHTS @ x)[:, None] * WEIGHTS)[::-1],
         "the derivatives of the outputs are in reverse order along axis 0",
     ),
-    "outputs exchanged": (outer_function, lambda x: outer_jacobian(x, (1, 0, 2)), "axes 0 and 1 of out are exchanged"),
+    "outputs exchanged": (outer_function, lambda x: outer_jacobian(x, (1, 0, 2)), "exchanges axes 0 and 1 of out"),
     "an output and an input exchanged": (
         outer_function,
         lambda x: outer_jacobian(x, (0, 2, 1)),
