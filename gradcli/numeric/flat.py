@@ -194,12 +194,15 @@ def arrays_behind(claim: Claim, of_frameworks: bool = False) -> list[tuple[str, 
 
 
 def names_in_function(x: Any) -> dict[int, str]:
-    """Return the names of what a Python function uses, by id: in its closure, in its globals, and in modules there."""
+    """Return the names of a function's defaults, and of what it uses from closures, globals and modules there, by id."""
     code, variables = getattr(x, "__code__", None), getattr(x, "__globals__", None)
     if not isinstance(code, CodeType) or not isinstance(variables, dict):
         return {}
+    defaults = getattr(x, "__defaults__", None) or ()
+    names = {id(value): name for name, value in (getattr(x, "__kwdefaults__", None) or {}).items()}
+    names |= zip(map(id, defaults), code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount], strict=True)
     cells = zip(code.co_freevars, getattr(x, "__closure__", None) or (), strict=False)
-    names = {id(cell.cell_contents): name for name, cell in cells if is_filled(cell)}
+    names |= {id(cell.cell_contents): name for name, cell in cells if is_filled(cell)}
     used = [(name, variables[name]) for name in code.co_names if name in variables]
     for module in (module for _, module in used if isinstance(module, ModuleType)):
         names |= {id(vars(module)[name]): name for name in code.co_names if name in vars(module)}

@@ -136,7 +136,7 @@ def leads_from(x: Any, names: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str,
             yield from ((variables[name], used) for name in used if name in variables)
             yield from ((sys.modules[root], ()) for root in frameworks_imported_in(code) if root in sys.modules)
         defaults = (*(getattr(x, "__defaults__", None) or ()), *(getattr(x, "__kwdefaults__", None) or {}).values())
-        yield from ((default, used) for default in defaults if callable(default))
+        yield from ((default, used) for default in defaults)
         for cell in getattr(x, "__closure__", None) or ():
             try:
                 yield cell.cell_contents, used

@@ -53,6 +53,23 @@ def test_indices_of_any_axis_and_in_the_code_are_found(axis):
     assert "more than once in PICKED" in report.diagnosis[0].text
 
 
+def test_indices_that_are_a_default_are_found():
+    def assign(x, g, indices):
+        out = np.zeros_like(x)
+        out[indices] = g
+        return out
+
+    def by_position(g, x, rows=PICKED):
+        return assign(x, g, rows)
+
+    def by_name(g, x, *, rows=PICKED):
+        return assign(x, g, rows)
+
+    for vjp in (by_position, by_name):
+        report = check_gradient(lambda x, rows=PICKED: x[rows], at={"x": np.arange(8.0).reshape(4, 2)}, vjp=vjp)
+        assert "more than once in rows" in report.diagnosis[0].text
+
+
 def test_gradients_of_complex_inputs_are_not_compared_by_index():
     z = np.arange(1.0, 6.0) + 1j
 
