@@ -194,7 +194,7 @@ def arrays_behind(claim: Claim, of_frameworks: bool = False) -> list[tuple[str, 
 
 
 def names_in_function(x: Any) -> dict[int, str]:
-    """Return the names of a function's defaults, and of what it uses from closures, globals and modules there, by id."""
+    """Return the names of the defaults of a function, and of what it uses from closures, globals and modules, by id."""
     code, variables = getattr(x, "__code__", None), getattr(x, "__globals__", None)
     if not isinstance(code, CodeType) or not isinstance(variables, dict):
         return {}
