@@ -174,20 +174,23 @@ def constants_near(block: InputBlock, ratio: Ratio, shapes: bool = False) -> Ite
     A factor that is known to a few digits may only be one of the usual ones. shapes: whether another shape is known,
     in which only one of two readings remains. Without it, a text names both.
     """
+    lengths = list(of_lengths(block, ratio.value, ratio.error))
+    if not ratio.is_precise:
+        lengths = [found for found in lengths if found[0] in PLAIN_LENGTHS]
+        if len({round(value(block), 9) for _, value, _ in lengths}) > 1:
+            lengths = []
     by_length = [
         (word in PLAIN_LENGTHS, NamedConstant(value, *words_of_length(word, length, value, block)))
-        for word, value, length in of_lengths(block, ratio.value, ratio.error)
+        for word, value, length in lengths
     ]
-    if not ratio.is_precise:
-        by_length = [pair for pair in by_length if pair[0]]
-        if len({round(constant.of(block), 9) for _, constant in by_length}) > 1:
-            by_length = []
     common = abs(abs(ratio.value) - 2) < CLOSE_TO_ONE or abs(abs(ratio.value) - 0.5) < CLOSE_TO_ONE
     yield from (constant for is_plain, constant in by_length if is_plain and not common)
     plain = [*plain_numbers(ratio), *(numbers_of_code(block, ratio.value) if ratio.is_precise else ())]
-    others = [constant for is_plain, constant in by_length if is_plain]
+    others = [(word, length) for word, _, length in lengths if word in PLAIN_LENGTHS]
     if plain and others and not shapes:
-        plain[0] = plain[0]._replace(text=f"{plain[0].text}; or {others[0].text}")
+        word, length = others[0]
+        perhaps = {"N": " (a sum instead of a mean?)", "1/N": " (a mean instead of a sum?)"}.get(word, "")
+        plain[0] = plain[0]._replace(text=f"{plain[0].text}; {length.of(block)} is also {length.name}{perhaps}")
     yield from plain
     yield from (constant for _, constant in by_length)
 

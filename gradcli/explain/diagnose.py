@@ -97,7 +97,7 @@ def diagnose(evidence: DiagnosisEvidence) -> tuple[Finding, ...]:
     blocks = [block for block in evidence.here if block.wrong.any()]
     findings: list[Finding] = [*conventions_of(blocks)]
     named = {finding.input for finding in findings}
-    exchanged, names = swap(evidence)
+    exchanged, names = by_output(evidence) or swap(evidence)
     for block in (block for block in blocks if block.name not in named):
         found = observed(block, evidence) or explanation_of(block, evidence, exchanged=block.name in names)
         if found is not None:
@@ -221,6 +221,27 @@ def lost_digits(block: InputBlock) -> Observation | None:
     if relative.max() < 5e-6 and (exact.mean() > 0.9 or relative.max() < min(3e-7, 1e3 * median_of(relative))):
         return Observation("precision", f"precision lost to float32: relative errors up to {relative.max():.1g}")
     return None
+
+
+def by_output(evidence: DiagnosisEvidence) -> tuple[Finding, set[str]] | None:
+    """Report that each of several numbers was given the derivatives of one output, at the point and elsewhere.
+
+    The second value is the inputs that this explains.
+    """
+    here = evidence.here
+    if len(here) < 2 or any(block.a.shape != (len(here), 1) or not block.whole for block in here):
+        return None
+    points = list(zip(*([block, *evidence.others(block)] for block in here), strict=False))
+    if len(points) < 2 or not all(map(is_transposed_jacobian, points)):
+        return None
+    text = "the Jacobian is transposed: the gradients are its rows, but the gradient of an input is one of its columns"
+    return Finding("transposed", text, here[0].name), {block.name for block in here if block.wrong.any()}
+
+
+def is_transposed_jacobian(blocks: tuple[InputBlock, ...]) -> bool:
+    a, r, error = (np.column_stack([getattr(block, name) for block in blocks]) for name in ("a", "r", "error"))
+    with np.errstate(invalid="ignore"):
+        return bool((np.abs(a - r.T) <= MARGIN * error.T + RELATIVE * np.abs(r.T)).all())
 
 
 def swap(evidence: DiagnosisEvidence) -> tuple[Finding | None, set[str]]:

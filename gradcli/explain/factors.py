@@ -169,14 +169,9 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
             if np.ptp(signs) == 0:  # a number would fit as well
                 continue
             word = "missing or superfluous"
-        noun = "" if q.place or q.name.startswith("the ") else "a factor "
-        text = f"the claim has {q.name}" if q.place else f"{noun}{with_f(q.name, block)} is {word}"
-        for constant, name in readings(block, item.constant):
+        for constant, value in readings(block, item.constant):
             whole = divided_by(q.of, item.power, constant)
-            words = f"{text}, and {constant_fault(item.constant, name)}"
-            if name == "1":
-                words = multiple_of_derivative(with_f(q.name, block)) if noun and word == "superfluous" else text
-            hypothesis = Hypothesis(q.kind, words, whole, fitted=numbers.count)
+            hypothesis = Hypothesis(q.kind, factor_text(item, word, value, block), whole, fitted=numbers.count)
             yield hypothesis
             if not block.wrong.all() and block.complete:
                 yield in_part(block, hypothesis)
@@ -191,6 +186,27 @@ def readings(block: InputBlock, c: float) -> Iterator[tuple[BlockNumber, str]]:
             word = word if sign > 0 else f"-{word}"
             name = f"{word} for N = {length.of(block)}, {length.name}"
             yield functools.partial(signed, sign, value), name
+
+
+def factor_text(item: FoundFactor, word: str, value: str, block: InputBlock) -> str:
+    """Say that a factor is missing or superfluous (word). value: what multiplies it in the claim, in words."""
+    q, c, name = item.quantity, item.constant, with_f(item.quantity.name, block)
+    if q.place or q.name.startswith("the ") or "or" in word or " for N = " in value:
+        noun = "" if q.name.startswith("the ") else "a factor "
+        text = f"the claim has {q.name}" if q.place else f"{noun}{name} is {word}"
+        return text if value == "1" else f"{text}, and {constant_fault(c, value)}"
+    if word == "superfluous":
+        return multiple_of_derivative(times(value, name))
+    if abs(c) <= 1 or value in ("1", "-1"):
+        inverse = value if value in ("1", "-1") else readable_factor(1 / c)
+        return f"a factor {times(inverse, name)} is missing"
+    is_simple = " " not in q.name or (q.name[0] == "(" and q.name.find(")") == len(q.name) - 1)
+    return multiple_of_derivative(f"{value} / {name if is_simple else f'({name})'}")
+
+
+def times(value: str, name: str) -> str:
+    """Write a number times a quantity."""
+    return {"1": name, "-1": f"-{name}"}.get(value, f"{value} * {name}")
 
 
 def constant_fault(c: float, name: str) -> str:
@@ -219,6 +235,12 @@ def in_part(block: InputBlock, whole: Hypothesis) -> Hypothesis:
         return np.where(block.wrong, whole.corrected(at), at.a)
 
     return whole._replace(text=with_place(whole.text, where_text(block)), corrected=corrected, general=False)
+
+
+def formula_in(name: str) -> str:
+    """Return the formula in the name of a derivative, as in "the derivative of tanh, 1 - tanh(x)**2,"."""
+    formula = name.removesuffix(",").partition(", ")[2] if name.startswith("the derivative of ") else ""
+    return f"({formula})" if re.search(" [-+] ", formula) else formula or name
 
 
 def words_in(name: str) -> list[str]:
@@ -272,8 +294,8 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
     of = lambda at: at.a - constant(at) * q.of(at)  # noqa: E731
     amount, _, where = value.removeprefix("-").partition(" for ")
     where = f" ({where})" if where else ""
-    name = with_f(q.name, numbers.block).removesuffix(",")
-    product = amount if q.name == "1" else name if amount == "1" else f"{amount} * {name}"
+    name = with_f(formula_in(q.name), numbers.block).removesuffix(",")
+    product = amount if q.name == "1" else times(amount, name)
     text = f"the derivative is the claim {'minus' if c > 0 else 'plus'} {product}{where}"
     if q.name.startswith("inv("):
         text += ", the gradient of a log-determinant"

@@ -394,21 +394,25 @@ def factor_by_line(block: InputBlock) -> str:
 
 def wrong_pattern(block: InputBlock) -> str:
     """Count the wrong elements whose claim is not 0 but should be, or is 0 but should not be."""
-    counts = {
-        "not 0 where the derivative is 0": block.wrong & block.zero,
-        "0 where the derivative is not 0": block.wrong & (block.a == 0),
-        "neither 0 nor the derivative": block.wrong & ~block.zero & (block.a != 0),
+    groups = {
+        "the derivative is 0 but the claim is not": block.wrong & block.zero,
+        "the claim is 0 but the derivative is not": block.wrong & (block.a == 0),
+        "both are nonzero but differ": block.wrong & ~block.zero & (block.a != 0),
     }
-    listed = [
-        f"{(n := int(where.sum()))} {'is' if n == 1 else 'are'} {w}" for w, where in counts.items() if where.any()
+    counts = {words: int(where.sum()) for words, where in groups.items() if where.any()}
+    wrong, (last, rest) = f"wrong elements{of_combination(block)}", counts.popitem()
+    if not counts:
+        return f"in the {wrong}, {last}" if last != "both are nonzero but differ" else ""
+    first, *others = [
+        f"{n} of the {wrong}, {words}" if not k else f"{n}, {words}" for k, (words, n) in enumerate(counts.items())
     ]
-    known = len(listed) > 1 or "neither" not in listed[0]
-    return f"of the wrong claims{of_combination(block)}, {', '.join(listed)}" if known else ""
+    return "; ".join(f"in {x}" for x in (first, *others, f"the other {rest}, {last}"))
 
 
 def range_of_ratios(block: InputBlock) -> str:
     where = block.wrong & block.known
-    if where.sum() < 2 or not (block.wrong <= where).all():
+    zeros = (block.a == 0)[where]
+    if where.sum() < 2 or not (block.wrong <= where).all() or (zeros.any() and not zeros.all()):
         return ""
     with np.errstate(all="ignore"):
         ratios = (block.a / block.r)[where]

@@ -88,7 +88,7 @@ VALUE_FUNCTIONS: dict[str, ArrayFunction] = {
 }
 ACTIVATION_SLOPES: dict[str, ArrayFunction] = {
     "the derivative of tanh, 1 - tanh({})**2,": tanh_slope_value,
-    "the derivative of sigmoid, s (1 - s) where s = sigmoid({}),": sigmoid_slope_value,
+    "the derivative of sigmoid, sigmoid({0}) * (1 - sigmoid({0})),": sigmoid_slope_value,
     "the derivative of softplus, sigmoid({}),": sigmoid_value,
     "the derivative of gelu at {}": gelu_slope,
     "the derivative of gelu (tanh) at {}": tanh_gelu_slope,
@@ -99,9 +99,9 @@ ACTIVATION_SLOPES: dict[str, ArrayFunction] = {
 """Derivatives of activations, as functions of the activation's argument."""
 SLOPES_BY_RESULT: dict[str, ArrayFunction] = {
     "the derivative of tanh, 1 - {}**2,": lambda y: 1 - y**2,
-    "the derivative of sigmoid, {0} (1 - {0}),": lambda y: y * (1 - y),
+    "the derivative of sigmoid, {0} * (1 - {0}),": lambda y: y * (1 - y),
     "the derivative of softplus, 1 - exp(-{}),": lambda y: 1 - np.exp(-y),
-    "the derivative of sqrt, 1 / (2 {}),": lambda y: 0.5 / y,
+    "the derivative of sqrt, 1 / (2 * {}),": lambda y: 0.5 / y,
     "the derivative of log, exp(-{}),": lambda y: np.exp(-y),
     "the derivative of elu, 1 + {} below 0,": lambda y: np.where(y > 0, 1.0, 1 + y),
 }

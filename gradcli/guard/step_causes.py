@@ -46,7 +46,7 @@ def gradient_kept(e: StepEvidence) -> Named | None:
     earlier = join_vectors(e.step.before[0], e.names)
     if not earlier.any():
         return None
-    kept = "the gradient also contains {}the gradient of the previous optimizer step"
+    kept = ".grad still contains {}the gradient of earlier steps: zero_grad() is probably missing"
     if not e.compared.differing(e.exact + earlier):  # without a free weight, a single number is enough
         return Named("gradient-kept", kept.format(""), (), e.exact + earlier)
     if not e.compared.determines(2):

@@ -669,10 +669,10 @@ arguments of this function. Otherwise, `watch` looks at the calls of jit and gra
 the parameters are among the arguments of a call, its arguments form a batch. The parameters and the state of the
 optimizer are always left out of the batch.
 
-By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer. It also checks the last step of epochs 1, 2, 4,
-8 and so on, if the program uses a DataLoader. When the time for checks exceeds the time of the program itself by 60
-seconds, `watch` checks no further steps. `--steps` chooses other steps, without this time limit. Between the checked
-steps, the program runs at its usual speed.
+By default, `watch` checks steps 1, 2, 4, 8 and so on of each optimizer. If the program uses a DataLoader, `watch` also
+checks the step that uses the last batch of epochs 1, 2, 4, 8 and so on. When the time for checks exceeds the time of
+the program itself by 60 seconds, `watch` checks no further steps. `--steps` chooses other steps, without this time
+limit. Between the checked steps, the program runs at its usual speed.
 
 `watch` evaluates the declared loss in float64, and once more in the types that the program uses.
 The difference shows how large the rounding errors are. The report says how small an error would have been detected:

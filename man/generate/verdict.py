@@ -341,9 +341,10 @@ its differences from the derivative in float64. Their root mean square is the re
 half an ulp, the limits below use half an ulp instead. Here, an ulp is the distance between two neighbouring numbers of
 this type that are about as large as the root mean square of the derivative.
 
-All elements of the inputs and of the incoming gradients are also changed at the same time, at random, by at most one
-rounding unit each. Let C be the resulting change of the derivative, element by element. Let k be 4 in bfloat16, 8 in
-float16, and 16 in float32. Each input has a verdict of its own:
+To see how sensitive the derivative is, gradcheck computes it in float64 once more. For this, every element of the
+inputs and of the incoming gradients is changed at random, by at most one rounding unit. Let C be the resulting change
+of the derivative, element by element. Let k be 4 in bfloat16, 8 in float16, and 16 in float32. Each input has a verdict
+of its own:
 
 - The claim passes if its root mean square error is below 2 times the reference's own error.
 - It fails if its root mean square error is more than k times the reference's own error, and also more than k times the
@@ -356,8 +357,8 @@ Even if its root mean square error is small enough, a claim fails in these cases
   pass, and also more than 2k times the largest element of C.
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
-  more than 8 times its standard error, and the slope times an element of typical size is more than 1 ulp (bfloat16),
-  2 ulps (float16) or 4 ulps (float32).
+  more than 8 times its standard error, and the wrong factor is visible. It is visible if it changes an element of the
+  derivative of typical size by more than 1 ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
 - The errors in a row, column or other slice have a common part. This part is a constant, or it is proportional to the
   derivative, to the input or to the output.
 

@@ -311,9 +311,9 @@ def full_loss(model, batches):
     return sum(loss_of(model(x), x.sum(1, keepdim=True)) for x in inputs) / len(inputs)
 for epoch in range(4):
     for k, (x, y) in enumerate(loader if sys.argv[1] == "loader" else list(zip(x.split(5), rows.tensors[1].split(5)))):
-        wanted = 4 if k < 4 or sys.argv[2] == "wrong" else 2
+        wanted = 4 if k < 4 or sys.argv[2] != "right" else 2
         (loss_of(model(x), y) / wanted).backward()
-        if k in (3, 5):
+        if k in ((3,) if sys.argv[2] == "left" else (3, 5)):
             optimizer.step(), optimizer.zero_grad()
     x = rows.tensors[0]
 """
@@ -327,6 +327,13 @@ def test_all_incomplete_windows_have_one_name(source, tmp_path):
     _, checks = watch(tmp_path, "windows.py:full_loss", "windows.py", source, "wrong")
     assert [(check["verdict"], check["steps"]) for check in checks] == [("pass", ["1"]), ("fail", ["2", "4", "8"])]
     assert [item["rule"] for item in checks[1]["diagnosis"]] == ["incomplete-window"], checks
+
+
+def test_a_step_that_uses_the_last_batches_of_the_epoch_before_is_checked(tmp_path):
+    (tmp_path / "windows.py").write_text(WINDOWS)
+    _, checks = watch(tmp_path, "windows.py:full_loss", "windows.py", "loader", "left")
+    assert [(check["verdict"], check["steps"]) for check in checks] == [("pass", ["1"]), ("fail", ["2", "3", "4"])]
+    assert "1.5 times the declared one" in checks[1]["diagnosis"][0]["text"]
 
 
 BASE = """

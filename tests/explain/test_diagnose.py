@@ -398,6 +398,13 @@ CASES = {
         {"x": 2.0, "y": 3.0},
         "the claim minus y",
     ),
+    "the Jacobian of two numbers transposed": (
+        lambda r, t: np.array([r * np.cos(t), r * np.sin(t)]),
+        lambda r, t: ([np.cos(t), np.sin(t)], [-r * np.sin(t), r * np.cos(t)]),
+        lambda r, t: ([np.cos(t), -r * np.sin(t)], [np.sin(t), r * np.cos(t)]),
+        {"r": 2.0, "t": 0.5},
+        "the gradients are its rows",
+    ),
     "two numbers swapped": (
         lambda a, b: a**2 * b,
         lambda a, b: (2 * a * b, a**2),
@@ -892,7 +899,7 @@ def test_what_f_is_continues_a_name_that_ends_with_a_comma():
     """The slope of a norm n is that of n^2 divided by 2 n."""
     x = np.array([0.3, -0.5, 0.8])
     report = check_gradient(lambda x: np.sqrt(x @ x), lambda x: 2 * x, at={"x": x})
-    text = "the derivative of sqrt, 1 / (2 f), where f is the value of the function, is missing"
+    text = "the derivative of sqrt, 1 / (2 * f), where f is the value of the function, is missing"
     assert text in report.diagnosis[0].text
 
 

@@ -222,13 +222,13 @@ def test_the_multiple_of_a_single_element_has_the_digits_that_are_known(a, r, er
             [0.0, 3.0, 1.0],
             [2.0, 0.0, 1.0],
             1e-9,
-            "1 is not 0 where the derivative is 0, 1 is 0 where the derivative is not 0",
+            "in 1 of the wrong elements, the derivative is 0 but the claim is not; in the other 1, the claim is 0 but ",
         ),
-        ([0.0, 0.0, 1.0], [2.0, 3.0, 1.0], 1e-9, "of the wrong claims, 2 are 0 where the derivative is not 0"),
+        ([0.0, 0.0, 1.0], [2.0, 3.0, 1.0], 1e-9, "in the wrong elements, the claim is 0 but the derivative is not"),
         ([4.0, 5.0, 1.0], [2.0, 3.0, 1.0], 1e-9, ""),
-        ([4.0, 0.0, 1.0], [2.0, 3.0, 1.0], 1e-9, "1 is 0 where the derivative is not 0, 1 is "),
+        ([4.0, 0.0, 1.0], [2.0, 3.0, 1.0], 1e-9, "in the other 1, both are nonzero but differ"),
         ([0.4, 0.2, 1.0], [-7e-4, 0.1, 1.0], 3e-4, ""),  # of float32 code: too little is known to say that it is 0
-        ([0.4, 0.2, 1.0], [-7e-8, 0.1, 1.0], 3e-8, "1 is not 0 where the derivative is 0, 1 is neither"),
+        ([0.4, 0.2, 1.0], [-7e-8, 0.1, 1.0], 3e-8, "the derivative is 0 but the claim is not; in the other 1, both"),
     ],
 )
 def test_wrong_claims_are_counted_by_zeros(a, r, error, words):

@@ -168,7 +168,7 @@ CASES = {
     "gradient-kept": (
         FakeStep(before=(by_name(np.sin(np.arange(67.0))), by_name(np.ones(67)))),
         lambda s: s.exact + np.sin(np.arange(67)),
-        "the gradient also contains the gradient of the previous optimizer step",
+        ".grad still contains the gradient of earlier steps: zero_grad() is probably missing",
     ),
     "weight-decay": (
         FakeStep(),
@@ -227,7 +227,7 @@ def test_weights_are_given_next_to_the_declared_ones():
     assert np.allclose([w for _, _, w in found.weights], COUNTS / 40)
 
 
-@pytest.mark.parametrize(("numbers", "declared"), [(8, "declared: 0.175"), (4, "whatever its size")])
+@pytest.mark.parametrize(("numbers", "declared"), [(8, "declared weights are 0.175"), (4, "whatever its size")])
 def test_equal_weights_are_found_in_gradients_of_few_numbers(numbers, declared):
     step = FakeStep(parts={"": RNG.normal(size=(4, numbers))}, names=("first",))
     exact = step.exact

@@ -99,6 +99,10 @@ class Batches:
         """Keep a batch only until the program has fetched as many others as it usually does before it uses one."""
         self.waiting = [*self.waiting[1 - self.ahead :], Batch(value, loop, time, None, False)][-self.ahead :]
 
+    def has_open_end(self, stepped):
+        """Report whether the last batch of a loop is left for the next step. stepped: the time of the last step."""
+        return any(batch.is_last and (not batch.used or batch.used > stepped) for batch in self.waiting)
+
     def note_ahead(self):
         """Note at a step how many batches are fetched that were not used yet."""
         self.ahead = min(sum(not batch.used for batch in self.waiting), MOST_WAITING)

@@ -140,7 +140,7 @@ class Training:
         """Note a batch; of one that no check needs, only that the loader has yielded it."""
         loop = self.batches.advance(iterator)
         self.fetches += 1
-        ending = self.is_ending(loop)
+        ending = self.is_ending(loop) or (self.ending and self.batches.has_open_end(self.stepped))
         if ending is not self.ending:
             self.ending = ending
             self.arm()
