@@ -189,8 +189,9 @@ def constants_near(block: InputBlock, ratio: Ratio, shapes: bool = False) -> Ite
     others = [(word, length) for word, _, length in lengths if word in PLAIN_LENGTHS]
     if plain and others and not shapes:
         word, length = others[0]
-        perhaps = {"N": " (a sum instead of a mean?)", "1/N": " (a mean instead of a sum?)"}.get(word, "")
-        plain[0] = plain[0]._replace(text=f"{plain[0].text}; {length.of(block)} is also {length.name}{perhaps}")
+        swapped = {"N": "a sum was used instead of a mean", "1/N": "a mean was used instead of a sum"}
+        perhaps = f", or {swapped[word]}" if word in swapped else ""
+        plain[0] = plain[0]._replace(text=f"{plain[0].text}{perhaps} ({length.of(block)} is {length.name})")
     yield from plain
     yield from (constant for _, constant in by_length)
 
@@ -240,8 +241,8 @@ def plain_numbers(ratio: Ratio) -> Iterator[NamedConstant]:
     c = ratio.value
     special = {
         -1.0: ("sign", "the sign is wrong: the claimed values are minus the derivative"),
-        2.0: ("factor", "twice the derivative: probably accumulated twice, or 1/2 is missing"),
-        0.5: ("factor", "half the derivative: a factor of 2 is missing"),
+        2.0: ("factor", "the claim is twice the derivative: probably accumulated twice, or 1/2 is missing"),
+        0.5: ("factor", "the claim is half the derivative: a factor of 2 is missing"),
     }
     for value, (kind, text) in special.items():
         if ratio.is_near(value):

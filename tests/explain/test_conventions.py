@@ -274,7 +274,7 @@ def test_other_inputs_move_when_a_factor_is_confirmed_at_other_points():
         return -R @ hat(w**2), R @ np.diag(w)
 
     (finding,) = check_gradient(lambda R, w: R @ w**2, grad, {"R": R0, "w": W}, on={"R": "SO3"}).diagnosis
-    assert (finding.kind, finding.text) == ("factor", "w: half the derivative: a factor of 2 is missing")
+    assert (finding.kind, finding.text) == ("factor", "w: the claim is half the derivative: a factor of 2 is missing")
 
 
 def test_a_projection_that_leaves_out_a_part_of_a_gradient_on_stiefel():
