@@ -117,7 +117,7 @@ def input_check(entries: Entries, probe: Probe, k: int) -> InputCheck:
         from .places import wrong_places
 
         complete = bool(block.alone.any(axis=0).all())
-        item = replace(item, places=wrong_places(wrong, shape, len(flat.f0), complete))
+        item = replace(item, places=wrong_places(wrong, shape, complete))
     return limit_digits(probe, item, k)
 
 

@@ -14,7 +14,7 @@ NARROW_SHARE = 0.25  # elements that were found within this share of an axis are
 LEAST_WRONG, LEAST_SIZE = 2, 5  # a report names the worst element anyway, and a few are quickly listed: a choice
 
 
-def wrong_places(wrong: np.ndarray, shape: tuple[int, ...], outputs: int, complete: bool) -> WrongPlaces | None:
+def wrong_places(wrong: np.ndarray, shape: tuple[int, ...], complete: bool) -> WrongPlaces | None:
     """Return the places of wrong elements if there is a pattern; None if all are wrong, or hardly any.
 
     wrong: indices into the flattened input. complete: whether all elements were estimated.
@@ -31,4 +31,4 @@ def wrong_places(wrong: np.ndarray, shape: tuple[int, ...], outputs: int, comple
             ranges = ((ranges[0][0], ranges[-1][1]),)
             known = complete or ranges[0][1] - ranges[0][0] < NARROW_SHARE * length
         axes.append(ranges if known and ranges != ((0, length - 1),) else ())
-    return WrongPlaces(tuple(axes), shape, outputs, complete) if any(axes) else None
+    return WrongPlaces(tuple(axes), shape, complete) if any(axes) else None

@@ -198,7 +198,7 @@ def observed(block: InputBlock, evidence: DiagnosisEvidence) -> Observation | No
     if (block.a == 0).all() and not np.nan_to_num(evidence.claimed_nearby(block)).any():
         first = block.flat.claim.first
         what = "second derivative" if first is not None and block.name in first.at else "gradient"
-        text = f"all elements of the {what} are zero (detached?), but the function depends on this input"
+        text = f"all elements of the {what} are zero, but the function depends on this input"
         return Observation("zero", text)
     if block.array.dtype.itemsize < 8 or not (block.known & block.wrong).any():
         return None
@@ -234,7 +234,7 @@ def by_output(evidence: DiagnosisEvidence) -> tuple[Finding, set[str]] | None:
     points = list(zip(*([block, *evidence.others(block)] for block in here), strict=False))
     if len(points) < 2 or not all(map(is_transposed_jacobian, points)):
         return None
-    text = "the Jacobian is transposed: the gradients are its rows, but the gradient of an input is one of its columns"
+    text = "the Jacobian is transposed: its rows are claimed, but the gradient of an input is one of its columns"
     return Finding("transposed", text, here[0].name), {block.name for block in here if block.wrong.any()}
 
 

@@ -28,10 +28,8 @@ def repeated_indices(block: InputBlock) -> Iterator[DiagnosisStatement]:
 
 
 def text_of_index(name: str) -> str:
-    cause = (
-        f"an assignment such as out[{name}] = g keeps only the last gradient; np.add.at(out, {name}, g) adds them all"
-    )
-    return f"wrong exactly for the indices that occur more than once in {name}: {cause}"
+    lost, added = f"grad[{name}] = grad_output keeps only the last gradient", f"np.add.at(grad, {name}, grad_output)"
+    return f"wrong exactly for the indices that occur more than once in {name}: {lost}; {added} adds them all"
 
 
 def wrong_along(axis: int, expected: np.ndarray) -> Callable[[InputBlock], bool]:

@@ -88,7 +88,7 @@ def explain_mean(
 def usual_multiple(means: Means, sizes: Mapping[int, str]) -> tuple[str, str] | None:
     """Return kind and text of a multiple of the derivative with a usual cause."""
     if means.equal(np.zeros_like(means.mean)):
-        return "zero", "0: no gradient reaches this input (detached?), or it averages out"
+        return "zero", "0: no gradient reaches this input, or it averages out"
     if means.equal(-means.truth):
         return "sign", "minus the derivative"
     own = [

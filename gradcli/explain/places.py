@@ -262,7 +262,7 @@ def places_of_wrong(block: InputBlock, evidence: DiagnosisEvidence) -> list[Find
         text = f"all wrong elements are {pattern}{zero}{others}"
         return [Finding("some elements", f"{block.name}: {text}", block.name)]
     if zero:
-        text = "the claim is 0 in all wrong elements: this contribution is missing (detached?)"
+        text = "the claim is 0 in all wrong elements: this contribution is missing"
         return [Finding("zero", f"{block.name}: {text}", block.name)]
     return []
 

@@ -39,8 +39,7 @@ def equal_weights(e: StepEvidence) -> Named | None:
     each, agrees = e.one(sum(e.batches, start=np.zeros_like(e.exact)))
     if not agrees:
         return None
-    declared = vector_text(want.weights)
-    text = f"each batch has the same weight {each:.4g}, whatever its size; the declared weights are {declared}"
+    text = f"each batch has the same weight {each:.4g}, whatever its size; {declared_weights(want.weights)}"
     if limits_of(e) and any(e.near(vector_length(e.observed), limit) for limit in limits_of(e)):
         text += f"; and clipped to norm {vector_length(e.observed):.4g}"
     table = weights_of([each] * e.count, want.weights, batch_names(e.count))
@@ -48,6 +47,10 @@ def equal_weights(e: StepEvidence) -> Named | None:
         text = text.replace("each batch", "the batch of each process", 1)
         return Named("uneven-ranks", text, table, each * sum(e.batches, start=np.zeros_like(e.exact)))
     return Named("equal-weights", text, table, each * sum(e.batches, start=np.zeros_like(e.exact)))
+
+
+def declared_weights(weights: np.ndarray) -> str:
+    return f"in the declared loss, the weights are {vector_text(weights)}"
 
 
 def equal_weights_of_few_numbers(e: StepEvidence) -> Named | None:
@@ -67,9 +70,8 @@ def missing_batches(e: StepEvidence) -> Named | None:
     last, agrees = e.one(e.batches[-1])
     if agrees and last:
         weights = [0.0] * (e.count - 1) + [last]
-        declared = vector_text(want.weights)
         text = f"only the last of {e.count} batches contributes, with weight {last:.4g}"
-        text += f"; the declared weights are {declared}"
+        text += f"; {declared_weights(want.weights)}"
         table = weights_of(weights, want.weights, batch_names(e.count))
         return Named("last-batch-only", text, table, last * e.batches[-1])
     for k in range(e.count):
@@ -100,7 +102,7 @@ def batch_weights(e: StepEvidence) -> Named | None:
 def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) -> Named:
     weights = fit.weights
     table = weights_of(weights, declared, batch_names(e.count))
-    shown = f"weights {vector_text(weights)}; the declared weights are {vector_text(declared)}"
+    shown = f"weights {vector_text(weights)}; {declared_weights(declared)}"
     if (c := factor_of_batches(fit, declared)) is not None:
         return (origin_of(e, c) or bare_factor(c))._replace(weights=table)
     if named := clipped_each(e, weights):

@@ -135,13 +135,12 @@ class Accuracy(NamedTuple):
 class WrongPlaces(NamedTuple):
     """Where the wrong elements of an input are.
 
-    axes: ranges of indices along each axis, first and last of each. shape: of the input. outputs: the number of output
-    elements. complete: whether all elements were estimated; otherwise, there may be others.
+    axes: ranges of indices along each axis, first and last of each. shape: of the input. complete: whether all elements
+    were estimated; otherwise, there may be others.
     """
 
     axes: tuple[tuple[tuple[int, int], ...], ...]
     shape: tuple[int, ...]
-    outputs: int
     complete: bool
 
 

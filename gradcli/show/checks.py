@@ -58,14 +58,14 @@ def places_text(item: InputCheck) -> str:
     """Say where the wrong elements of an input are: x[0:3]; "" if nothing is known."""
     if (places := item.places) is None:
         return ""
-    before = ":" if lists_wrong(item) else ", in" if places.complete else "; those found are in"
+    before = ":" if lists_wrong(item) else ", all in" if places.complete else "; those found are in"
     return f"{before} {label_slices(item.array_name, places.axes)}"
 
 
 def lists_wrong(item: InputCheck) -> bool:
     """Report whether the places of an input have wrong elements only."""
     places, counts = item.places, item.counts
-    if places is None or counts is None or not places.complete or places.outputs != 1:
+    if places is None or counts is None or not places.complete or item.counted_name != item.name:
         return False
     lengths = (sum(j - i + 1 for i, j in ranges) or n for ranges, n in zip(places.axes, places.shape, strict=True))
     return math.prod(lengths) == counts.wrong

@@ -16,7 +16,8 @@ CANCELS = 64.0  # a sum of at most this many ulps of its largest part is zero
 
 def operation(name: str) -> str:
     """Return the name of an operation in the table of causes, such as logsoftmax for LogSoftmaxBackward0."""
-    return name.partition("Backward")[0].replace("_", "").lower()
+    in_cpp = name.rpartition("::")[2]  # as torch::autograd::CopySlices
+    return in_cpp.partition("Backward")[0].replace("_", "").lower()
 
 
 @functools.cache

@@ -112,8 +112,8 @@ those whose claimed value differs clearly between these points. At the point its
 
 - It compares the claim with slopes of the function along random directions in which only the elements without kinks
   change.
-- If the claimed value of an element lies outside the range of its claimed values nearby, gradcheck checks this element
-  alone.
+- For an element whose claimed value at the point is outside the range of those at the nearby points, gradcheck checks
+  this element alone.
 - It compares the claim with slopes of the function along a few directions.
 
 # Integrate
@@ -357,8 +357,8 @@ Even if its root mean square error is small enough, a claim fails in these cases
   pass, and also more than 2k times the largest element of C.
 - The errors are proportional to the derivative on average, as if it were multiplied by a wrong factor. To test this,
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
-  more than 8 times its standard error, and the wrong factor is visible. It is visible if it changes an element of the
-  derivative of typical size by more than 1 ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
+  more than 8 times its standard error, and the wrong factor changes a typical element of the derivative by more than 1
+  ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
 - The errors in a row, column or other slice have a common part. This part is a constant, or it is proportional to the
   derivative, to the input or to the output.
 

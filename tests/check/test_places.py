@@ -11,7 +11,7 @@ from gradcli.show.checks import places_text
 
 def text(wrong, shape, outputs=2, complete=True):
     flat = [np.ravel_multi_index(index, shape) for index in wrong] if len(shape) > 1 else wrong
-    places, size = wrong_places(np.array(flat, int), shape, outputs, complete), int(np.prod(shape)) * outputs
+    places, size = wrong_places(np.array(flat, int), shape, complete), int(np.prod(shape)) * outputs
     counts = ElementCounts(len(set(flat)), 0, size, size)
     return places_text(InputCheck("x", shape, "fail", 1.0, 1.0, 0.0, None, None, places=places, counts=counts))
 
@@ -24,17 +24,17 @@ def test_indices_become_ranges(indices, ranges):
 
 
 def test_a_stacked_vector_has_columns():
-    assert text([0, 1, 2], (6,)) == ", in x[0:3]"
-    assert text([0, 1, 5], (6,)) == ", in x[0:2] and x[5]"
+    assert text([0, 1, 2], (6,)) == ", all in x[0:3]"
+    assert text([0, 1, 5], (6,)) == ", all in x[0:2] and x[5]"
     assert text([3, 4], (6,), outputs=1) == ": x[3:5]"
-    assert text([0, 2, 4, 6], (12,), outputs=1) == ", in x[0:7]"  # four ranges: not every element in it is wrong
+    assert text([0, 2, 4, 6], (12,), outputs=1) == ", all in x[0:7]"  # four ranges: not every element in it is wrong
     assert text([4097, 4096], (5000,), outputs=1, complete=False) == "; those found are in x[4096:4098]"
 
 
 def test_a_field_has_rows_and_columns():
-    assert text([(0, 1), (1, 1), (2, 1)], (3, 4)) == ", in x[:,1]"
-    assert text([(2, 0), (2, 3)], (3, 4)) == ", in x[2,0] and x[2,3]"
-    assert text([(1, 0, 2), (1, 1, 2)], (2, 2, 5)) == ", in x[1,:,2]"
+    assert text([(0, 1), (1, 1), (2, 1)], (3, 4)) == ", all in x[:,1]"
+    assert text([(2, 0), (2, 3)], (3, 4)) == ", all in x[2,0] and x[2,3]"
+    assert text([(1, 0, 2), (1, 1, 2)], (2, 2, 5)) == ", all in x[1,:,2]"
 
 
 def test_no_pattern_has_no_words():

@@ -227,7 +227,7 @@ def test_weights_are_given_next_to_the_declared_ones():
     assert np.allclose([w for _, _, w in found.weights], COUNTS / 40)
 
 
-@pytest.mark.parametrize(("numbers", "declared"), [(8, "declared weights are 0.175"), (4, "whatever its size")])
+@pytest.mark.parametrize(("numbers", "declared"), [(8, "the weights are 0.175"), (4, "whatever its size")])
 def test_equal_weights_are_found_in_gradients_of_few_numbers(numbers, declared):
     step = FakeStep(parts={"": RNG.normal(size=(4, numbers))}, names=("first",))
     exact = step.exact
