@@ -189,9 +189,9 @@ def constants_near(block: InputBlock, ratio: Ratio, shapes: bool = False) -> Ite
     others = [(word, length) for word, _, length in lengths if word in PLAIN_LENGTHS]
     if plain and others and not shapes:
         word, length = others[0]
-        swapped = {"N": "a sum was used instead of a mean", "1/N": "a mean was used instead of a sum"}
-        perhaps = f", or {swapped[word]}" if word in swapped else ""
-        plain[0] = plain[0]._replace(text=f"{plain[0].text}{perhaps} ({length.of(block)} is {length.name})")
+        over = f"over {length.of(block)} elements ({length.name}) was written as a"
+        swapped = {"N": f", or a mean {over} sum", "1/N": f", or a sum {over} mean"}
+        plain[0] = plain[0]._replace(text=plain[0].text + swapped.get(word, f"; {length.of(block)} is {length.name}"))
     yield from plain
     yield from (constant for _, constant in by_length)
 

@@ -97,7 +97,7 @@ def diagnose(evidence: DiagnosisEvidence) -> tuple[Finding, ...]:
     blocks = [block for block in evidence.here if block.wrong.any()]
     findings: list[Finding] = [*conventions_of(blocks)]
     named = {finding.input for finding in findings}
-    exchanged, names = by_output(evidence) or swap(evidence)
+    exchanged, names = transposed_columns(evidence) or swap(evidence)
     for block in (block for block in blocks if block.name not in named):
         found = observed(block, evidence) or explanation_of(block, evidence, exchanged=block.name in names)
         if found is not None:
@@ -223,7 +223,7 @@ def lost_digits(block: InputBlock) -> Observation | None:
     return None
 
 
-def by_output(evidence: DiagnosisEvidence) -> tuple[Finding, set[str]] | None:
+def transposed_columns(evidence: DiagnosisEvidence) -> tuple[Finding, set[str]] | None:
     """Report that each of several numbers was given the derivatives of one output, at the point and elsewhere.
 
     The second value is the inputs that this explains.
@@ -234,7 +234,7 @@ def by_output(evidence: DiagnosisEvidence) -> tuple[Finding, set[str]] | None:
     points = list(zip(*([block, *evidence.others(block)] for block in here), strict=False))
     if len(points) < 2 or not all(map(is_transposed_jacobian, points)):
         return None
-    text = "the Jacobian is transposed: its rows are claimed, but the gradient of an input is one of its columns"
+    text = "the Jacobian is transposed: the gradients are its rows, one per output; return its columns, one per input"
     return Finding("transposed", text, here[0].name), {block.name for block in here if block.wrong.any()}
 
 

@@ -28,8 +28,8 @@ def repeated_indices(block: InputBlock) -> Iterator[DiagnosisStatement]:
 
 
 def text_of_index(name: str) -> str:
-    lost, added = f"grad[{name}] = grad_output keeps only the last gradient", f"np.add.at(grad, {name}, grad_output)"
-    return f"wrong exactly for the indices that occur more than once in {name}: {lost}; {added} adds them all"
+    cause = "an assignment keeps only the last of its gradients; use np.add.at(), which adds them"
+    return f"wrong exactly where an index occurs more than once in {name}: {cause}"
 
 
 def wrong_along(axis: int, expected: np.ndarray) -> Callable[[InputBlock], bool]:

@@ -28,6 +28,8 @@ WHOLE = 1e-3
 COARSEST_FACTOR = 0.01
 """The largest such difference that errors of the fit may explain: the resolution of bfloat16."""
 
+SAME_WEIGHT = "the gradient of each batch has the same weight"
+
 
 def equal_weights(e: StepEvidence) -> Named | None:
     """Explain batches that count the same although they have different sizes."""
@@ -39,7 +41,7 @@ def equal_weights(e: StepEvidence) -> Named | None:
     each, agrees = e.one(sum(e.batches, start=np.zeros_like(e.exact)))
     if not agrees:
         return None
-    text = f"each batch has the same weight {each:.4g}, whatever its size; {declared_weights(want.weights)}"
+    text = f"{SAME_WEIGHT} {each:.4g}, whatever its size; {declared_weights(want.weights)}"
     if limits_of(e) and any(e.near(vector_length(e.observed), limit) for limit in limits_of(e)):
         text += f"; and clipped to norm {vector_length(e.observed):.4g}"
     table = weights_of([each] * e.count, want.weights, batch_names(e.count))
@@ -59,7 +61,7 @@ def equal_weights_of_few_numbers(e: StepEvidence) -> Named | None:
     each, agrees = e.one(whole)
     if not agrees or not e.compared.determines(1):
         return None
-    return Named("equal-weights", f"each batch has the same weight {each:.4g}, whatever its size", (), each * whole)
+    return Named("equal-weights", f"{SAME_WEIGHT} {each:.4g}, whatever its size", (), each * whole)
 
 
 def missing_batches(e: StepEvidence) -> Named | None:
@@ -117,7 +119,7 @@ def batch_weights_text(e: StepEvidence, fit: ColumnFit, declared: np.ndarray) ->
             return Named("last-batch-only", text, table)
         return Named("batch-missing", f"batch {names} of {e.count} does not contribute: {shown}", table)
     if np.ptp(weights) < 1e-3 * np.abs(weights).max() and np.ptp(declared) > 1e-3 * np.abs(declared).max():
-        return Named("equal-weights", f"each batch has the same weight, whatever its size: {shown}", table)
+        return Named("equal-weights", f"{SAME_WEIGHT}, whatever its size: {shown}", table)
     if named := groups(e, weights, declared):
         return Named("uneven-ranks", f"{named}: {shown}", table)
     return Named("batch-weights", f"the batches have other weights than declared: {shown}", table)
@@ -286,5 +288,5 @@ def terms_of_batches(e: StepEvidence) -> Named | None:
     if not texts:
         return None
     rule = "equal-weights" if "equal-weights" in rules else "batch-weights"
-    lead = "each batch has the same weight, whatever its size: " if rule == "equal-weights" else ""
+    lead = f"{SAME_WEIGHT}, whatever its size: " if rule == "equal-weights" else ""
     return Named(rule, f"{lead}terms have other weights than declared: {'; '.join(texts)}", table, fit.sum)

@@ -107,14 +107,16 @@ x = y, the slopes of x are 0 and 1, and so are those of y. The claim (0.5, 0.5) 
 
 If up to eight elements have kinks at the point, gradcheck tests whether their claimed values together lie in the
 generalized gradient. If more than eight have kinks, it makes other tests. First, it checks the claim at a few random
-points nearby, where the function is smooth. If the claim is right there, its values show which elements have kinks:
-those whose claimed value differs clearly between these points. At the point itself, gradcheck then makes three tests:
+points nearby, where the function is smooth. If the claim is right there, gradcheck compares its values at these points:
+an element whose claimed value clearly differs from point to point has a kink. Then, gradcheck makes three tests at the
+point itself:
 
 - It compares the claim with slopes of the function along random directions in which only the elements without kinks
   change.
-- For an element whose claimed value at the point is outside the range of those at the nearby points, gradcheck checks
-  this element alone.
-- It compares the claim with slopes of the function along a few directions.
+- If the claimed value of an element is smaller than all of its claimed values at the nearby points, or larger than all
+  of them, gradcheck checks this element alone.
+- It compares the claim with slopes of the function along a few directions in which many elements change, also those
+  with kinks.
 
 # Integrate
 

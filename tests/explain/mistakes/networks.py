@@ -494,7 +494,7 @@ class embedding_overwrites_with_indices:
         return {"e": (6, 3), "words": np.array([0, 2, 2, 4, 1, 4])}
 
     wrt = ["e"]
-    says = "wrong exactly for the indices that occur more than once in words"
+    says = "wrong exactly where an index occurs more than once in words"
 
     def f(e, words):
         return np.sum(np.tanh(e[words]) ** 2)
