@@ -234,7 +234,7 @@ def transposed_columns(evidence: DiagnosisEvidence) -> tuple[Finding, set[str]] 
     points = list(zip(*([block, *evidence.others(block)] for block in here), strict=False))
     if len(points) < 2 or not all(map(is_transposed_jacobian, points)):
         return None
-    text = "the Jacobian is transposed: the gradients are its rows, one per output; return its columns, one per input"
+    text = "the gradients are rows of the Jacobian, one per output; they must be its columns, one per input"
     return Finding("transposed", text, here[0].name), {block.name for block in here if block.wrong.any()}
 
 

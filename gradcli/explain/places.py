@@ -106,7 +106,7 @@ def pattern_of(block: InputBlock) -> str:
     if outputs:
         return derivative_text(outputs, inputs or f"in {block.name}")
     full = "" if (block.wrong == (rows[:, None] & columns)).all() else ", in some outputs"
-    return f"{inputs}{full}"
+    return f"{derivative_text('in out', inputs)}{full}"
 
 
 def derivative_text(outputs: str, inputs: str) -> str:

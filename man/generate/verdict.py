@@ -139,9 +139,9 @@ integral test give the same answer.
 # Probe
 
 Before it compares single elements, gradcheck changes all elements of the inputs together, along two or three random
-directions, in steps of various sizes. It skips this if there are at most eight elements. A direction has a
-component for each element: r units, where r is a random number between 1/2 and 3/2 with a random sign. There are two
-kinds of directions, which differ in the unit:
+directions, in steps of various sizes. It skips this if there are at most eight elements. In a direction, each
+element has a component: a unit times a random number between 1/2 and 3/2, with a random sign. There are two kinds of
+directions, which have different units:
 
 - In the first kind, the unit is the size of the element itself. A disagreement along a direction of this kind shows
   that the claim is wrong.
@@ -150,9 +150,9 @@ kinds of directions, which differ in the unit:
   disagreement therefore counts only if gradcheck then finds a wrong element. If elements of the array differ too much
   in size for a common unit, gradcheck does not use this kind.
 
-Every component of a direction is at least half a unit. Agreement along a direction therefore gives a bound on the error
-of each element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %,
-gradcheck uses further directions, in which only these elements change.
+Every component is at least half a unit. Agreement along a direction therefore gives a bound on the error of each
+element of the claim, unless errors of several elements cancel. If the bound for some elements is above 2 %, gradcheck
+uses further directions, in which only these elements change.
 
 # Locate
 
@@ -261,8 +261,8 @@ error, or inconclusive in `watch`.
 MISSED = """
 A check can pass in spite of these errors:
 
-- An error that is smaller than the resolution in the report. With more than eight input elements, this may be a large
-  relative error of a small element.
+- An error that is smaller than the resolution in the report. With more than eight input elements, the resolution is
+  relative to the largest slopes. Even a large relative error of an element with a small slope may be below it.
 - Without `--strict`, a relative error below 1e-6. A note says how large it is.
 - An error in an element that is not decidable.
 - At a kink, a value that you did not intend, but that lies in the generalized gradient.
@@ -336,7 +336,8 @@ REFERENCE = """
 `--reference` names another function, the reference. gradcheck then compares the claim with the derivative of the
 reference, not with values of the checked function. This derivative is computed in float64, at inputs rounded to the
 type of `--dtype`. If the reference is a NumPy function that gradcli cannot differentiate, its derivative is estimated
-from values. Both derivatives are multiplied by the same random incoming gradients, which are also rounded to this type.
+from values. The claim and the derivative of the reference are multiplied by the same random incoming gradients,
+which are rounded to the type of `--dtype`, too.
 
 gradcheck also runs the backward pass of the reference in the type of `--dtype`. The errors of this backward pass are
 its differences from the derivative in float64. Their root mean square is the reference's own error. If it is less than
@@ -361,7 +362,7 @@ Even if its root mean square error is small enough, a claim fails in these cases
   gradcheck fits a line to the errors as a function of the derivative. The claim fails if the slope of this line is
   more than 8 times its standard error, and the wrong factor changes a typical element of the derivative by more than 1
   ulp (bfloat16), 2 ulps (float16) or 4 ulps (float32).
-- The errors in a row, column or other slice have a common part. This part is a constant, or it is proportional to the
+- The errors in a row, column or other slice follow a pattern: on average, they are a constant, or proportional to the
   derivative, to the input or to the output.
 
 The report gives the error of the claim in ulps, and the reference's own error if it could be measured. If the slope of

@@ -403,7 +403,7 @@ CASES = {
         lambda r, t: ([np.cos(t), np.sin(t)], [-r * np.sin(t), r * np.cos(t)]),
         lambda r, t: ([np.cos(t), -r * np.sin(t)], [np.sin(t), r * np.cos(t)]),
         {"r": 2.0, "t": 0.5},
-        "the gradients are its rows",
+        "the gradients are rows of the Jacobian",
     ),
     "two numbers swapped": (
         lambda a, b: a**2 * b,

@@ -133,7 +133,7 @@ def scattered(shape):
     [
         (at((4, 5), (1, EVERY)), "all wrong elements are in d out[1]/d x; the other 15 are right"),
         (at((4, 5), ([0, 1], EVERY)), "all wrong elements are in d out[0:2]/d x; the other 10 are right"),
-        (at((4, 5), (EVERY, [2, 3])), "all wrong elements are in x[2:4]; the other 12 are right"),
+        (at((4, 5), (EVERY, [2, 3])), "all wrong elements are in d out/d x[2:4]; the other 12 are right"),
         (at((4, 5), (0, 2), (1, 3)), "all wrong elements are in d out[0:2]/d x[2:4]"),
     ],
 )
