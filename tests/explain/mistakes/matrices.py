@@ -455,7 +455,7 @@ class constraint_output_doubled:
         return np.array([x @ x, np.prod(x), x.sum()])
 
     def grad(x):
-        return np.array([2 * x, np.prod(x) / x, 2 * np.ones(3)])
+        return np.array([2 * x, np.prod(x) / x, 2 * np.ones_like(x)])
 
     def right(x):
-        return np.array([2 * x, np.prod(x) / x, np.ones(3)])
+        return np.array([2 * x, np.prod(x) / x, np.ones_like(x)])

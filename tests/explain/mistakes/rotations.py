@@ -126,7 +126,8 @@ class projection_without_focal:
     says = ("500", "factor")
 
     def f(p):
-        return 500 * p[:2] / p[2]
+        x, y, z = p
+        return 500 * np.array([x, y]) / z
 
     def grad(p):
         x, y, z = p
