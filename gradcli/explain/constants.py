@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -174,26 +174,26 @@ def constants_near(block: InputBlock, ratio: Ratio, shapes: bool = False) -> Ite
     A factor that is known to a few digits may only be one of the usual ones. shapes: whether another shape is known,
     in which only one of two readings remains. Without it, a text names both.
     """
+
+    def by_length(found: Iterable[tuple[str, BlockNumber, Length]]) -> Iterator[NamedConstant]:
+        return (NamedConstant(value, *words_of_length(word, length, value, block)) for word, value, length in found)
+
     lengths = list(of_lengths(block, ratio.value, ratio.error))
+    plain_lengths = [found for found in lengths if found[0] in PLAIN_LENGTHS]
     if not ratio.is_precise:
-        lengths = [found for found in lengths if found[0] in PLAIN_LENGTHS]
-        if len({round(value(block), 9) for _, value, _ in lengths}) > 1:
-            lengths = []
-    by_length = [
-        (word in PLAIN_LENGTHS, NamedConstant(value, *words_of_length(word, length, value, block)))
-        for word, value, length in lengths
-    ]
+        is_single = len({round(value(block), 9) for _, value, _ in plain_lengths}) == 1
+        lengths = plain_lengths = plain_lengths if is_single else []
     common = abs(abs(ratio.value) - 2) < CLOSE_TO_ONE or abs(abs(ratio.value) - 0.5) < CLOSE_TO_ONE
-    yield from (constant for is_plain, constant in by_length if is_plain and not common)
+    if not common:
+        yield from by_length(plain_lengths)
     plain = [*plain_numbers(ratio), *(numbers_of_code(block, ratio.value) if ratio.is_precise else ())]
-    others = [(word, length) for word, _, length in lengths if word in PLAIN_LENGTHS]
-    if plain and others and not shapes:
-        word, length = others[0]
+    if plain and plain_lengths and not shapes:
+        word, _, length = plain_lengths[0]
         over = f"over {length.of(block)} elements ({length.name}) was written as a"
         swapped = {"N": f", or a mean {over} sum", "1/N": f", or a sum {over} mean"}
         plain[0] = plain[0]._replace(text=plain[0].text + swapped.get(word, f"; {length.of(block)} is {length.name}"))
     yield from plain
-    yield from (constant for _, constant in by_length)
+    yield from by_length(lengths)
 
 
 def of_lengths(block: InputBlock, c: float, error: float = 0.0) -> Iterator[tuple[str, BlockNumber, Length]]:

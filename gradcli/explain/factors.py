@@ -171,7 +171,8 @@ def factors(block: InputBlock, numbers: Numbers, singles: list[Quantity]) -> Ite
             word = "missing or superfluous"
         for constant, value in readings(block, item.constant):
             whole = divided_by(q.of, item.power, constant)
-            hypothesis = Hypothesis(q.kind, factor_text(item, word, value, block), whole, fitted=numbers.count)
+            text = factor_text(item, word, constant(block), value, block)
+            hypothesis = Hypothesis(q.kind, text, whole, fitted=numbers.count)
             yield hypothesis
             if not block.wrong.all() and block.complete:
                 yield in_part(block, hypothesis)
@@ -188,18 +189,17 @@ def readings(block: InputBlock, c: float) -> Iterator[tuple[BlockNumber, str]]:
             yield functools.partial(signed, sign, value), name
 
 
-def factor_text(item: FoundFactor, word: str, value: str, block: InputBlock) -> str:
-    """Say that a factor is missing or superfluous (word). value: what multiplies it in the claim, in words."""
-    q, c, name = item.quantity, item.constant, with_f(item.quantity.name, block)
+def factor_text(item: FoundFactor, word: str, c: float, value: str, block: InputBlock) -> str:
+    """Say that a factor is missing or superfluous (word). c: what multiplies it in the claim. value: c in words."""
+    q, name = item.quantity, with_f(item.quantity.name, block)
     if q.place or q.name.startswith("the ") or "or" in word or " for N = " in value:
         noun = "" if q.name.startswith("the ") else "a factor "
         text = f"the claim has {q.name}" if q.place else f"{noun}{name} is {word}"
-        return text if value == "1" else f"{text}, and {constant_fault(c, value)}"
+        return text if value == "1" else f"{text}, and {constant_fault(item.constant, value)}"
     if word == "superfluous":
         return multiple_of_derivative(times(value, name))
-    if abs(c) <= 1 or value in ("1", "-1"):
-        inverse = value if value in ("1", "-1") else readable_factor(1 / c)
-        return f"a factor {times(inverse, name)} is missing"
+    if abs(c) <= 1:
+        return f"a factor {times(readable_factor(1 / c), name)} is missing"
     is_simple = " " not in q.name or (q.name[0] == "(" and q.name.find(")") == len(q.name) - 1)
     return multiple_of_derivative(f"{value} / {name if is_simple else f'({name})'}")
 
@@ -301,7 +301,7 @@ def term(item: FoundFactor, constant: BlockNumber, value: str, numbers: Numbers)
         text += ", the gradient of a log-determinant"
     if q.lacks:  # c (1 - q) rest is c rest in place of c q rest, or -c q rest in place of -c rest
         factor, rest = q.lacks
-        rest = rest if amount == "1" else f"{amount} * {rest}".replace("* 1 /", "/")
+        rest = times(amount, rest).replace("* 1 /", "/")
         plus, minus = ("missing", "superfluous") if c > 0 else ("superfluous", "missing")
         text += f": perhaps a factor {with_f(factor, numbers.block)} is {plus} in {rest}, or {minus} in -{rest}"
     return Hypothesis("dropped term", text, of, fitted=numbers.count)

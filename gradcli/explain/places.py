@@ -394,19 +394,21 @@ def factor_by_line(block: InputBlock) -> str:
 
 def wrong_pattern(block: InputBlock) -> str:
     """Count the wrong elements whose claim is not 0 but should be, or is 0 but should not be."""
+    zero, unclaimed = block.wrong & block.zero, block.wrong & (block.a == 0)
+    if not (zero | unclaimed).any():
+        return ""
     groups = {
-        "the derivative is 0 but the claim is not": block.wrong & block.zero,
-        "the claim is 0 but the derivative is not": block.wrong & (block.a == 0),
-        "both are nonzero but differ": block.wrong & ~block.zero & (block.a != 0),
+        "the derivative is 0 but the claim is not": zero,
+        "the claim is 0 but the derivative is not": unclaimed,
+        "both are nonzero but differ": block.wrong & ~zero & ~unclaimed,
     }
-    counts = {words: int(where.sum()) for words, where in groups.items() if where.any()}
-    wrong, (last, rest) = f"wrong elements{of_combination(block)}", counts.popitem()
-    if not counts:
-        return f"in the {wrong}, {last}" if last != "both are nonzero but differ" else ""
-    first, *others = [
-        f"{n} of the {wrong}, {words}" if not k else f"{n}, {words}" for k, (words, n) in enumerate(counts.items())
-    ]
-    return "; ".join(f"in {x}" for x in (first, *others, f"the other {rest}, {last}"))
+    counts = {what: str(where.sum()) for what, where in groups.items() if where.any()}
+    wrong, words = f"the wrong elements{of_combination(block)}", list(counts)
+    if len(words) == 1:
+        return f"in {wrong}, {words[0]}"
+    counts[words[0]] += f" of {wrong}"
+    counts[words[-1]] = f"the other {counts[words[-1]]}"
+    return "; ".join(f"in {count}, {what}" for what, count in counts.items())
 
 
 def range_of_ratios(block: InputBlock) -> str:

@@ -46,9 +46,9 @@ def gradient_kept(e: StepEvidence) -> Named | None:
     earlier = join_vectors(e.step.before[0], e.names)
     if not earlier.any():
         return None
-    kept = ".grad still contains the gradient of earlier steps"
+    kept = ".grad still contains {}the gradient of earlier steps"
     if not e.compared.differing(e.exact + earlier):  # without a free weight, a single number is enough
-        return Named("gradient-kept", f"{kept}: zero_grad() is probably missing", (), e.exact + earlier)
+        return Named("gradient-kept", f"{kept.format('')}: zero_grad() is probably missing", (), e.exact + earlier)
     if not e.compared.determines(2):
         return None
     choices = [[e.exact], e.batches] if e.wanted is not None else [[e.exact]]
@@ -58,7 +58,7 @@ def gradient_kept(e: StepEvidence) -> Named | None:
         fit = e.compared.fit([*columns, earlier])
         share = fit.weights[-1]
         if fit.holds and abs(share) > 4 * fit.errors[-1] and abs(share) > 1e-7:
-            text = kept if e.near(share, 1) else kept.replace("contains", f"contains {share:.4g} times")
+            text = kept.format("" if e.near(share, 1) else f"{share:.4g} times ")
             if len(columns) == 1 and not e.near(fit.weights[0], 1):
                 text += f", and {short_number(fit.weights[0])} times that of the declared loss"
             return Named("gradient-kept", text, (), fit.sum)
